@@ -31,6 +31,7 @@ export interface LinesChart extends ChartBase {
   points?: boolean; // a dot at each vertex
   layer_key?: number; // series are layers, of so many: their colours stand in a key, in place of a legend
   end_labels?: boolean; // names at the ends of lines, in place of a legend
+  chosen?: { series: string; index: number }; // a ring around this vertex
   rule?: number; // a dashed line across, where the null is one number
   panel_height?: number; // from its width by default, 210 to 300
 }
@@ -208,7 +209,22 @@ function draw_line(chart: LinesChart, line: Line, series: Series | undefined, la
           })
         : s("circle", { cx: layout.x(x), cy: layout.y(y), r: 2.2, fill: stroke }),
     ),
+    chart.chosen?.series === line.series ? ring(chart.chosen.index, points, layout, stroke) : null,
   );
+}
+
+function ring(index: number, points: readonly ([number, number] | null)[], layout: LinesLayout, stroke: string): Tree | null {
+  const point = points[index];
+  if (!point) return null;
+  return s("circle", {
+    class: "chosen",
+    cx: layout.x(point[0]),
+    cy: layout.y(point[1]),
+    r: 6,
+    fill: "none",
+    stroke,
+    "stroke-width": 1.6,
+  });
 }
 
 /** A triangle at the edge of the plot where a line goes on beyond the axis. */

@@ -11,6 +11,7 @@ type Row = Readonly<Record<string, CsvValue>>;
 // Marks beside the lines: each has a column for where it stands, which is left out where none does.
 const kMarks = {
   alone: { type: "point", filled: true, size: 20 },
+  chosen: { type: "point", filled: false, size: 150 },
   below: { type: "point", filled: true, size: 40, shape: "triangle-down" },
   above: { type: "point", filled: true, size: 40, shape: "triangle-up" },
 } as const;
@@ -34,6 +35,7 @@ function rows_of(chart: LinesChart): Row[] {
           y: point?.[1],
           ...(point && line.error ? { low: point[1] - error, high: point[1] + error } : {}),
           ...(point && lone.has(point) ? { alone: point[1] } : {}),
+          ...(point && chart.chosen?.series === line.series && chart.chosen.index === index ? { chosen: point[1] } : {}),
           ...(side ? { [side]: ends[side] } : {}),
         };
       });

@@ -5,12 +5,15 @@ import type {
   AttentionRow,
   CircuitsRow,
   CompositionRow,
+  DiffRow,
   ExpertsRow,
   HeadOverlapRow,
   InductionRow,
   LensRow,
   MlaRow,
   ModelFacts,
+  PlanPartRow,
+  PlanRow,
   RoutingRow,
   SimilarityRow,
   Skipped,
@@ -22,11 +25,14 @@ export type {
   AblateRow,
   CircuitsRow,
   CompositionRow,
+  DiffRow,
   ExpertsRow,
   HeadOverlapRow,
   InductionRow,
   LensRow,
   MlaRow,
+  PlanPartRow,
+  PlanRow,
   RoutingRow,
   SimilarityRow,
   Skipped,
@@ -69,6 +75,10 @@ export interface RowsOf {
   routing: RoutingRow;
   lens: LensRow;
   ablate: AblateRow;
+  plan: PlanRow;
+  plan_layers: PlanPartRow;
+  plan_ranks: PlanPartRow;
+  diff: DiffRow;
 }
 
 export type AnalysisId = keyof RowsOf;

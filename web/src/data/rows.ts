@@ -714,6 +714,147 @@ export interface AblateRow {
   predicted: number;
 }
 
+/** a form of a smaller model at one size, measured */
+export interface PlanRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the form that the smaller model takes */
+  form: "layers" | "width" | "hidden" | "head-width" | "kv-heads" | "heads" | "latent" | "experts" | "ranks";
+  /** what is left, in words */
+  choice: string;
+  /** what is left, in the form's own unit */
+  size: number;
+  /** of the smaller model; of ranks as factors */
+  parameters: number;
+  /** that its cache takes of each token, at 16 bits */
+  kv_cache_bytes_per_token: number;
+  /** mean negative log likelihood on the held-out text */
+  mean_nll: number;
+  /** e to mean_nll */
+  perplexity: number;
+  /** the rise of mean_nll */
+  loss: number;
+  /** whether stock transformers loads it, smaller than before */
+  loadable: boolean;
+  /** what asks for this plan, with its form: the option and its value */
+  target: string;
+  /** as what it is loaded; may be empty */
+  remark: string;
+}
+
+/** a layer or matrix of a plan, or the whole */
+export interface PlanPartRow {
+  /** the model, by its name in models */
+  model: string;
+  /** the layer, from 0; null: all */
+  layer: number | null;
+  /** of ranks: the matrix; else null */
+  matrix: string | null;
+  /** of the layer, matrix or model */
+  parameters: number;
+  /** what is left of them; of ranks as factors */
+  parameters_after: number;
+  /** numbers of the neurons, heads or rotary pairs that stay */
+  kept: number[] | null;
+  /** of ranks: the planned rank; null: it stays whole */
+  rank: number | null;
+  /** of ranks: the largest at which factors are smaller */
+  break_even_rank: number | null;
+  /** of ranks: the largest that there can be */
+  possible_rank: number | null;
+  /** of ranks: the divergence of the model with the matrix at half its break-even rank */
+  sensitivity: number | null;
+  /** of ranks: what that foretells at the planned rank */
+  expected_loss: number | null;
+  /** of layers: 1 less the mean cosine of what enters and leaves it; null of the last */
+  block_influence: number | null;
+  /** of layers: the rise of mean_nll where it alone is gone */
+  loss: number | null;
+  /** of layers: 1 of the first to go; null: it stays */
+  order: number | null;
+}
+
+/** what changed in one matrix or head between a base and a fine-tuned model */
+export interface DiffRow {
+  /** the model, by its name in models */
+  model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the projection or product, by its name: q, gate, qk, … */
+  matrix:
+    | "q"
+    | "k"
+    | "v"
+    | "o"
+    | "gate"
+    | "up"
+    | "down"
+    | "router"
+    | "shared_gate"
+    | "shared_up"
+    | "shared_down"
+    | "q_a"
+    | "q_b"
+    | "kv_a"
+    | "kv_b"
+    | "attention_gate"
+    | "qk"
+    | "ov"
+    | "kv"
+    | "qk_content"
+    | "qk_rotary"
+    | "qk_latent"
+    | "ov_latent";
+  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  head: number | null;
+  /** rows and columns of the matrix in canonical orientation */
+  shape: number[];
+  /** the Frobenius norm of the change over that of the base's matrix; null where that is zero */
+  relative_change: number | null;
+  /** the Frobenius norm of the change */
+  change_norm: number;
+  /** the Frobenius norm of the base's matrix */
+  weight_norm: number;
+  /** the fewest singular values that hold that share of the change's squared sum */
+  energy_rank: Readonly<Record<string, number>>;
+  /** the energy rank that a Gaussian matrix of this shape is expected to need */
+  null_energy_rank: Readonly<Record<string, number>>;
+  /** the energy rank of the base's matrix */
+  weight_energy_rank: Readonly<Record<string, number>>;
+  /** the largest rank that a matrix of this shape, or such a product, can have */
+  possible_rank: number;
+  /**
+   * how the outputs that the change reaches lie in those that the base's matrix reaches, both at the first threshold; null for heads, and
+   * where nothing changed
+   */
+  output_space:
+    | {
+    /** the mean squared cosine of the principal angles: 1 where the smaller space lies in the other */
+    overlap: number;
+    /** what is expected of a random space of that dimension */
+    null_overlap: number;
+    /** the smallest principal angle */
+    angle: number;
+  }
+    | null;
+  /** the same of the inputs that they read */
+  input_space:
+    | {
+    /** the mean squared cosine of the principal angles: 1 where the smaller space lies in the other */
+    overlap: number;
+    /** what is expected of a random space of that dimension */
+    null_overlap: number;
+    /** the smallest principal angle */
+    angle: number;
+  }
+    | null;
+}
+
 /** what is known of a model before it is analysed */
 export interface ModelFacts {
   /** that the model's rows carry: its folder or file */

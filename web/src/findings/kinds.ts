@@ -17,10 +17,13 @@ import { latent } from "./latent";
 import { head_that_matters } from "./matters";
 import { matrix_like_random } from "./matrix_like_random";
 import { model_like_random } from "./model_like_random";
+import { needed_layer } from "./needed_layer";
 import { previous_token_heads } from "./previous_token";
 import { raising_heads } from "./raises";
 import { shared_space } from "./shared_space";
 import { sink_heads } from "./sink";
+import { small_adapter } from "./small_adapter";
+import { smaller_model } from "./smaller_model";
 import { symmetric_heads } from "./symmetric_heads";
 import { weights_depth } from "./weights_depth";
 import { zero_heads, zero_matrices } from "./zero_matrices";
@@ -56,6 +59,9 @@ const kOthers: readonly Kind[] = [
   dead_experts,
   expert_twins,
   experts_one_space,
+  smaller_model,
+  needed_layer,
+  small_adapter,
 ];
 
 /** Furthest from the null first, at most six. Of a model in which nothing stands out, just that. */

@@ -18,6 +18,10 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   routing: "experts MODEL --text-file FILE",
   lens: "lens MODEL --text-file FILE",
   ablate: "ablate MODEL --text-file FILE",
+  plan: "plan MODEL --text-file FILE",
+  plan_layers: "plan MODEL --text-file FILE --by layers --keep 0.999",
+  plan_ranks: "plan MODEL --text-file FILE --by ranks --keep 0.8",
+  diff: "diff BASE MODEL",
 };
 
 export interface Absence {

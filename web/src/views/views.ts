@@ -2,11 +2,13 @@
 import type { Views } from "../page/view";
 import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";
+import { difference_view } from "./difference/view";
 import { experts_view } from "./experts/view";
 import { heads_view } from "./heads/view";
 import { matters_view } from "./matters/view";
 import { models_view } from "./models/view";
 import { overview_view } from "./overview/view";
+import { plan_view } from "./plan/view";
 import { similarity_view } from "./similarity/view";
 import { spectra_view } from "./spectra/view";
 import { weights_view } from "./weights/view";
@@ -20,6 +22,8 @@ export const kViews: Views = [
   similarity_view,
   attention_view,
   experts_view,
+  plan_view,
+  difference_view,
   models_view,
   data_view,
 ];

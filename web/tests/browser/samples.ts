@@ -5,6 +5,7 @@ import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { ReportFile } from "../../src/data/report_file";
+import { add_plan_and_difference } from "./planned";
 
 export const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const kBinary = resolve(process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope"));
@@ -18,6 +19,7 @@ export interface Sample {
   folder?: string; // of the repository; without it, examples
   tokens?: string; // in place of a text
   without?: readonly string[]; // ids of analyses
+  change?: (results: ReportFile) => void; // what the program was not run for
 }
 
 export const kWhole: Sample = { name: "whole", models: ["shakespeare-gpt2"] };
@@ -32,6 +34,8 @@ export const kMixture: Sample = {
   models: ["qwen2_moe"],
   tokens: "3,1,4,1,5,9,2,6,5,3,5,8,9,7",
 };
+/** With smaller models of it, and what changed since a base. */
+export const kPlanned: Sample = { ...kWhole, name: "planned", change: add_plan_and_difference };
 export const kMixtureOnly: Sample = { ...kMixture, name: "mixture-only", without: ["routing", "experts", "expert_spectra"] };
 
 export const report_file = ({ name }: Sample): string => `${kWeb}/build/${name}.html`;
@@ -74,7 +78,8 @@ function make(sample: Sample): void {
   const text = sample.tokens ? ["--tokens", sample.tokens] : ["--text-file", kText, "--length", "48", "--sequences", "8"];
   execFileSync(kBinary, ["report", ...models, ...text, "--quiet", "--out", file]);
   in_page_of_dist(file);
-  const { without } = sample;
+  const { without, change } = sample;
+  if (change) changed_report(sample, sample.name, change);
   if (without)
     changed_report(sample, sample.name, (results) => {
       results.reports = results.reports.filter(({ id }) => !without.includes(id));
@@ -86,5 +91,5 @@ function make(sample: Sample): void {
 export default function make_samples(): void {
   if (!existsSync(kBinary)) throw new Error(`no program at ${kBinary}: build it, or set ATTNSCOPE`);
   mkdirSync(`${kWeb}/build`, { recursive: true });
-  for (const sample of [kWhole, kTwoModels, kPartial, kWithoutWeights, kMixture, kMixtureOnly]) make(sample);
+  for (const sample of [kWhole, kTwoModels, kPartial, kWithoutWeights, kMixture, kMixtureOnly, kPlanned]) make(sample);
 }

@@ -50,6 +50,7 @@ export const kEveryChart: readonly Chart[] = [
     x: { title: "layer", scale: "linear", domain: [0, 5], integers: true },
     y: { title: "rank", scale: "linear", domain: [0, 100] },
     points: true,
+    chosen: { series: "max", index: 2 },
     end_labels: true,
     series: [
       { key: "max", label: "max", colour: "accent" },

@@ -1,0 +1,28 @@
+// A change that far smaller factors hold than random changes would need.
+import { adapter_parameters, diff_rows, whole_parameters } from "../shaping/adapter_size";
+import { strong } from "../shaping/words";
+import { at_most_percent, small_percent, type Kind } from "./finding";
+
+const kThreshold = "0.9";
+const kMostOfNull = 0.5;
+
+export const small_adapter: Kind = (reading) => {
+  const rows = diff_rows(reading).filter((row) => row.change_norm > 0 && row.energy_rank[kThreshold] !== undefined);
+  const whole = whole_parameters(rows);
+  if (whole === 0) return undefined;
+  const own = adapter_parameters(rows, (row) => row.energy_rank[kThreshold]);
+  const random = adapter_parameters(rows, (row) => row.null_energy_rank[kThreshold]);
+  if (own > kMostOfNull * random) return undefined;
+  return {
+    kind: "small_adapter",
+    figure: at_most_percent(own / whole),
+    unit: "of the changed matrices' size",
+    words: [
+      "hold 90\u202f% of the energy of what was changed since the base, as LoRA factors; random changes would take ",
+      strong(small_percent(random / whole)),
+      ".",
+    ],
+    distance: 1 - own / random,
+    see: { view: "difference", state: {} },
+  };
+};

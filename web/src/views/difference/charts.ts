@@ -1,0 +1,178 @@
+// What a fine-tune changed, shaped into charts.
+import { counted_axis } from "../../chart/axis";
+import type { ColourScale, Series } from "../../chart/base";
+import type { Cell, HeatmapChart } from "../../chart/heatmap";
+import type { LinesChart } from "../../chart/lines";
+import { matrix_words, plain } from "../../chart/words";
+import { skipped_reason } from "../../data/report";
+import type { DiffRow, Matrix } from "../../data/report_file";
+import { diff_rows } from "../../shaping/adapter_size";
+import { numbers_in } from "../../shaping/head_grid";
+import type { Reading } from "../../shaping/reading";
+import { threshold_words } from "../../shaping/words";
+
+const matrices_in = (rows: readonly DiffRow[]): Matrix[] => [...new Set(rows.map((row) => row.matrix))];
+
+interface Grid {
+  name: string;
+  title: string;
+  note: string;
+  value(row: DiffRow): number | null;
+  scale(values: readonly number[]): ColourScale;
+  format: string;
+}
+
+function grid_of(reading: Reading, { name, title, note, value, scale, format }: Grid): HeatmapChart | undefined {
+  const { report, model } = reading;
+  const rows = diff_rows(reading);
+  const layers = [...new Set(rows.map((row) => row.layer))].sort((a, b) => a - b);
+  const matrices = matrices_in(rows);
+  const cells = layers.map((layer) =>
+    matrices.map((matrix): Cell => {
+      const row = rows.find((each) => each.layer === layer && each.matrix === matrix);
+      if (row) return value(row);
+      const skipped = skipped_reason(report, "diff", { model: model.name, layer, matrix });
+      return skipped === undefined ? "missing" : { skipped };
+    }),
+  );
+  const known = numbers_in(cells);
+  if (known.length === 0) return undefined;
+  return {
+    kind: "heatmap",
+    name,
+    title,
+    note,
+    rows: { title: "layer", labels: layers.map(String) },
+    columns: { title: "matrix", labels: matrices.map((matrix) => plain(matrix_words(matrix))) },
+    cells,
+    scale: scale(known),
+    format,
+  };
+}
+
+/** The Frobenius norm of the change over that of the base's matrix. */
+export const change_sizes = (reading: Reading): HeatmapChart | undefined =>
+  grid_of(reading, {
+    name: "diff-size",
+    title: "How much changed",
+    note: "The norm of the change over that of the base's matrix.",
+    value: (row) => row.relative_change,
+    scale: (values) => ({ kind: "sequential", domain: [0, Math.max(1e-9, ...values)], format: ".2~r" }),
+    format: ".3f",
+  });
+
+const rank_share = (row: DiffRow, ranks: Readonly<Record<string, number>>, threshold: number): number | null => {
+  const rank = ranks[String(threshold)];
+  return rank === undefined ? null : rank / row.possible_rank;
+};
+
+export function change_ranks(reading: Reading): HeatmapChart | undefined {
+  const shares = diff_rows(reading).flatMap((row) => rank_share(row, row.null_energy_rank, reading.threshold) ?? []);
+  const random = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
+  return grid_of(reading, {
+    name: "diff-rank",
+    title: "Rank of the change",
+    note:
+      `Its singular values with ${threshold_words(reading.threshold)} of its energy, over all. Random changes would need ` +
+      `${Math.round(100 * random)}\u202f% on average.`,
+    value: (row) => rank_share(row, row.energy_rank, reading.threshold),
+    scale: () => ({ kind: "sequential", domain: [0, 1], format: "percent" }),
+    format: "percent",
+  });
+}
+
+export const base_ranks = (reading: Reading): HeatmapChart | undefined =>
+  grid_of(reading, {
+    name: "diff-base-rank",
+    title: "Rank of the base's matrix",
+    note: `The same of the matrix that was changed.`,
+    value: (row) => rank_share(row, row.weight_energy_rank, reading.threshold),
+    scale: () => ({ kind: "sequential", domain: [0, 1], format: "percent" }),
+    format: "percent",
+  });
+
+export const output_overlap = (reading: Reading): HeatmapChart | undefined =>
+  grid_of(reading, {
+    name: "diff-outputs",
+    title: "Do changes write where the base writes?",
+    note: "The mean squared cosine between the outputs that the change reaches and those of the base, less what a random space of that dimension has.",
+    value: (row) => (row.output_space ? row.output_space.overlap - row.output_space.null_overlap : null),
+    scale: () => ({ kind: "diverging", domain: [-1, 1], format: "+.1f" }),
+    format: "score",
+  });
+
+/** The shares of energy that ranks are known at, ascending. */
+export const adapter_thresholds = (rows: readonly DiffRow[]): string[] =>
+  Object.keys(rows[0]?.energy_rank ?? {}).sort((a, b) => Number(a) - Number(b));
+
+/** The energy of a change against the rank, beside the base's matrix, mean over layers; a panel a matrix. */
+export function spectra_of_change(reading: Reading): LinesChart | undefined {
+  const rows = diff_rows(reading);
+  const thresholds = adapter_thresholds(rows);
+  if (thresholds.length < 2) return undefined;
+  const series: Series[] = [
+    { key: "change", label: "change", colour: "accent" },
+    { key: "base", label: "base", colour: "ink", dash: "7 2" },
+    { key: "null", label: "random", colour: "null", dash: "4 3" },
+  ];
+  const panels = matrices_in(rows).map((matrix) => {
+    const own = rows.filter((row) => row.matrix === matrix);
+    const mean = (ranks: (row: DiffRow) => Readonly<Record<string, number>>) =>
+      thresholds.map((each) => own.reduce((sum, row) => sum + (ranks(row)[each] ?? 0) / row.possible_rank, 0) / own.length);
+    return {
+      title: matrix_words(matrix),
+      lines: [
+        { series: "change", x: mean((row) => row.energy_rank), y: thresholds.map(Number) },
+        { series: "base", x: mean((row) => row.weight_energy_rank), y: thresholds.map(Number) },
+        { series: "null", x: mean((row) => row.null_energy_rank), y: thresholds.map(Number) },
+      ],
+    };
+  });
+  return {
+    kind: "lines",
+    name: "diff-spectra",
+    title: "Energy against rank",
+    note: "Mean over layers of the share of singular values that holds so much of the energy. Left of the base: the change needs fewer.",
+    x: { title: "share of the directions", scale: "linear", domain: [0, 1], format: "percent" },
+    y: { title: "share of the energy", scale: "linear", domain: [0.5, 1], format: "percent" },
+    series,
+    points: true,
+    panels,
+  };
+}
+
+/** The change of each layer, a line a matrix. */
+export function change_by_layer(reading: Reading): LinesChart | undefined {
+  const rows = diff_rows(reading);
+  if (rows.length === 0) return undefined;
+  const matrices = matrices_in(rows);
+  const sizes = rows.map((row) => row.relative_change ?? 0);
+  return {
+    kind: "lines",
+    name: "diff-layers",
+    title: "Which layers moved",
+    note: "The norm of the change over that of the base's matrix.",
+    x: counted_axis("layer", reading.model.layers),
+    y: { title: "relative change", scale: "linear", domain: [0, Math.max(1e-9, ...sizes) * 1.1] },
+    series: matrices.map((matrix): Series => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } })),
+    points: reading.model.layers <= 16,
+    panels: [
+      {
+        lines: matrices.map((matrix) => {
+          const own = rows.filter((row) => row.matrix === matrix).sort((a, b) => a.layer - b.layer);
+          return { series: matrix, x: own.map((row) => row.layer), y: own.map((row) => row.relative_change) };
+        }),
+      },
+    ],
+  };
+}
+
+export const difference_charts = (reading: Reading) =>
+  [
+    change_sizes(reading),
+    change_by_layer(reading),
+    change_ranks(reading),
+    base_ranks(reading),
+    spectra_of_change(reading),
+    output_overlap(reading),
+  ].flatMap((chart) => chart ?? []);

@@ -1,0 +1,193 @@
+// What smaller models cost and save, shaped into charts.
+import { counted_axis } from "../../chart/axis";
+import type { Series } from "../../chart/base";
+import type { Cell, HeatmapChart } from "../../chart/heatmap";
+import type { Line, LinesChart } from "../../chart/lines";
+import { matrix_words, plain } from "../../chart/words";
+import { analysis, row_at, rows_of } from "../../data/report";
+import type { Matrix, PlanPartRow, PlanRow } from "../../data/report_file";
+import type { Reading } from "../../shaping/reading";
+import { chosen_row, menu_rows, rise_percent, saved_share, saving_of, saving_rows } from "../../shaping/plan_menu";
+import { threshold_words } from "../../shaping/words";
+
+const kDashes = [undefined, "7 2", "2 2"];
+
+/** Cost against saving, a line a form from the model as it is. */
+export function cost_chart(reading: Reading): LinesChart | undefined {
+  const saving = saving_of(reading);
+  const rows = menu_rows(reading);
+  const forms = [...new Set(rows.map((row) => row.form))];
+  const lines = forms.flatMap((form): (Line & { rows: PlanRow[] })[] => {
+    const own = saving_rows(reading, form, saving);
+    if (own.length === 0) return [];
+    return [{ series: form, x: [0, ...own.map((row) => saved_share(reading, row, saving))], y: [0, ...own.map(rise_percent)], rows: own }];
+  });
+  if (lines.length === 0) return undefined;
+  const rises = lines.flatMap((line) => line.rows.map(rise_percent));
+  const most_saved = Math.max(...lines.flatMap((line) => line.rows.map((row) => saved_share(reading, row, saving))));
+  const chosen = chosen_row(reading);
+  const place = chosen && lines.find((line) => line.series === chosen.form)?.rows.indexOf(chosen);
+  return {
+    kind: "lines",
+    name: "plan-cost",
+    title: saving === "parameters" ? "Cost against parameters saved" : "Cost against KV cache saved",
+    note:
+      "The rise of the perplexity on held-out text, measured, of models in which nothing was trained anew. Lower and further " +
+      "right is better; the ring is the chosen one. Dashed short: stock transformers does not load it smaller.",
+    x: {
+      title: saving === "parameters" ? "parameters saved" : "KV cache saved",
+      scale: "linear",
+      domain: [0, Math.min(1, most_saved * 1.12)],
+      format: "percent",
+    },
+    y: {
+      title: "perplexity, % higher",
+      scale: "symlog",
+      domain: [Math.min(0, ...rises), Math.max(1, ...rises) * 1.15],
+      format: ".3~r",
+    },
+    series: lines.map((line): Series => {
+      const index = forms.findIndex((form) => form === line.series);
+      const loads = line.rows.every((row) => row.loadable);
+      const dash = loads ? kDashes[Math.floor(index / 6)] : "2 2";
+      return { key: line.series, label: line.series, colour: { model: index % 6 }, ...(dash === undefined ? {} : { dash }) };
+    }),
+    points: true,
+    panel_height: 340,
+    panels: [{ lines }],
+    ...(chosen && place !== undefined && place >= 0 ? { chosen: { series: chosen.form, index: place + 1 } } : {}),
+  };
+}
+
+/** The row at a vertex of the chart's line; undefined at the model as it is. */
+export function row_at_vertex(reading: Reading, form: string, vertex: number): number | undefined {
+  const row = saving_rows(reading, form, saving_of(reading))[vertex - 1];
+  return row && menu_rows(reading).indexOf(row);
+}
+
+const by_layer = (rows: readonly PlanPartRow[]) => rows.filter((row): row is PlanPartRow & { layer: number } => row.layer !== null);
+
+/** Rows of matrices as a layer × matrix grid. */
+function matrix_grid(rows: readonly PlanPartRow[], value: (row: PlanPartRow) => Cell) {
+  const placed = by_layer(rows);
+  const layers = [...new Set(placed.map((row) => row.layer))].sort((a, b) => a - b);
+  const matrices = [...new Set(placed.flatMap((row) => row.matrix ?? []))];
+  const cells = layers.map((layer) =>
+    matrices.map((matrix): Cell => {
+      const row = placed.find((each) => each.layer === layer && each.matrix === matrix);
+      return row ? value(row) : "missing";
+    }),
+  );
+  return { layers, matrices, cells };
+}
+
+const grid = (layers: readonly number[], matrices: readonly string[]) => ({
+  rows: { title: "layer", labels: layers.map(String) },
+  columns: { title: "matrix", labels: matrices.map((matrix) => plain(matrix_words(matrix as Matrix))) },
+});
+
+/** The planned rank of each matrix over the largest that it can have. */
+export function planned_ranks(reading: Reading): HeatmapChart | undefined {
+  const rows = rows_of(reading.report, "plan_ranks", reading.model.name);
+  if (rows.length === 0) return undefined;
+  const { layers, matrices, cells } = matrix_grid(rows, (row) =>
+    row.rank === null || row.possible_rank === null ? 1 : row.rank / row.possible_rank,
+  );
+  const target = String(analysis(reading.report, "plan_ranks")?.parameters.target ?? "");
+  const share = Number(target.replace("keep ", ""));
+  return {
+    kind: "heatmap",
+    name: "plan-ranks",
+    title: "Ranks that a budget leaves",
+    note:
+      `Over the largest possible rank, where ${Number.isFinite(share) ? `${Math.round(share * 100)}\u202f% of ` : ""}the parameters ` +
+      "of projections stay, as factors. 100\u202f%: the matrix stays whole. Saves nothing in transformers, which has no factors.",
+    ...grid(layers, matrices),
+    cells,
+    scale: { kind: "sequential", domain: [0, 1], format: "percent" },
+    format: "percent",
+  };
+}
+
+/** The energy rank of the weights themselves at the same places. */
+export function present_ranks(reading: Reading): HeatmapChart | undefined {
+  const { report, model, threshold } = reading;
+  const rows = rows_of(report, "plan_ranks", model.name);
+  let known = false;
+  const { layers, matrices, cells } = matrix_grid(rows, (row) => {
+    const own = row_at(report, "spectrum", { model: model.name, layer: row.layer ?? 0, matrix: row.matrix ?? "", head: null });
+    const rank = own?.energy_rank[String(threshold)];
+    if (!own || rank === undefined || rank === null) return "missing";
+    known = true;
+    return rank / own.possible_rank;
+  });
+  if (!known) return undefined;
+  return {
+    kind: "heatmap",
+    name: "plan-energy-ranks",
+    title: "Energy ranks of the weights",
+    note: `Singular values with ${threshold_words(threshold)} of the energy, over all: what the weights alone say.`,
+    ...grid(layers, matrices),
+    cells,
+    scale: { kind: "sequential", domain: [0, 1], format: "percent" },
+    format: "percent",
+  };
+}
+
+/** What the model loses where one layer alone is gone. */
+export function layer_losses(reading: Reading): LinesChart | undefined {
+  const rows = by_layer(rows_of(reading.report, "plan_layers", reading.model.name));
+  if (rows.length === 0) return undefined;
+  const rises = rows.map((row) => (row.loss === null ? null : 100 * Math.expm1(row.loss)));
+  const known = rises.filter((rise): rise is number => rise !== null);
+  return {
+    kind: "lines",
+    name: "plan-layers",
+    title: "Each layer alone removed",
+    note: "The rise of the perplexity on held-out text without that layer.",
+    x: counted_axis("layer", reading.model.layers),
+    y: {
+      title: "perplexity, % higher",
+      scale: "symlog",
+      domain: [Math.min(0, ...known), Math.max(1, ...known) * 1.15],
+      format: ".3~r",
+    },
+    series: [{ key: "loss", label: "without the layer", colour: "accent" }],
+    points: true,
+    panels: [{ lines: [{ series: "loss", x: rows.map((row) => row.layer), y: rises }] }],
+  };
+}
+
+/** How much each layer turns the stream. */
+export function layer_influence(reading: Reading): LinesChart | undefined {
+  const rows = by_layer(rows_of(reading.report, "plan_layers", reading.model.name));
+  const known = rows.flatMap((row) => row.block_influence ?? []);
+  if (known.length === 0) return undefined;
+  return {
+    kind: "lines",
+    name: "plan-influence",
+    title: "Influence of each layer",
+    note: "1 less the mean cosine of what enters and leaves it; of the last it is not known. A guess at the loss beside it, without a measurement.",
+    x: counted_axis("layer", reading.model.layers),
+    y: { title: "block influence", scale: "linear", domain: [0, Math.max(0.1, ...known) * 1.1] },
+    series: [{ key: "influence", label: "influence", colour: "ink" }],
+    points: true,
+    panels: [{ lines: [{ series: "influence", x: rows.map((row) => row.layer), y: rows.map((row) => row.block_influence) }] }],
+  };
+}
+
+export const plan_charts = (reading: Reading) =>
+  [cost_chart(reading), planned_ranks(reading), present_ranks(reading), layer_losses(reading), layer_influence(reading)].flatMap(
+    (chart) => chart ?? [],
+  );
+
+/** The two commands that make the model of a row: the plan, then what it leaves. */
+export function commands_of({ report, model }: Reading, row: PlanRow): [string, string] | undefined {
+  const again = report.file.reports.find((each) => each.id === "plan" && each.model === model.name)?.again;
+  const rest = again?.split("\n")[0]?.replace(/^\S+ plan /, "");
+  if (!rest) return undefined;
+  const space = row.target.indexOf(" ");
+  const option = row.target.slice(0, space).replaceAll("_", "-");
+  const plan = `attnscope plan ${rest} --by ${row.form} --${option} ${row.target.slice(space + 1)} -o plan.json`;
+  return [plan, `attnscope shrink ${rest.replace(" --", " plan.json --")} -o smaller`];
+}

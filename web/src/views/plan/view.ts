@@ -1,0 +1,150 @@
+// What can be left out of a model, and what that costs.
+import { count_words, format_number } from "../../chart/number_format";
+import type { PlanRow } from "../../data/report_file";
+import { chart_frame } from "../../page/frame";
+import { h } from "../../page/h";
+import { absent_analysis, choice, command_words, controls, even_row, section, skipped_lines } from "../../page/parts";
+import type { Context, View } from "../../page/view";
+import { chosen_row, kSavings, menu_rows, rise_percent, saving_of } from "../../shaping/plan_menu";
+import { commands_of, cost_chart, layer_influence, layer_losses, plan_charts, planned_ranks, present_ranks, row_at_vertex } from "./charts";
+
+const kSavingWords = { parameters: "parameters", cache: "KV cache" } as const;
+
+const signed = (percent: number): string => `${format_number(percent, "+.1f")}\u202f%`;
+
+const share_of = (after: number, before: number | null): string => (before ? ` (${format_number(after / before, "percent")})` : "");
+
+/** A click on a vertex chooses its row. */
+function choose_by_point(context: Context, svg: SVGElement): void {
+  for (const line of svg.querySelectorAll<SVGElement>("[data-series]")) {
+    line.querySelectorAll<SVGElement>("circle:not(.chosen)").forEach((circle, vertex) => {
+      const row = row_at_vertex(context, line.dataset.series ?? "", vertex);
+      if (row === undefined) return;
+      circle.style.cursor = "pointer";
+      circle.addEventListener("click", () => context.go({ p: row }));
+    });
+  }
+}
+
+function menu_table(context: Context): HTMLElement {
+  const { model } = context;
+  const chosen = chosen_row(context);
+  const cells = (row: PlanRow) => [
+    row.choice,
+    `${count_words(row.parameters)}${share_of(row.parameters, model.parameters)}`,
+    `${format_number(row.kv_cache_bytes_per_token, ",")}${share_of(row.kv_cache_bytes_per_token, model.kv_cache_bytes_per_token)}`,
+    format_number(row.perplexity, ".2f"),
+    signed(rise_percent(row)),
+    row.loadable ? `yes${row.remark ? `, ${row.remark}` : ""}` : `no: ${row.remark}`,
+  ];
+  const heads = ["form", "what is left", "parameters", "KV bytes a token", "perplexity", "change", "loads in transformers"];
+  return h(
+    "div",
+    { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "smaller models" },
+    h(
+      "table",
+      { class: "plan-menu" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          heads.map((name, index) => h("th", { scope: "col", class: index < 2 || index === 6 ? "text plain-head" : "plain-head" }, name)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        menu_rows(context).map((row, index) =>
+          h(
+            "tr",
+            { class: row === chosen ? "chosen" : null },
+            h(
+              "td",
+              { class: "text" },
+              h("a", { href: context.link({ p: index }), "aria-current": row === chosen ? "true" : null }, row.form),
+            ),
+            cells(row).map((cell, column) => h("td", { class: column === 0 || column === 5 ? "text" : null }, cell)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function making(context: Context): HTMLElement | null {
+  const row = chosen_row(context);
+  const commands = row && commands_of(context, row);
+  if (!commands) return null;
+  const saves = row.loadable
+    ? "Stock transformers loads it."
+    : "Saves nothing in transformers: it is written with the same shapes, and shows what the ranks cost.";
+  return h(
+    "div",
+    { class: "absent plan-commands" },
+    h("p", {}, `These make ${row.form}, ${row.choice}. ${saves}`),
+    commands.map(command_words),
+  );
+}
+
+function menu(context: Context): HTMLElement {
+  const rows = menu_rows(context);
+  if (rows.length === 0) return absent_analysis(context, "What can be left out of the model", "plan");
+  const chart = cost_chart(context);
+  return section(
+    "Cost against saving",
+    "Choose a row, or a point, for the commands that make it.",
+    controls(
+      choice(
+        "saving",
+        kSavings.map((value) => ({ value, label: kSavingWords[value] })),
+        saving_of(context),
+        (value) => context.go({ of: value }),
+      ),
+    ),
+    chart
+      ? chart_frame(chart, context.theme, { after_draw: (svg) => choose_by_point(context, svg) })
+      : h("p", { class: "absent" }, `No form of this model saves ${kSavingWords[saving_of(context)]}.`),
+    making(context),
+    menu_table(context),
+  );
+}
+
+function draw(context: Context): HTMLElement {
+  const [losses, influence, planned, present] = [
+    layer_losses(context),
+    layer_influence(context),
+    planned_ranks(context),
+    present_ranks(context),
+  ];
+  return h(
+    "div",
+    {},
+    h("div", { class: "view-head" }, h("h1", { class: "view" }, "Plan")),
+    skipped_lines(context, "plan", "plan_layers", "plan_ranks"),
+    menu(context),
+    losses
+      ? section(
+          "Layers",
+          null,
+          even_row(context, 420, chart_frame(losses, context.theme), influence ? chart_frame(influence, context.theme) : null),
+        )
+      : null,
+    planned
+      ? section(
+          "Ranks",
+          null,
+          even_row(context, 420, chart_frame(planned, context.theme), present ? chart_frame(present, context.theme) : null),
+        )
+      : null,
+  );
+}
+
+export const plan_view: View = {
+  id: "plan",
+  title: "Plan",
+  named: (report) => report.file.reports.some(({ id }) => id === "plan") || report.file.left_out.some(({ part }) => part === "plan"),
+  charts: plan_charts,
+  draw,
+};

@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import { holds_as_view, open_report, with_browser } from "./harness";
+import { kPlanned, kWhole } from "./samples";
+
+with_browser();
+
+describe("plan", () => {
+  holds_as_view("#plan", kPlanned);
+  holds_as_view("#plan?p=3", kPlanned);
+  holds_as_view("#plan", kWhole);
+
+  test("a row, or a point of a line, chooses the model whose commands are shown", async () => {
+    const { page, close } = await open_report(kPlanned, "#plan");
+    const commands = () => page.locator(".plan-commands code").allTextContents();
+    await expect.poll(async () => (await commands())[0]).toContain("--by width --set width=691 -o plan.json");
+    await expect.poll(() => page.locator('[data-chart="plan-cost"] circle.chosen').count()).toBe(1);
+    await page.locator(".plan-menu").getByRole("link", { name: "layers" }).click();
+    await expect
+      .poll(() => commands())
+      .toEqual([
+        "attnscope plan examples/shakespeare-gpt2 --text-file book.txt --by layers --set without=3 -o plan.json",
+        "attnscope shrink examples/shakespeare-gpt2 plan.json --text-file book.txt -o smaller",
+      ]);
+    await page.locator('[data-chart="plan-cost"] [data-series="ranks"] circle:not(.chosen)').nth(1).click();
+    await expect.poll(() => page.url()).toContain("p=3");
+    await expect.poll(async () => (await commands())[0]).toContain("--by ranks --keep 0.75");
+    await expect.poll(() => page.locator(".plan-commands p").textContent()).toContain("Saves nothing in transformers");
+    await page.goBack();
+    await expect.poll(async () => (await commands())[0]).toContain("without=3");
+    await close();
+  });
+
+  test("no form of this model saves cache, which is said", async () => {
+    const { page, close } = await open_report(kPlanned, "#plan");
+    await page.getByRole("group", { name: "saving" }).getByRole("button", { name: "KV cache" }).click();
+    await expect.poll(() => page.locator("main .absent").first().textContent()).toBe("No form of this model saves KV cache.");
+    await close();
+  });
+
+  test("what is not in a report is said, and the bar does not name it", async () => {
+    const { page, close } = await open_report(kWhole, "#plan");
+    await expect.poll(() => page.locator("main .absent").textContent()).toContain("attnscope plan MODEL --text-file FILE");
+    await page.evaluate(() => void (location.hash = "#data"));
+    await expect.poll(() => page.locator("main h1").textContent()).toBe("Data");
+    expect(await page.locator("nav").getByText("Plan", { exact: true }).count()).toBe(0);
+    await close();
+  });
+});
+
+describe("difference", () => {
+  holds_as_view("#difference", kPlanned);
+  holds_as_view("#difference", kWhole);
+
+  test("ranks are those at the chosen threshold, and the adapter's size is said at each", async () => {
+    const { page, close } = await open_report(kPlanned, "#difference?t=0.9");
+    const label = (chart: string) => page.locator(`[data-chart="${chart}"] [data-row="0"][data-column="0"]`).getAttribute("aria-label");
+    await expect.poll(() => label("diff-rank")).toBe("layer 0, matrix W_Q: 8\u202f%");
+    await expect.poll(() => label("diff-base-rank")).toBe("layer 0, matrix W_Q: 31\u202f%");
+    await expect.poll(() => page.locator('[aria-label="sizes of adapters"] tbody tr').count()).toBe(4);
+    await expect.poll(() => page.locator("main code").last().textContent()).toContain("--lora adapter");
+    await close();
+  });
+});

@@ -1,0 +1,88 @@
+// The parts of a report that are asked for by name, as the program writes them, for shakespeare-gpt2.
+import type { ReportFile } from "../../src/data/report_file";
+
+const kModel = "shakespeare-gpt2";
+const kMatrices = ["q", "k", "v", "o", "up", "down"] as const;
+const kLayers = 6;
+
+const form = (name: string, choice: string, share: number, loss: number, target: string) => ({
+  model: kModel,
+  form: name,
+  choice,
+  size: 1,
+  parameters: share,
+  kv_cache_bytes_per_token: 4608,
+  mean_nll: 3.1 + loss,
+  perplexity: Math.exp(3.1 + loss),
+  loss,
+  loadable: name !== "ranks",
+  target,
+  remark: name === "ranks" ? "as factors, in own runtimes" : "",
+});
+
+export function add_plan_and_difference(results: ReportFile): void {
+  const whole = results.models.find(({ name }) => name === kModel)?.parameters ?? 0;
+  const places = Array.from({ length: kLayers }, (_, layer) => kMatrices.map((matrix) => ({ model: kModel, layer, matrix }))).flat();
+  const add = (id: string, command: string, again: string, rows: object[], parameters: object = {}) =>
+    results.reports.push({ id, model: kModel, command, again, parameters, rows, skipped: [] } as never);
+  const fitted = "attnscope plan examples/shakespeare-gpt2 --text-file book.txt";
+  add(
+    "plan",
+    "plan",
+    fitted,
+    [
+      form("width", "MLP 768 → 691", Math.round(0.93 * whole), 0.005, "set width=691"),
+      form("width", "MLP 768 → 576", Math.round(0.83 * whole), 0.026, "set width=576"),
+      form("layers", "6 → 5 (without 3)", Math.round(0.84 * whole), 0.066, "set without=3"),
+      form("ranks", "30 matrices as factors", Math.round(0.79 * whole), 0.03, "keep 0.75"),
+    ],
+    { held_out_windows: 60, held_out_sequences: 32, length: 128 },
+  );
+  add(
+    "plan_layers",
+    "plan",
+    `${fitted} --by layers --keep 0.999`,
+    [3.6, 0.12, 0.05, 0.048, 0.066, 0.12].map((loss, layer) => ({
+      model: kModel,
+      layer,
+      matrix: null,
+      loss,
+      block_influence: layer < 5 ? 0.1 + loss / 5 : null,
+      order: layer === 3 ? 1 : null,
+    })),
+  );
+  add(
+    "plan_ranks",
+    "plan",
+    `${fitted} --by ranks --keep 0.8`,
+    places.map((place, index) => ({
+      ...place,
+      rank: index % 4 === 0 ? null : 20 + index,
+      possible_rank: 192,
+      loss: null,
+      block_influence: null,
+    })),
+    { target: "keep 0.8" },
+  );
+  const ranks = (least: number) => ({ "0.6": least, "0.8": 2 * least, "0.9": 3 * least, "0.99": 5 * least });
+  const space = { overlap: 0.4, null_overlap: 0.2, angle: 0.3 };
+  add(
+    "diff",
+    "diff",
+    "attnscope diff base examples/shakespeare-gpt2 --energy 0.6,0.8,0.9,0.99",
+    places.map((place, index) => ({
+      ...place,
+      head: null,
+      shape: [192, 192],
+      relative_change: 0.02 + index / 1000,
+      change_norm: 1,
+      weight_norm: 10,
+      energy_rank: ranks(5),
+      null_energy_rank: ranks(32),
+      weight_energy_rank: ranks(20),
+      possible_rank: 192,
+      output_space: index % 5 === 0 ? null : space,
+      input_space: space,
+    })),
+  );
+}

@@ -1,0 +1,88 @@
+// The charts of smaller models, and of what a fine-tune changed.
+import { describe, expect, test } from "vitest";
+import type { State } from "../../src/shaping/state";
+import { chosen_row } from "../../src/shaping/plan_menu";
+import { change_ranks, change_sizes, spectra_of_change } from "../../src/views/difference/charts";
+import { commands_of, cost_chart, layer_losses, planned_ranks, row_at_vertex } from "../../src/views/plan/charts";
+import { reading } from "./findings/made";
+
+const row = (form: string, parameters: number, bytes: number, loss: number, target: string) => ({
+  form,
+  choice: form,
+  parameters,
+  kv_cache_bytes_per_token: bytes,
+  loss,
+  loadable: form !== "ranks",
+  remark: "",
+  target,
+});
+const part = (layer: number, matrix: string, rank: number | null) => ({ layer, matrix, rank, possible_rank: 10 });
+const made = reading({
+  model: { parameters: 100, kv_cache_bytes_per_token: 10, layers: 2 },
+  rows: {
+    plan: [
+      row("latent", 110, 5, 0.01, "kv_bytes 5"),
+      row("width", 80, 10, 0.05, "set width=8"),
+      row("width", 90, 10, Math.log(1.02), "set width=9"),
+      row("ranks", 50, 10, 0.2, "keep 0.5"),
+    ],
+    plan_ranks: [part(0, "q", 4), part(0, "up", null), part(1, "up", 5)],
+    plan_layers: [
+      { layer: 0, loss: Math.log(3), block_influence: 0.5 },
+      { layer: 1, loss: 0, block_influence: null },
+    ],
+    diff: [
+      { layer: 0, matrix: "q", head: null, shape: [8, 8], possible_rank: 8, relative_change: 0.1, change_norm: 1,
+        energy_rank: { "0.5": 1, "0.9": 2 }, null_energy_rank: { "0.5": 3, "0.9": 6 }, weight_energy_rank: { "0.5": 2, "0.9": 5 },
+        output_space: null, input_space: null }, // prettier-ignore
+    ],
+  },
+});
+const at = (params: State["params"]) => ({ ...made, state: { view: "plan", params } });
+
+describe("cost against saving", () => {
+  test("has a line a form from the model as it is, of those that save", () => {
+    const chart = cost_chart(made);
+    expect(chart?.series.map(({ key }) => key)).toEqual(["width", "ranks"]);
+    const [width] = chart?.panels[0]?.lines ?? [];
+    expect(Array.from(width?.x ?? []).map((x) => Math.round(x * 100))).toEqual([0, 10, 20]);
+    expect(Array.from(width?.y ?? [])[1]).toBeCloseTo(2);
+    expect(cost_chart(at({ of: "cache" }))?.series.map(({ key }) => key)).toEqual(["latent"]);
+  });
+
+  test("rings the chosen row, the first that saves by default", () => {
+    expect(chosen_row(made)?.target).toBe("set width=8");
+    expect(cost_chart(made)?.chosen).toEqual({ series: "width", index: 2 });
+    expect(cost_chart(at({ p: "3" }))?.chosen).toEqual({ series: "ranks", index: 1 });
+    expect(cost_chart(at({ p: "0" }))?.chosen).toBeUndefined();
+    expect(row_at_vertex(made, "width", 1)).toBe(2);
+    expect(row_at_vertex(made, "width", 0)).toBeUndefined();
+  });
+
+  test("a row's commands make it", () => {
+    const [report] = made.report.file.reports;
+    Object.assign(report ?? {}, { again: "attnscope plan 'my model' --text-file t.txt" });
+    expect(commands_of(made, chosen_row(at({ p: "0" })) as never)).toEqual([
+      "attnscope plan 'my model' --text-file t.txt --by latent --kv-bytes 5 -o plan.json",
+      "attnscope shrink 'my model' plan.json --text-file t.txt -o smaller",
+    ]);
+  });
+});
+
+test("planned ranks are over the possible ones; a whole matrix has them all", () => {
+  expect(planned_ranks(made)?.cells).toEqual([
+    [0.4, 1],
+    ["missing", 0.5],
+  ]);
+});
+
+test("losses of layers are in percent of the perplexity", () => {
+  expect(Array.from(layer_losses(made)?.panels[0]?.lines[0]?.y ?? []).map((rise) => Math.round(Number(rise)))).toEqual([200, 0]);
+});
+
+test("a change is over its base, its rank over the possible one", () => {
+  expect(change_sizes(made)?.cells).toEqual([[0.1]]);
+  expect(change_ranks(made)?.cells).toEqual([[0.25]]);
+  expect(change_ranks(made)?.note).toContain("75\u202f%");
+  expect(spectra_of_change(made)?.panels[0]?.lines[0]).toEqual({ series: "change", x: [0.125, 0.25], y: [0.5, 0.9] });
+});
