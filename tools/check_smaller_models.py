@@ -41,13 +41,17 @@ MODELS = {
     "phi3": ("phi3", {name: value for name, value in LLAMA.items() if name != "head_dim"}),
     "gemma": ("gemma", LLAMA),
     "gemma2": ("gemma2", dict(LLAMA, query_pre_attn_scalar=8, sliding_window=16)),
+    "mixtral": ("mixtral", dict(LLAMA, num_local_experts=4, num_experts_per_tok=2, sliding_window=None)),
+    "qwen3_moe": ("qwen3_moe", dict(LLAMA, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=20)),
     "gpt2": ("gpt2", dict(vocab_size=VOCABULARY, n_layer=3, n_embd=48, n_head=6, n_positions=CONTEXT, bos_token_id=0,
                           eos_token_id=0)),
 }
 FORMS = {
     "layers": "without=1", "width": "width=50", "hidden": "hidden=36", "head-width": "head-width=4",
-    "kv-heads": "kv-heads=1", "heads": "heads=4", "latent": "latent=8+10", "ranks": "ranks=0.q:6,2.up:9,1.down:5",
+    "kv-heads": "kv-heads=1", "heads": "heads=4", "latent": "latent=8+10", "experts": "experts=3",
+    "ranks": "ranks=0.q:6,2.up:9,1.down:5",
 }
+OF_EXPERTS = "ranks=0.q:6,2.o:9,1.k:5"  # whose layers have no MLP of their own
 WHOLE = {"hidden": "hidden=48", "latent": "latent=16+16"}
 faults = []
 
@@ -113,6 +117,12 @@ def check(name, form, choice, folder, text, ids, scratch, original):
     rest = model(x[:, -3:], past_key_values=first.past_key_values).logits[0]
     if (rest - theirs[-3:]).abs().max().item() > 1e-3 * scale:
         raise ValueError("logits with a cache differ")
+    planned = json.loads(plan.read_text())["models"][0]["plan"]
+    if form != "ranks" and planned["parameters_after"] != model.num_parameters():
+        raise ValueError(f"{model.num_parameters()} parameters, not {planned['parameters_after']}")
+    held = 2 * sum(elements(part, len(ids)) for part in first.past_key_values.layers)
+    if "sliding_window" not in MODELS[name][1] and held != planned["kv_cache_bytes_per_token_after"]:
+        raise ValueError(f"{held} bytes of cache a token, not {planned['kv_cache_bytes_per_token_after']}")
     if choice == WHOLE.get(form):
         whole = (theirs - original(x).logits[0]).abs().max().item()
         if whole > 3e-4 * scale:
@@ -120,11 +130,31 @@ def check(name, form, choice, folder, text, ids, scratch, original):
     return "ok"
 
 
+def ranks_of(model):
+    return OF_EXPERTS if "num_experts_per_tok" in MODELS[model][1] else FORMS["ranks"]
+
+
+def elements(layer, tokens):
+    """Of keys and values of one token."""
+    return (layer.keys.numel() + layer.values.numel()) // tokens
+
+
+def change_the_rest(folder):
+    """What a fine-tune changes beside matrices: the embedding, tied or not, and norms."""
+    model = load(folder)
+    for name, weight in model.named_parameters():
+        if weight.ndim == 1 and "bias" not in name or weight is model.get_input_embeddings().weight:
+            weight.add_(0.05 * torch.randn_like(weight))
+    model.save_pretrained(folder)
+
+
 def check_adapter(name, folder, text, ids, scratch):
     plan, tuned, adapter = scratch / "plan.json", scratch / f"{name}-tuned", scratch / f"{name}-lora"
-    for words in (("plan", folder, "--token-file", text, "--length", CONTEXT, "--set", FORMS["ranks"], "-o", plan),
+    for words in (("plan", folder, "--token-file", text, "--length", CONTEXT, "--set", ranks_of(name), "-o", plan),
                   ("shrink", folder, plan, "--token-file", text, "-o", tuned),
                   ("diff", folder, tuned, "--lora", adapter, "--lora-energy", "0.999999999")):
+        if words[0] == "diff":
+            change_the_rest(tuned)
         ran = run(*words)
         if ran.returncode:
             raise ValueError(ran.stderr.strip())
@@ -149,7 +179,7 @@ def main():
         shard(text, tokens)
         for model, (kind, values) in MODELS.items():
             original = make(scratch / model, kind, values)
-            cases = [*FORMS.items(), *WHOLE.items()]
+            cases = [*{**FORMS, "ranks": ranks_of(model)}.items(), *WHOLE.items()]
             done = []
             for form, choice in cases:
                 try:

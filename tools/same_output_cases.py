@@ -172,6 +172,31 @@ def shared_stores():
     yield [Command(shlex.split("spectrum data/llama --store rows.sqlite --out rows.sqlite"))]
 
 
+# ---- Smaller models -----------------------------------------------------------------------------
+
+FITTED = "--text-file examples/README.md --length 64 --sequences 8 --held-out-sequences 2 --probe-tokens 64"
+TARGETS = ["--set without=1,4", "--set width=300", "--set hidden=144", "--set head-width=16", "--set kv-heads=1",
+           "--set heads=4", "--set latent=32+32", "--set ranks=0.q:20,3.up:40", "--by ranks --keep 0.8 --round 8",
+           "--by ranks --keep 0.7 --method energy", "--by ranks --keep 0.7 --method uniform --ridge 0.1",
+           "--by ranks --keep 0.7 --method plain --matrix q,up --layers 1-3", "--by latent --kv-bytes 0.3",
+           "--by width --max-perplexity +5%", "--by width --keep 0.9 --sample 3"]
+REFUSED_PLANS = ["--by width", "--keep 0.5", "--by heads --keep 2", "--by width --keep 0.01", "--set heads=5",
+                 "--set ranks=0.q:150", "--set ranks=9.q:1", "--set x=1", "--by experts --keep 0.5"]
+
+
+def planned():
+    """Plans, each with what it leaves; and a difference, with its adapter."""
+    model = "examples/shakespeare-llama"
+    for path in (model, "examples/shakespeare-gpt2"):
+        yield from in_every_format(f"plan {path} {FITTED}")
+    for target in TARGETS + REFUSED_PLANS:
+        run = shlex.split(f"plan {model} {FITTED} {target}")
+        shrink = shlex.split(f"shrink {model} plan.json --text-file examples/README.md -o smaller")
+        yield [Command(run), Command(run + ["-o", "plan.json", "--quiet"]), Command(shrink + ["--format", "json"]),
+               Command(shlex.split(f"diff {model} smaller --lora lora --per-head --format csv")),
+               Command(shlex.split(f"diff {model} lora"))]
+
+
 # ---- What is refused ----------------------------------------------------------------------------
 
 REFUSED = """
@@ -292,6 +317,7 @@ def all_cases(root, with_help):
     for text in STACKS:
         yield from in_every_format(text)
     yield from shared_stores()
+    yield from planned()
     yield from refused()
     for path in sorted((root / "made/broken").iterdir()):
         for command in ("info", "spectrum", "circuits"):
