@@ -50,11 +50,9 @@ std::int64_t Calibration::tokens() const {
 
 void Calibration::run(const ForwardObserver& observer, const Compute& compute) {
   if (!pass_) pass_.emplace(model_, /*copy_weights=*/true, compute);
-  const auto batches = batches_of(windows_);
-  for (std::size_t at = 0; at < batches.size(); ++at) {
+  for (const auto batch : batches_of(windows_)) {
     compute.check_stop();
-    pass_->run(batches[at], observer, compute);
-    if (on_batch) on_batch(static_cast<std::int64_t>(at) + 1, std::ssize(batches));
+    pass_->run(batch, observer, compute);
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,9 +22,6 @@ class Calibration {
   /// How often the text is run for the moments of all layers.
   std::int64_t passes() const;
   std::int64_t tokens() const;
-
-  /// Told after each batch how many of how many have run; may be empty.
-  std::function<void(std::int64_t done, std::int64_t all)> on_batch = {};
 
   /// `compute` must outlive what is returned.
   TextStatistics statistics(const Compute& compute);

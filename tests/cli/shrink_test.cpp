@@ -38,11 +38,11 @@ class Shrink : public PlanCase {
 };
 
 TEST_F(Shrink, GoesOnWhereItWasStopped) {
-  for (const std::string set : {"width=300", "latent=32+32", "hidden=144", "kv-heads=1"}) {
+  for (const std::string set : {"width=300", "latent=32+32"}) {
     make_plan({"--set", set});
     output_of(shrink(kPlanExample, "plan.json", "whole " + set));
     const std::string name = "stopped " + set;
-    for (const auto& [layers, signal] : {std::pair{1u, SIGKILL}, {3u, SIGINT}, {5u, SIGKILL}}) {
+    for (const auto& [layers, signal] : {std::pair{1u, SIGKILL}, {4u, SIGINT}}) {
       RunningCommand command(shrink(kPlanExample, "plan.json", name));
       const bool reached = command.wait_until(
           [&, least = layers] { return layers_kept(name) >= least || fs::exists(path(name)); });
@@ -115,7 +115,8 @@ TEST_F(Shrink, OfAnEncoderIsMeasuredByMasks) {
     return words;
   };
   std::set<std::string> forms;
-  for (const json& row : json::parse(output_of(of_bert({"--format", "json"})))["rows"]) {
+  const json menu = json::parse(output_of(of_bert({"--format", "json"})));
+  for (const json& row : menu["rows"]) {
     forms.insert(row["form"].get<std::string>());
   }
   EXPECT_EQ(forms, (std::set<std::string>{"layers", "width", "ranks"}));
@@ -128,7 +129,6 @@ TEST_F(Shrink, OfAnEncoderIsMeasuredByMasks) {
     EXPECT_NEAR(made["mean_nll"].get<double>(), planned["mean_nll_after"].get<double>(), 1e-4);
     EXPECT_NE(planned["mean_nll_after"], planned["mean_nll_before"]);
   }
-  fs::remove(folder / "vocab.txt");
 }
 
 }  // namespace
