@@ -1141,7 +1141,7 @@ def plan(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
-    by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "ranks"] | None = None,
+    by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "experts", "ranks"] | None = None,
     keep: str | None = None,
     kv_bytes: str | None = None,
     max_perplexity: str | None = None,
@@ -1152,7 +1152,7 @@ def plan(
     held_out_sequences: int | None = None,
     probe_tokens: int | None = None,
     ridge: str | None = None,
-    method: Literal["kl", "uniform", "plain"] | None = None,
+    method: Literal["kl", "energy", "uniform", "plain"] | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1174,12 +1174,12 @@ def plan(
     - length: tokens of each window (default: the context, at most 2048)
     - sample: random windows by this seed (default: one after the other from the start)
     - by: the form that the smaller model takes: layers, width, hidden, head-width, kv-heads, heads,
-      latent or ranks (default: all that the architecture allows, as a menu)
+      latent, experts or ranks (default: all that the architecture allows, as a menu)
     - keep: the share of the parameters to keep (of ranks: of the projections', as factors)
     - kv_bytes: the share of the KV cache's bytes a token to keep, or bytes
     - max_perplexity: the smallest model within this perplexity, or so much more: +5%
     - set: exactly this: without=2,4 width=384 hidden=144 head-width=16 kv-heads=1 heads=4
-      latent=32+32 ranks=0.q:64,3.up:100
+      latent=32+32 experts=6 ranks=0.q:64,3.up:100
     - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b,att
       ention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: of ranks: all
       projections)
@@ -1189,8 +1189,8 @@ def plan(
       is measured on all (default: 32)
     - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
     - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
-    - method: how ranks are allocated: by probes, all alike, or so without the text: kl, uniform or
-      plain (default: kl)
+    - method: how ranks are allocated: by probes, the same share of each matrix's energy, all alike,
+      or so without the text: kl, energy, uniform or plain (default: kl)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -1207,6 +1207,7 @@ def plan(
     - perplexity: e to mean_nll
     - loss: the rise of mean_nll
     - loadable: whether stock transformers loads it, smaller than before
+    - target: what asks for this plan, with its form: the option and its value
     - remark: as what it is loaded; may be empty
 
     Rows, with target: a layer or matrix of a plan, or the whole.
@@ -1297,6 +1298,8 @@ def report(
     store: Path | None = None,
     maps: Head | None = None,
     charts: Path | None = None,
+    plan_text: Path | None = None,
+    base: str | None = None,
     progress: bool | None = None,
 ) -> Page:
     """Everything about models on one page, an HTML file that needs nothing else.
@@ -1323,6 +1326,8 @@ def report(
     - store: keep finished rows in this SQLite file, and compute none that it has
     - maps: where not all maps fit, keep that of this head whole
     - charts: every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder
+    - plan_text: also what can be left out of each model, at what cost, fitted to this text
+    - base: also what was changed in each model since this one, which it was made of
     - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
     """
     return run_page("report", locals())
@@ -1946,7 +1951,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
-        by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "ranks"] | None = None,
+        by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "experts", "ranks"] | None = None,
         keep: str | None = None,
         kv_bytes: str | None = None,
         max_perplexity: str | None = None,
@@ -1957,7 +1962,7 @@ class ModelCommands:
         held_out_sequences: int | None = None,
         probe_tokens: int | None = None,
         ridge: str | None = None,
-        method: Literal["kl", "uniform", "plain"] | None = None,
+        method: Literal["kl", "energy", "uniform", "plain"] | None = None,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
@@ -1975,12 +1980,12 @@ class ModelCommands:
         - length: tokens of each window (default: the context, at most 2048)
         - sample: random windows by this seed (default: one after the other from the start)
         - by: the form that the smaller model takes: layers, width, hidden, head-width, kv-heads,
-          heads, latent or ranks (default: all that the architecture allows, as a menu)
+          heads, latent, experts or ranks (default: all that the architecture allows, as a menu)
         - keep: the share of the parameters to keep (of ranks: of the projections', as factors)
         - kv_bytes: the share of the KV cache's bytes a token to keep, or bytes
         - max_perplexity: the smallest model within this perplexity, or so much more: +5%
         - set: exactly this: without=2,4 width=384 hidden=144 head-width=16 kv-heads=1 heads=4
-          latent=32+32 ranks=0.q:64,3.up:100
+          latent=32+32 experts=6 ranks=0.q:64,3.up:100
         - matrix: of q,k,v,o,gate,up,down,router,shared_gate,shared_up,shared_down,q_a,q_b,kv_a,kv_b
           ,attention_gate,qk,ov,kv,qk_content,qk_rotary,qk_latent,ov_latent (default: of ranks: all
           projections)
@@ -1990,8 +1995,8 @@ class ModelCommands:
           plan is measured on all (default: 32)
         - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
         - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
-        - method: how ranks are allocated: by probes, all alike, or so without the text: kl, uniform
-          or plain (default: kl)
+        - method: how ranks are allocated: by probes, the same share of each matrix's energy, all
+          alike, or so without the text: kl, energy, uniform or plain (default: kl)
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)
@@ -2055,6 +2060,8 @@ class ModelCommands:
         store: Path | None = None,
         maps: Head | None = None,
         charts: Path | None = None,
+        plan_text: Path | None = None,
+        base: str | None = None,
         progress: bool | None = None,
     ) -> Page:
         """Everything about models on one page, an HTML file that needs nothing else.
@@ -2079,6 +2086,8 @@ class ModelCommands:
         - store: keep finished rows in this SQLite file, and compute none that it has
         - maps: where not all maps fit, keep that of this head whole
         - charts: every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder
+        - plan_text: also what can be left out of each model, at what cost, fitted to this text
+        - base: also what was changed in each model since this one, which it was made of
         - progress: whether a line tells how far the run is (default: on a terminal and in a
           notebook)
         """
