@@ -42,7 +42,7 @@ def write(chart, path):
     if image.width > MOST_PIXELS:
         image = image.resize((MOST_PIXELS, round(image.height * MOST_PIXELS / image.width)), Image.Resampling.LANCZOS)
     # The median cut, its default, would give thin lines each other's colours.
-    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, format="PNG", optimize=True)
 
 
 def main():

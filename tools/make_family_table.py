@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of families into README.md and docs/formats.md, between the two comments that name it.
+"""Writes the table of families into docs/models.md and docs/formats.md, between the two comments that name it.
 
     python3 tools/make_family_table.py BINARY [--check]
 
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FILES = ("README.md", "docs/formats.md")
+FILES = ("docs/models.md", "docs/formats.md")
 PLACE = re.compile(r"(<!-- families: made by tools/make_family_table\.py -->\n\n).*?(\n<!-- end of families -->)", re.DOTALL)
 
 

@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     fileParallelism: false, // two browsers at once would starve each other
     projects: [
+      { test: { name: "site", include: ["tests/site/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 } },
       { test: { name: "unit", include: ["tests/unit/**/*.test.ts"], testTimeout: 60_000 } },
       {
         test: {

@@ -122,3 +122,6 @@ class LiveRun:
         """Until all is measured: how many seconds."""
 
     def report(self, notes: Sequence[str]) -> Report: ...
+
+def run_command_line(words: Sequence[str]) -> int:
+    """What the program does with these words, its name first; its exit code."""

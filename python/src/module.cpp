@@ -15,4 +15,5 @@ NB_MODULE(_core, module) {
   bind_arrays(module);
   bind_charts(module);
   bind_live(module);
+  bind_program(module);
 }

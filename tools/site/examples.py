@@ -1,0 +1,137 @@
+"""Runs the examples of every command's help, where they would be typed, and keeps what they print."""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import urllib.request
+from typing import NamedTuple
+
+from site_inputs import write_fine_tune
+from program import ROOT, words_of
+
+SECONDS = 900
+DATA = ROOT / "tests/data"
+LLAMA = (ROOT / "examples/shakespeare-llama", "the example Llama")
+
+
+class Run(NamedTuple):
+    line: str  # as it was typed
+    output: str
+    notes: str  # of stderr
+    stands_for: str  # what the names in capitals were; or why it was not run
+    was_run: bool
+
+
+def model_of(words):
+    """What MODEL is to an example, and in words."""
+    if words[0] == "experts" or "--experts" in words:
+        return DATA / "forward/glm4_moe", "a mixture of experts of the tests, with random weights"
+    if "--image" in words:
+        return DATA / "stacks/vit", "an image model of the tests, with random weights"
+    if "--target" in words:
+        return DATA / "seq2seq/t5", "a T5 of the tests, with random weights and no tokenizer: token ids are its texts"
+    return LLAMA
+
+
+def without_tokenizer(words):
+    """Ids for the texts of an example whose model has no tokenizer."""
+    changed = list(words)
+    for option, ids in (("--text", "3,1,4"), ("--target", "2,5")):
+        at = changed.index(option)
+        changed[at:at + 2] = [option.replace("text", "tokens") if option == "--text" else "--target-tokens", ids]
+    return changed
+
+
+def lay_out(folder):
+    """The files that examples name."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    book = (ROOT / "docs/site/book.txt").read_text()
+    (folder / "book.txt").write_text(book)
+    (folder / "texts.txt").write_text("a photo of a cat\na photo of a dog\n")
+    (folder / "val.bin").write_bytes(struct.pack("<256i", 20240520, 1, 20000, *[0] * 253) +
+                                     b"".join(struct.pack("<H", at * 7 % 47) for at in range(20000)))
+    (folder / "cat.jpg").symlink_to(sorted((DATA / "pictures").glob("*.jpg"))[0])
+    for name, target in {"examples": ROOT / "examples", "CLIP": DATA / "stacks/clip", "BASE": LLAMA[0],
+                         "OTHER": ROOT / "examples/shakespeare-gpt2", "ADAPTER": folder / "adapter"}.items():
+        (folder / name).symlink_to(target)
+    write_fine_tune(LLAMA[0], folder / "FINETUNED")
+
+
+def link_model(folder, target):
+    link = folder / "MODEL"
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+def served(program, words, folder):
+    """What a server prints until it answers; it is ended then."""
+    process = subprocess.Popen([program.path, *words, "--port", "0"], cwd=folder, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        line = process.stdout.readline() or process.stderr.readline()
+        address = re.search(r"http://\S+", line)
+        if not address or urllib.request.urlopen(address[0], timeout=60).status != 200:
+            raise SystemExit(f"{shlex.join(words)}: no page is served ({line})")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    return line
+
+
+def run_example(program, line, folder):
+    words = words_of(line)
+    if any(re.fullmatch(r"[\w-]+/[\w.@*-]+", word) and not (folder / word).exists() and word[0] != "."
+           for word in words) or "--remote" in words:
+        return Run(line, "", "", "not run when this page was built: it needs the network", False)
+    if "--store" in words:  # the store is read by examples of export, which name this model
+        words = [f"examples/{LLAMA[0].name}" if word == "MODEL" else word for word in words]
+        line = shlex.join(["attnscope", *words])
+    model, about = model_of(words)
+    link_model(folder, model)
+    stands_for = f"MODEL: {about}" if "MODEL" in words else ""
+    if "--target" in words and "no tokenizer" in about:
+        words = without_tokenizer(words)
+        line = shlex.join(["attnscope", *words])
+    if "CLIP" in words and "--text-file" in words:  # the tiny one of the tests has no tokenizer either
+        at = words.index("--text-file")
+        words = words[:at] + words[at + 2:]
+        line, stands_for = shlex.join(["attnscope", *words]), "CLIP: one of the tests, without a tokenizer, so without texts"
+    if "FINETUNED" in words or "ADAPTER" in words:
+        stands_for = ("BASE: the example Llama; FINETUNED: that with a change of rank 4 in every W_Q and W_V; "
+                      "ADAPTER: what `--lora` wrote of it")
+    if words[0] == "serve" and "--openapi" not in words:
+        return Run(line, served(program, [word for word in words if word not in ("--open", "--port", "0")], folder),
+                   "", stands_for, True)
+    done = subprocess.run([program.path, *words], cwd=folder, capture_output=True, text=True, timeout=SECONDS,
+                          env={**os.environ, "COLUMNS": "100", "HF_HUB_OFFLINE": "1"})
+    if done.returncode != 0:
+        raise SystemExit(f"an example of help fails: {line}\n{done.stderr}")
+    return Run(line, done.stdout, done.stderr, stands_for, True)
+
+
+def run_examples(program, commands, cache):
+    """Of every command, its runs in their order. Those of the same program are not run again."""
+    sources = [pathlib.Path(__file__), pathlib.Path(__file__).with_name("site_inputs.py")]
+    key = hashlib.sha256("\n".join([program.digest, *(path.read_text() for path in sources)]).encode()).hexdigest()
+    folder, kept = cache / "examples", cache / "examples.json"
+    found = json.loads(kept.read_text()) if kept.exists() else {}
+    if found.get("key") != key:
+        found = {"key": key, "runs": {}}
+        lay_out(folder)
+    runs = {}
+    for command in commands:
+        for line in command.examples:
+            if line not in found["runs"]:
+                print(line, flush=True)
+                found["runs"][line] = run_example(program, line, folder)
+                kept.write_text(json.dumps(found))
+        runs[command.name] = [Run(*found["runs"][line]) for line in command.examples]
+    return runs

@@ -1,0 +1,69 @@
+"""Reports of trained models, made by the program as built, and pictures of them."""
+
+import html
+import os
+import pathlib
+import shutil
+import subprocess
+
+from markdown import cell
+from program import ROOT
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+TEXT = "\n".join(["ROMEO:", "But, soft! what light through yonder window breaks?", "It is the east, and Juliet is the sun.",
+                  "Arise, fair sun, and kill the envious moon,", "Who is already sick and pale with grief,",
+                  "That thou her maid art far more fair than she."])
+STORY = "Once upon a time, there was a little girl named Lily. She loved to play outside in the park."
+
+
+def models(folder):
+    """Path, text and what it is, of each model that may be shown: the examples, and those beside whose weights a licence lies."""
+    yield ROOT / "examples/shakespeare-gpt2", TEXT, "A GPT-2 of 6 layers, trained on Tiny Shakespeare; comes with attnscope."
+    yield ROOT / "examples/shakespeare-llama", TEXT, "A Llama of 6 layers with grouped-query attention, trained on the same text."
+    for path in sorted(pathlib.Path(folder).iterdir()) if folder else []:
+        licences = sorted(path.glob("LICENSE*"))
+        if licences and "MIT" in licences[0].read_text() and (path / "config.json").exists():
+            has_words = (path / "tokenizer.json").exists()
+            yield path, STORY if has_words else None, "A trained model under the MIT licence" + ("." if has_words else "; no text was run.")
+
+
+def shot(page, fragment, target, size=(1280, 960)):
+    subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=8000",
+                    f"--window-size={size[0]},{size[1]}", f"--screenshot={target}", f"file://{page}{fragment}"],
+                   check=True, capture_output=True, timeout=180)
+
+
+def reports(program, folder, cache):
+    """The report of each model; those of the same program are kept."""
+    kept = cache / f"reports-{program.digest[:16]}"
+    for old in cache.glob("reports-*"):
+        if old != kept:
+            shutil.rmtree(old)
+    kept.mkdir(parents=True, exist_ok=True)
+    for path, text, about in models(folder):
+        target = kept / f"{path.name}.html"
+        if not target.exists():
+            print(f"report of {path.name}", flush=True)
+            words = ["--text", text] if text else []
+            done = subprocess.run([program.path, "report", path, *words, "--quiet", "--out", target], capture_output=True, text=True)
+            if done.returncode != 0:
+                raise SystemExit(f"no report of {path.name}: {done.stderr}")
+        yield target, about
+
+
+def write(program, folder, cache, pages):
+    (pages / "gallery").mkdir(parents=True, exist_ok=True)
+    parts = ["# Gallery\n", "Real reports, live: each is one file, made by `attnscope report` when this site was built. "
+             "Open one, choose a head, hover over a map; nothing is loaded from anywhere.\n"]
+    for report, about in reports(program, folder, cache):
+        name = report.stem
+        shutil.copy(report, pages / "gallery" / report.name)
+        parts += [f"## {name}\n", f"{cell(about)} [The whole page]({name}.html).\n",
+                  f'<iframe src="{html.escape(name)}.html" title="Report of {html.escape(name)}" loading="lazy" class="report"></iframe>\n']
+    (pages / "gallery/index.md").write_text("\n".join(parts))
+    first = next(iter(reports(program, None, cache)))[0]
+    for fragment, picture in (("", "overview.png"), ("#attention", "attention.png")):
+        kept = first.with_name(picture)
+        if not kept.exists():
+            shot(first, fragment, kept)
+        shutil.copy(kept, pages / "images" / picture)
