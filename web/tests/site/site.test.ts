@@ -56,8 +56,8 @@ afterAll(async () => {
   server?.close();
 });
 
-async function opened(path: string, theme: "light" | "dark"): Promise<{ page: Page; problems: string[] }> {
-  const context = await browser.newContext({ colorScheme: theme, reducedMotion: "reduce" });
+async function opened(path: string): Promise<{ page: Page; problems: string[] }> {
+  const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce" });
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("console", (message) => {
@@ -74,29 +74,33 @@ async function opened(path: string, theme: "light" | "dark"): Promise<{ page: Pa
   return { page, problems };
 }
 
-async function axe_findings(page: Page): Promise<string[]> {
-  await page.evaluate(kAxe);
-  return page.evaluate(async () => {
+/** What axe finds; where rules are named, by those alone. */
+async function axe_findings(page: Page, rules?: string[]): Promise<string[]> {
+  return page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {
       axe: { run(where: object, how: object): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> };
     };
-    const { violations } = await axe.run({ exclude: ["iframe"] }, { resultTypes: ["violations"] });
+    const { violations } = await axe.run({ exclude: ["iframe"] }, { resultTypes: ["violations"], ...(only ? { runOnly: only } : {}) });
     return violations.flatMap(({ id, nodes }) => nodes.slice(0, 2).map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`));
-  });
+  }, rules);
 }
 
 test("there are pages", () => expect(kPages.length).toBeGreaterThan(40));
 
-for (const theme of ["light", "dark"] as const)
-  test.each(kPages)(`%s, ${theme}: no error, no request to another host, and axe finds nothing`, async (path) => {
-    const { page, problems } = await opened(path, theme);
-    expect(await axe_findings(page)).toEqual([]);
-    expect(problems).toEqual([]);
-    await page.context().close();
-  });
+test.each(kPages)("%s: no error, no request to another host, and axe finds nothing, light and dark", async (path) => {
+  const { page, problems } = await opened(path);
+  await page.evaluate(kAxe);
+  const found = await axe_findings(page);
+  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+  await page.locator('body[data-md-color-scheme="slate"]').waitFor();
+  found.push(...(await axe_findings(page, ["color-contrast"])).map((finding) => `dark: ${finding}`));
+  expect(found).toEqual([]);
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
 
 test("search finds an error by its words", async () => {
-  const { page, problems } = await opened("index.html", "light");
+  const { page, problems } = await opened("index.html");
   await page.keyboard.press("/");
   await page.locator(".md-search__input").fill("give torch.save its state_dict");
   await page.locator(".md-search-result__item a").first().waitFor({ timeout: 60_000 });
@@ -107,7 +111,7 @@ test("search finds an error by its words", async () => {
 });
 
 test("live reports are drawn within the gallery", async () => {
-  const { page, problems } = await opened("gallery/index.html", "light");
+  const { page, problems } = await opened("gallery/index.html");
   await page.locator("iframe.report").first().scrollIntoViewIfNeeded();
   await page.frameLocator("iframe.report").first().locator("main[data-drawn]").waitFor({ timeout: 60_000 });
   expect(problems).toEqual([]);
@@ -118,7 +122,7 @@ test("examples are of the program as built", async () => {
   const digest = createHash("sha256").update(readFileSync(kProgram)).digest("hex");
   expect(readFileSync(join(kSite, "program.txt"), "utf8")).toContain(digest);
   const printed = execFileSync(kProgram, ["spectrum", "examples/shakespeare-llama"], { cwd: kRoot, env: { ...process.env, COLUMNS: "100" } });
-  const { page } = await opened("reference/commands/spectrum.html", "light");
+  const { page } = await opened("reference/commands/spectrum.html");
   const shown = await page.locator("pre code").allTextContents();
   expect(shown.map((text) => text.trimEnd())).toContain(printed.toString().trimEnd());
   await page.context().close();
