@@ -89,10 +89,10 @@ test("there are pages", () => expect(kPages.length).toBeGreaterThan(40));
 
 test.each(kPages)("%s: no error, no request to another host, and axe finds nothing, light and dark", async (path) => {
   const { page, problems } = await opened(path);
+  await page.addStyleTag({ content: "* { transition: none !important }" }); // colours half-way to others
   await page.evaluate(kAxe);
   const found = await axe_findings(page);
-  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
-  await page.locator('body[data-md-color-scheme="slate"]').waitFor();
+  await page.evaluate(() => document.body.setAttribute("data-md-color-scheme", "slate"));
   found.push(...(await axe_findings(page, ["color-contrast"])).map((finding) => `dark: ${finding}`));
   expect(found).toEqual([]);
   expect(problems).toEqual([]);
