@@ -48,7 +48,10 @@ beforeAll(async () => {
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
 });
 
 afterAll(async () => {
@@ -78,10 +81,14 @@ async function opened(path: string): Promise<{ page: Page; problems: string[] }>
 async function axe_findings(page: Page, rules?: string[]): Promise<string[]> {
   return page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {
-      axe: { run(where: object, how: object): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> };
+      axe: {
+        run(where: object, how: object): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
+      };
     };
     const { violations } = await axe.run({ exclude: ["iframe"] }, { resultTypes: ["violations"], ...(only ? { runOnly: only } : {}) });
-    return violations.flatMap(({ id, nodes }) => nodes.slice(0, 2).map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`));
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.slice(0, 2).map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`),
+    );
   }, rules);
 }
 
@@ -104,7 +111,9 @@ test("search finds an error by its words", async () => {
   await page.keyboard.press("/");
   await page.locator(".md-search__input").fill("give torch.save its state_dict");
   await page.locator(".md-search-result__item a").first().waitFor({ timeout: 60_000 });
-  const found = await page.locator(".md-search-result__item a").evaluateAll((links) => links.map((link) => (link as HTMLAnchorElement).pathname));
+  const found = await page
+    .locator(".md-search-result__item a")
+    .evaluateAll((links) => links.map((link) => (link as HTMLAnchorElement).pathname));
   expect(found.some((path) => path.endsWith("/reference/errors.html"))).toBe(true);
   expect(problems).toEqual([]);
   await page.context().close();
@@ -121,7 +130,10 @@ test("live reports are drawn within the gallery", async () => {
 test("examples are of the program as built", async () => {
   const digest = createHash("sha256").update(readFileSync(kProgram)).digest("hex");
   expect(readFileSync(join(kSite, "program.txt"), "utf8")).toContain(digest);
-  const printed = execFileSync(kProgram, ["spectrum", "examples/shakespeare-llama"], { cwd: kRoot, env: { ...process.env, COLUMNS: "100" } });
+  const printed = execFileSync(kProgram, ["spectrum", "examples/shakespeare-llama"], {
+    cwd: kRoot,
+    env: { ...process.env, COLUMNS: "100" },
+  });
   const { page } = await opened("reference/commands/spectrum.html");
   const shown = await page.locator("pre code").allTextContents();
   expect(shown.map((text) => text.trimEnd())).toContain(printed.toString().trimEnd());
