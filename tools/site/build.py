@@ -8,6 +8,7 @@ licence. Ends with 1 at a dead link, a dead anchor, or an example that fails.
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -124,9 +125,11 @@ def main():
     notebook_pages.write(program, cache, pages)
 
     config = configuration(folder, navigation(pages, commands))
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", config])
+    # Not with --quiet: what it does not say it does not count.
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", config], text=True,
+                          capture_output=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if done.returncode != 0:
-        sys.exit(1)
+        sys.exit("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")))
     language_models_index(program, commands, folder / "html")
     (folder / "html/program.txt").write_text(f"attnscope {program.version()} {program.digest}\n")
     print(f"{sum(1 for _ in (folder / 'html').rglob('*.html'))} pages in {folder / 'html'}")
