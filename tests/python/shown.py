@@ -98,7 +98,7 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "layout": [layout_of_llama(folder), str(ROOT / "tests/data/layouts/phimoe.json")],
         "experts": ["0", "0,2", "all"],
         "image": [str(ROOT / "tests/data/pictures/odd.png")],
-        "pixel_values": [str(ROOT / "tests/data/pictures/pixels.npy")],
+        "pixel_values": [np.random.default_rng(5).standard_normal((3, 16, 16))],
         "audio": [str(ROOT / "tests/data/sounds/steps.wav")],
         "features": [str(ROOT / "tests/data/sounds/samples.npy")],
         "activations": [str(text_file)],
