@@ -198,6 +198,37 @@ TEST(Ablate, WhatHasNoTextOrNoLogitsIsRefused) {
   EXPECT_TRUE(contains(no_head.err, "no logits")) << no_head.err;
 }
 
+TEST(Ablate, WhatHasNoTextOfItsOwnToForetellIsRefused) {
+  const struct {
+    Words command;
+    std::string reason;
+  } refused[] = {
+      {{"ablate", data_path("stacks/vit"), "--induction"}, "repeats tokens, and vit reads none"},
+      {{"ablate", data_path("stacks/t5"), "--induction"}, "a source and a target"},
+      {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3"}, "a source"},
+      {{"ablate", data_path("forward/bert"), "--induction"}, "sees texts both ways"},
+      {{"ablate", data_path("forward/llama-body"), "--induction"}, "no logits"},
+      {{"ablate", data_path("forward/daisy_gpt2"), "--induction", "--length", "8", "--into", "1,0"},
+       "reaches no later layer as it is"},
+      {{"lens", data_path("stacks/wav2vec2"), "--tokens", "1,2,3"}, "reads no text"},
+      {{"read", data_path("stacks/t5"), "--stack", "cross"}, "what its encoder gives"}};
+  for (const auto& [command, reason] : refused) {
+    SCOPED_TRACE(command_text(command));
+    const RunResult run = run_attnscope(command);
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_TRUE(contains(run.err, reason)) << run.err;
+  }
+}
+
+TEST(Ablate, IntoAHybridModelTakesOutOnlyLayersThatAttend) {
+  const RunResult run =
+      run_attnscope({"ablate", data_path("forward/qwen3_next"), "--induction", "--length", "8",
+                     "--sequences", "1", "--into", "1,0", "--format", "json"});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_TRUE(contains(run.err, "layer 0 has Gated DeltaNet in place of attention")) << run.err;
+  EXPECT_EQ(json::parse(run.out)["rows"], json::array());
+}
+
 TEST(Lens, OfATextIsTheModelAtItsLastState) {
   const Words text = {kShakespeare, "--text", "To be, or not to be"};
   const json report = report_of(Words{"lens"} + text + Words{"--states", "layers,mid", "--grid"});
