@@ -6,6 +6,7 @@
 
 #include "attnscope/analyses/expert_selection.h"
 #include "attnscope/analyses/selection.h"
+#include "attnscope/forward/forward_pass.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/analysis.h"
 #include "attnscope/run/context.h"
@@ -35,6 +36,9 @@ struct RoutingRequest {
 };
 
 const Analysis& routing_analysis();
+
+/// What an item of that says of one layer.
+Outcome routing_outcome(const LayerRouting& routing);
 
 /// A row for each layer with experts. Throws as check_experts().
 void run_routing(std::span<const Model> models, const RoutingRequest& request,

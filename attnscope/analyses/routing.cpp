@@ -45,9 +45,7 @@ std::vector<Outcome> routing_outcomes(const WorkItem& item, const ModelSource& s
   std::vector<Outcome> outcomes;
   const ForwardObserver observer{.on_routing = [&](const LayerRouting& routing) {
     if (!std::binary_search(batch.layers.begin(), batch.layers.end(), routing.layer)) return;
-    outcomes.push_back(
-        {.fields = counts_record(routing.layer, count_routing(routing.logits, routing.experts,
-                                                              routing.weights, routing.tied))});
+    outcomes.push_back(routing_outcome(routing));
   }};
   pass.run(batch.tokens, observer, compute);
   return outcomes;
@@ -106,6 +104,11 @@ class RoutingRows {
 };
 
 }  // namespace
+
+Outcome routing_outcome(const LayerRouting& routing) {
+  return {.fields = counts_record(routing.layer, count_routing(routing.logits, routing.experts,
+                                                               routing.weights, routing.tied))};
+}
 
 const Analysis& routing_analysis() {
   static constexpr Analysis analysis = {.name = "routing",

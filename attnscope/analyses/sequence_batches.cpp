@@ -128,6 +128,7 @@ std::vector<ModelSource> ReadyModels::sources() const {
   for (std::size_t model = 0; model < sources.size(); ++model) {
     sources[model].forward = passes_[model].get();
     if (rest_.on_maps) sources[model].on_maps = &rest_.on_maps;
+    if (rest_.on_routing) sources[model].on_routing = &rest_.on_routing;
   }
   return sources;
 }
@@ -151,6 +152,10 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
   (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
   (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
   if (extend) extend(pass, observer);
+  if (source.on_routing != nullptr) {
+    observer.end_after_maps_of.reset();
+    observer.on_routing = [&](const LayerRouting& routing) { (*source.on_routing)(item, routing); };
+  }
   run_inputs(pass, inputs_of(batch), observer, compute);
 }
 

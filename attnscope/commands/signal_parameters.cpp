@@ -1,7 +1,6 @@
 #include "attnscope/commands/signal_parameters.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -18,30 +17,6 @@ namespace {
 using enum ParameterType;
 
 constexpr std::uint64_t kSignalFileLimitBytes = 500'000'000;
-constexpr std::array kSignals = {"image", "pixel_values", "audio", "features"};
-
-/// What a model, or stack, is run on.
-enum class InputKind { text, image, sound };
-
-InputKind input_of(const Model& model) {
-  const StreamSpec& stream = reader_of(model).spec().stream;
-  if (stream.patches) return InputKind::image;
-  return stream.sound ? InputKind::sound : InputKind::text;
-}
-
-InputKind input_of(const std::string& parameter) {
-  if (parameter.empty()) return InputKind::text;
-  return parameter == "image" || parameter == "pixel_values" ? InputKind::image : InputKind::sound;
-}
-
-const char* noun_of(InputKind kind) {
-  switch (kind) {
-    case InputKind::text: return "texts";
-    case InputKind::image: return "images";
-    case InputKind::sound: return "sound";
-  }
-  return "";
-}
 
 /// One, or several along a first axis.
 std::vector<Signal> arrays_of(Signal all, std::size_t axes, const std::string& file) {
@@ -84,6 +59,21 @@ Signal image_of(const std::string& bytes, const std::string& file, const Session
 
 }  // namespace
 
+InputKind input_kind(const Model& model) {
+  const StreamSpec& stream = reader_of(model).spec().stream;
+  if (stream.patches) return InputKind::image;
+  return stream.sound ? InputKind::sound : InputKind::text;
+}
+
+const char* noun_of(InputKind kind) {
+  switch (kind) {
+    case InputKind::text: return "texts";
+    case InputKind::image: return "images";
+    case InputKind::sound: return "sound";
+  }
+  return "";
+}
+
 Parameters signal_parameters() {
   return {{.name = "image",
            .type = file,
@@ -110,15 +100,21 @@ std::vector<Exclusion> signal_exclusions(const std::vector<std::string>& beside)
     std::vector<std::string> others = beside;
     others.insert(others.end(), kSignals.begin() + static_cast<std::ptrdiff_t>(at) + 1,
                   kSignals.end());
-    out.push_back({kSignals[at], others, "is the input"});
+    out.push_back({std::string(kSignals[at]), others, "is the input"});
   }
   return out;
 }
 
 std::string named_signal(const Arguments& arguments) {
   const auto given = std::find_if(kSignals.begin(), kSignals.end(),
-                                  [&](const char* name) { return arguments.given(name); });
-  return given == kSignals.end() ? "" : *given;
+                                  [&](std::string_view name) { return arguments.given(name); });
+  return given == kSignals.end() ? "" : std::string(*given);
+}
+
+InputKind named_input(const Arguments& arguments) {
+  const std::string named = named_signal(arguments);
+  if (named.empty()) return InputKind::text;
+  return named == "image" || named == "pixel_values" ? InputKind::image : InputKind::sound;
 }
 
 std::string signal_source(const Arguments& arguments) {
@@ -132,28 +128,37 @@ const Model& reader_of(const Model& model) {
   return encoder == nullptr ? model : *encoder;
 }
 
+void check_readers(std::span<const Model> models, InputKind wanted, const std::string& parameter) {
+  const auto fits = [&](const Model& model) { return input_kind(model) == wanted; };
+  if (std::any_of(models.begin(), models.end(), fits)) return;
+  const Model& first = models.front();
+  throw Error(ErrorKind::usage,
+              {.parameter = parameter,
+               .problem = verbatim(first.name()) + " reads " + noun_of(input_kind(first)) +
+                          ", and no " + noun_of(wanted)});
+}
+
 void keep_readers(const Arguments& arguments, std::vector<Model>& models) {
-  const std::string named = named_signal(arguments);
-  const InputKind wanted = input_of(named);
-  const auto fits = [&](const Model& model) { return input_of(model) == wanted; };
-  if (std::none_of(models.begin(), models.end(), fits)) {
-    const Model& first = models.front();
-    const InputKind own = input_of(first);
-    const std::string reads =
-        verbatim(first.name()) + " reads " + noun_of(own) + ", and no " + noun_of(wanted);
-    if (wanted != InputKind::text)
-      throw Error(ErrorKind::usage, {.parameter = named, .problem = reads});
+  const InputKind wanted = named_input(arguments);
+  if (wanted != InputKind::text) {
+    check_readers(models, wanted, named_signal(arguments));
+  } else if (std::none_of(models.begin(), models.end(), [](const Model& model) {
+               return input_kind(model) == InputKind::text;
+             })) {
+    const InputKind own = input_kind(models.front());
     throw Error(ErrorKind::usage, {.parameter = own == InputKind::image ? "image" : "audio",
-                                   .problem = "is needed: " + reads});
+                                   .problem = "is needed: " + verbatim(models.front().name()) +
+                                              " reads " + noun_of(own) + ", and no texts"});
   }
-  std::erase_if(models, [&](const Model& model) { return !fits(model); });
+  std::erase_if(models, [&](const Model& model) { return input_kind(model) != wanted; });
 }
 
 std::vector<Signal> signals_of(const Arguments& arguments, const Session& session,
-                               const Model& model) {
+                               const Model& model, const std::string& sent) {
   const Model& reader = reader_of(model);
   const std::string named = named_signal(arguments), file = arguments.text(named);
-  const std::string bytes = session.files->read_text(file, kSignalFileLimitBytes);
+  const std::string bytes =
+      sent.empty() ? session.files->read_text(file, kSignalFileLimitBytes) : sent;
   if (named == "image") return {image_of(bytes, file, session, reader)};
   if (named == "audio") {
     const SoundPreparation preparation = read_sound_preparation(reader.checkpoint().folder());

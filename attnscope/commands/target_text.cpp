@@ -52,9 +52,9 @@ std::vector<std::string> lines_of(const Session& session, const std::string& fil
 
 /// Images or sound, all of one shape.
 TokenSequences signal_sequences(const Arguments& arguments, const Session& session,
-                                const Model& model) {
+                                const Model& model, const std::string& sent) {
   TokenSequences out;
-  out.signals = signals_of(arguments, session, model);
+  out.signals = signals_of(arguments, session, model, sent);
   out.parameters = {{"source", signal_source(arguments)},
                     {"sequences", std::ssize(out.signals)},
                     {"length", rows_of_signal(reader_of(model), out.signals.front())},
@@ -117,13 +117,14 @@ std::optional<TokenIds> given_target(const Arguments& arguments, const Model& mo
 }
 
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
-                               const Model& model, const UsualWindows& usual) {
+                               const Model& model, const UsualWindows& usual,
+                               const std::string& sent) {
   const bool decodes = needs_target(model);
   TokenSequences out =
       named_signal(arguments).empty()
           ? token_sequences(arguments, session, model,
                             decodes ? UsualWindows{.sequences = 1} : usual)
-          : signal_sequences(arguments, session, model);
+          : signal_sequences(arguments, session, model, sent);
   if (!decodes) return out;
   if (std::max(out.of_model.size(), out.signals.size()) > 1) {
     refuse_target("is one text, and so is its source: {sequences} 1");

@@ -38,9 +38,10 @@ std::optional<TokenIds> given_target(const Arguments& arguments, const Model& mo
                                      const Tokenizer* tokenizer);
 
 /// token_sequences(), or the images or sound that are named; of a decoder these are its sources.
-/// That has one target, and so one source.
+/// That has one target, and so one source. `sent`: see signals_of().
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
-                               const Model& model, const UsualWindows& usual = {});
+                               const Model& model, const UsualWindows& usual = {},
+                               const std::string& sent = "");
 
 /// Pairs of sources and targets of one model: see TargetPair.
 struct TargetTexts {

@@ -69,12 +69,12 @@ std::string map_bytes(MatrixView<const float> map, bool causal) {
   return bytes;
 }
 
-std::string thumbnail_bytes(MatrixView<const float> map, std::int64_t side) {
+std::string thumbnail_bytes(MatrixView<const float> map, std::int64_t rows, std::int64_t cols) {
   std::string bytes;
-  for (std::int64_t row = 0; row < side; ++row) {
-    for (std::int64_t col = 0; col < side; ++col) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t col = 0; col < cols; ++col) {
       float largest = 0;
-      for_each_under(map, side, side, row, col,
+      for_each_under(map, rows, cols, row, col,
                      [&](float weight) { largest = std::max(largest, weight); });
       bytes += static_cast<char>(weight_byte(largest));
     }

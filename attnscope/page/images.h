@@ -11,8 +11,8 @@ namespace attnscope {
 /// Every weight of a map, row by row; of a causal map only the triangle.
 std::string map_bytes(MatrixView<const float> map, bool causal);
 
-/// side × side cells, each with the largest weight in its area.
-std::string thumbnail_bytes(MatrixView<const float> map, std::int64_t side);
+/// rows × cols cells, each with the largest weight in its area.
+std::string thumbnail_bytes(MatrixView<const float> map, std::int64_t rows, std::int64_t cols);
 
 /// Cells from −limit to limit, row by row.
 struct Image {

@@ -1,6 +1,7 @@
 #include "attnscope/page/report_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "attnscope/core/base64.h"
@@ -143,44 +144,69 @@ void ReportFile::remove_part(std::string_view id) {
 
 void ReportFile::remove_text() {
   std::erase_if(left_out_, [](const LeftOut& entry) { return entry.part == "maps"; });
-  texts_.clear();
-  if (!map_list_.empty() && map_end_ == maps_.size()) {
-    maps_.resize(
-        static_cast<std::size_t>(expect<std::int64_t>(*map_list_.front().get<Record>(), "at")));
-  }
-  map_list_.clear();
+  if (text_end_ == maps_.size()) maps_.resize(text_begin_);
+  text_begin_ = text_end_ = 0;
+  for (Value::List* list : {&texts_, &pictures_, &sounds_, &map_list_}) list->clear();
 }
 
-void ReportFile::add_text(std::string model, std::span<const std::int64_t> ids,
-                          std::span<const std::string> texts) {
-  Value::List tokens;
-  for (std::size_t at = 0; at < ids.size(); ++at) {
-    tokens.emplace_back(
-        Record{{"id", ids[at]}, {"text", at < texts.size() ? Value(texts[at]) : Value()}});
-  }
-  texts_.emplace_back(Record{{"model", std::move(model)}, {"tokens", std::move(tokens)}});
+void ReportFile::add_text(std::string model, const ShownText& tokens, const ShownText& source) {
+  const auto list_of = [](const ShownText& shown) {
+    Value::List list;
+    for (std::size_t at = 0; at < shown.ids.size(); ++at) {
+      const Value text = at < shown.texts.size() ? Value(shown.texts[at]) : Value();
+      list.emplace_back(Record{{"id", shown.ids[at]}, {"text", text}});
+    }
+    return list;
+  };
+  Record entry = {{"model", std::move(model)}, {"tokens", list_of(tokens)}};
+  if (!source.ids.empty()) entry.add("source", list_of(source));
+  texts_.emplace_back(std::move(entry));
 }
 
-void ReportFile::add_map_bytes(const MapPlace& place, std::int64_t tokens, bool causal,
-                               std::int64_t side, const std::string& bytes) {
-  map_list_.emplace_back(Record{{"model", place.model},
-                                {"layer", place.layer},
-                                {"head", place.head},
-                                {"tokens", tokens},
-                                {"causal", causal},
-                                {"side", side},
-                                {"at", std::ssize(maps_)}});
+void ReportFile::add_picture(std::string model, const ShownPicture& picture) {
+  pictures_.emplace_back(Record{{"model", std::move(model)},
+                                {"rows", picture.rows},
+                                {"cols", picture.cols},
+                                {"patch_rows", picture.grid.rows},
+                                {"patch_cols", picture.grid.cols},
+                                {"names", Value::List(picture.names.begin(), picture.names.end())},
+                                {"at", add_text_bytes(picture.bytes)}});
+}
+
+void ReportFile::add_sound(std::string model, const ShownSound& sound) {
+  std::string bytes;
+  for (const double level : sound.levels) bytes += static_cast<char>(std::lround(255 * level));
+  sounds_.emplace_back(Record{{"model", std::move(model)},
+                              {"seconds", sound.seconds},
+                              {"frames", std::ssize(sound.levels)},
+                              {"at", add_text_bytes(bytes)}});
+}
+
+std::int64_t ReportFile::add_text_bytes(const std::string& bytes) {
+  const std::size_t at = maps_.size();
+  if (text_end_ == 0) text_begin_ = at;
   maps_ += bytes;
-  map_end_ = maps_.size();
+  text_end_ = maps_.size();
+  return static_cast<std::int64_t>(at);
 }
 
 void ReportFile::add_map(const MapPlace& place, MatrixView<const float> map, bool causal) {
-  add_map_bytes(place, map.rows, causal, map.rows, map_bytes(map, causal));
+  add_map_entry(place, map, causal, map.rows, map.cols, map_bytes(map, causal));
 }
 
 void ReportFile::add_thumbnail(const MapPlace& place, MatrixView<const float> map,
                                std::int64_t side) {
-  add_map_bytes(place, map.rows, /*causal=*/false, side, thumbnail_bytes(map, side));
+  const std::int64_t rows = std::min(side, map.rows), cols = std::min(side, map.cols);
+  add_map_entry(place, map, /*causal=*/false, rows, cols, thumbnail_bytes(map, rows, cols));
+}
+
+void ReportFile::add_map_entry(const MapPlace& place, MatrixView<const float> map, bool causal,
+                               std::int64_t rows, std::int64_t cols, const std::string& bytes) {
+  Record entry = {{"model", place.model}, {"layer", place.layer}, {"head", place.head},
+                  {"tokens", map.rows},   {"causal", causal},     {"side", rows}};
+  if (map.cols != map.rows) entry.add("keys", map.cols).add("key_side", cols);
+  entry.add("at", add_text_bytes(bytes));
+  map_list_.emplace_back(std::move(entry));
 }
 
 void ReportFile::add_image(Value::List& list, Record place, const Image& image) {
@@ -279,6 +305,8 @@ std::string ReportFile::results(double seconds) const {
       .add("fields", fields_list())
       .add("left_out", std::move(left_out))
       .add("texts", texts_)
+      .add("pictures", pictures_)
+      .add("sounds", sounds_)
       .add("maps", map_list_)
       .add("matrices", matrix_list_)
       .add("cosines", cosine_list_);

@@ -13,6 +13,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/matrix_view.h"
+#include "attnscope/core/patch_grid.h"
 #include "attnscope/page/images.h"
 #include "attnscope/results/record.h"
 #include "attnscope/results/sink.h"
@@ -24,6 +25,26 @@ struct MapPlace {
   std::string model;
   std::int64_t layer = 0;
   std::int64_t head = 0;
+};
+
+/// The tokens along one axis of maps.
+struct ShownText {
+  std::vector<std::int64_t> ids;
+  std::vector<std::string> texts;  // of each; none without a tokenizer
+};
+
+/// The image that maps are of, as the model read it.
+struct ShownPicture {
+  std::int64_t rows = 0, cols = 0;  // pixels
+  std::string bytes;                // red, green and blue of each, row by row
+  PatchGrid grid;
+  std::vector<std::string> names;  // of the rows before its patches: "class token"
+};
+
+/// The sound that maps are of.
+struct ShownSound {
+  double seconds = 0;
+  std::vector<double> levels;  // how loud each frame is, from 0 to 1
 };
 
 /// Collects, then packs. docs/formats.md describes what it makes ("attnscope-report/1").
@@ -64,16 +85,19 @@ class ReportFile {
 
   /// Removes the parts of that id: their rows, and their entries of what was left out.
   void remove_part(std::string_view id);
-  /// Removes the tokens and their maps likewise.
+  /// Removes the tokens, pictures and sounds, and their maps likewise.
   void remove_text();
 
-  /// The tokens of the sequence whose maps are shown.
-  void add_text(std::string model, std::span<const std::int64_t> ids,
-                std::span<const std::string> texts);
+  /// The tokens of the sequence whose maps are shown: of queries, and of keys where those are of
+  /// another sequence.
+  void add_text(std::string model, const ShownText& tokens, const ShownText& source = {});
+  /// In place of tokens, what else maps are of.
+  void add_picture(std::string model, const ShownPicture& picture);
+  void add_sound(std::string model, const ShownSound& sound);
 
-  /// A map (T, T), as bytes of its weights. A causal one is kept as its triangle.
+  /// A map (T, S), as bytes of its weights. A causal one, (T, T), is kept as its triangle.
   void add_map(const MapPlace& place, MatrixView<const float> map, bool causal);
-  /// The same at a smaller size: each of side × side cells shows the largest weight in its area.
+  /// The same at a smaller size: at most side × side cells, each the largest weight in its area.
   void add_thumbnail(const MapPlace& place, MatrixView<const float> map, std::int64_t side);
 
   /// A weight matrix as an image: means of equal blocks, with at most `side` rows and columns.
@@ -100,8 +124,10 @@ class ReportFile {
   Value pack(const Record& row, std::string_view name, const Value& value);
   Record pack(const Record& row);
   Record place_of(std::span<const double> numbers);
-  void add_map_bytes(const MapPlace& place, std::int64_t tokens, bool causal, std::int64_t side,
-                     const std::string& bytes);
+  void add_map_entry(const MapPlace& place, MatrixView<const float> map, bool causal,
+                     std::int64_t rows, std::int64_t cols, const std::string& bytes);
+  /// Appends bytes that remove_text() removes; where they begin.
+  std::int64_t add_text_bytes(const std::string& bytes);
   void add_image(Value::List& list, Record place, const Image& image);
   /// Removes the numbers from index `from` on.
   void drop_values(std::size_t from);
@@ -119,13 +145,14 @@ class ReportFile {
   std::vector<Record> models_;
   std::vector<PackedPart> parts_;
   std::vector<LeftOut> left_out_;
-  Value::List texts_, map_list_, matrix_list_, cosine_list_;
+  Value::List texts_, pictures_, sounds_, map_list_, matrix_list_, cosine_list_;
   std::vector<float> values_;
   /// For the parts of one id: where numbers that were already added begin, by their bytes or shape.
   std::map<std::string, std::int64_t> known_;
   std::string known_id_;
   std::string maps_;
-  std::size_t map_end_ = 0;  // in maps_: where the last map ends
+  /// In maps_: where the first map or picture of the text begins, and the last one ends.
+  std::size_t text_begin_ = 0, text_end_ = 0;
 };
 
 }  // namespace attnscope

@@ -32,7 +32,8 @@ struct ModelSource {
   PreparedLayers* prepared = nullptr;
   /// The model ready to run, for items that run it; null: each item prepares it.
   const ForwardPass* forward = nullptr;
-  const MapsFn* on_maps = nullptr;  // Context::on_maps; null: nobody looks
+  const MapsFn* on_maps = nullptr;        // Context::on_maps; null: nobody looks
+  const RoutingFn* on_routing = nullptr;  // Context::on_routing, likewise
 };
 
 /// A source for each model. The models must outlive them.

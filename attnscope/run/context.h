@@ -16,6 +16,7 @@ namespace attnscope {
 
 class Store;
 struct LayerMaps;
+struct LayerRouting;
 struct Outcome;
 struct WorkItem;
 
@@ -27,6 +28,9 @@ class NotStored : public std::exception {
 
 /// Shown the attention maps of a batch of sequences, layer by layer.
 using MapsFn = std::function<void(const WorkItem& batch, const LayerMaps&)>;
+
+/// Likewise where routers sent its tokens, of each layer with experts.
+using RoutingFn = std::function<void(const WorkItem& batch, const LayerRouting&)>;
 
 /// Other kernels may change the last digits of a number; threads and memory change nothing.
 struct Context {
@@ -47,7 +51,8 @@ struct Context {
   /// Called for every batch that is computed here, on the thread that computes it; not for batches
   /// whose rows come from the store. May be empty.
   MapsFn on_maps = {};
-  bool only_stored = false;  // if the store lacks an item, the run throws NotStored
+  RoutingFn on_routing = {};  // the same; with it a batch runs through all layers
+  bool only_stored = false;   // if the store lacks an item, the run throws NotStored
 };
 
 /// The machine's cores, at least 1.

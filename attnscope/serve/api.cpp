@@ -58,7 +58,8 @@ Value raw_maps_value(const Snapshot& snapshot) {
     list.emplace_back(Record{{"model", static_cast<std::int64_t>(of.model)},
                              {"layers", of.layers},
                              {"heads", of.heads},
-                             {"tokens", of.tokens}});
+                             {"tokens", of.tokens},
+                             {"keys", of.keys}});
   }
   return list;
 }
@@ -114,10 +115,10 @@ std::span<const Route> routes() {
       Route{"GET", "/api/maps", "the report's maps and images: a byte for each weight",
             "application/octet-stream", &Api::maps},
       Route{"GET", "/api/maps/{model}/{layer}/{head}",
-            "one head's map on the last text: float32, row by row, little-endian",
+            "one head's map on what was run last: float32, row by row, little-endian",
             "application/octet-stream", &Api::map},
-      Route{"POST", "/api/attention", "run models on a text", "Started", &Api::run_text,
-            "TextRequest"},
+      Route{"POST", "/api/attention", "run models on a text, an image or sound", "Started",
+            &Api::run_text, "TextRequest"},
       Route{"POST", "/api/analyses", "start an analysis that the report lacks", "Started",
             &Api::run_analysis, "AnalysisRequest"},
       Route{"GET", "/api/events",
@@ -188,7 +189,8 @@ HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
                       {"text_parameters", parameters},
                       {"raw_maps", raw_maps_value(*snapshot)},
                       {"jobs", jobs},
-                      {"text_limit_bytes", static_cast<std::int64_t>(kRunTextLimitBytes)}});
+                      {"text_limit_bytes", static_cast<std::int64_t>(kRunTextLimitBytes)},
+                      {"file_limit_bytes", static_cast<std::int64_t>(kRunFileLimitBytes)}});
 }
 
 HttpAnswer Api::part_of_snapshot(const HttpRequest& request, const char* type,
@@ -228,6 +230,7 @@ HttpAnswer Api::map(const HttpRequest&, const PathNumbers& place) {
                               return maps->read(map, offset, length);
                             }},
           .headers = {{"Attnscope-Tokens", std::to_string(found->tokens)},
+                      {"Attnscope-Keys", std::to_string(found->keys)},
                       {"Attnscope-Revision", std::to_string(snapshot->revision)}}};
 }
 

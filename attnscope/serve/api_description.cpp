@@ -59,13 +59,23 @@ ordered_json text_request() {
     property = described(flag ? "boolean" : "string", help_of(parameter));
     if (!flag) property["minLength"] = 1;
   }
-  properties["text"]["description"] = help_of(text_run_parameters().front()) + ", of at most " +
-                                      std::to_string(kRunTextLimitBytes) + " bytes in UTF-8";
+  for (const char* name : {"text", "target"}) {
+    properties[name]["description"] = properties[name]["description"].get<std::string>() +
+                                      ", of at most " + std::to_string(kRunTextLimitBytes) +
+                                      " bytes in UTF-8";
+  }
+  for (const char* name : {"image", "audio"}) {
+    properties[name]["description"] = properties[name]["description"].get<std::string>() +
+                                      ": the file, of at most " +
+                                      std::to_string(kRunFileLimitBytes) + " bytes";
+    properties[name]["contentEncoding"] = "base64";
+  }
   std::vector<std::string> all;
   for (const auto& [name, schema] : properties.items()) all.push_back(name);
   ordered_json request = object_schema(properties, all);
-  request["oneOf"] = ordered_json::array({{{"required", ordered_json::array({"text"})}},
-                                          {{"required", ordered_json::array({"tokens"})}}});
+  for (const char* name : {"text", "tokens", "image", "audio"}) {
+    request["oneOf"].push_back({{"required", ordered_json::array({name})}});
+  }
   return request;
 }
 
@@ -101,18 +111,20 @@ ordered_json models_path() {
       object_schema({{"model", described("integer", "place among the models")},
                      {"layers", list_of({{"type", "integer"}}, "those that were run")},
                      {"heads", described("integer", "of each layer")},
-                     {"tokens", described("integer", "T: a map is T x T")}});
-  ordered_json raw_maps = list_of(maps, "of the last text; null before one was run");
+                     {"tokens", described("integer", "T: a map is T x S")},
+                     {"keys", described("integer", "S")}});
+  ordered_json raw_maps = list_of(maps, "of what was run last; null before");
   raw_maps["type"] = ordered_json::array({"array", "null"});
   return object_schema(
       {{"version", described("string", "of attnscope")},
        {"revision", described("integer", "of the report; it grows with every change")},
        {"models", list_of({{"type", "object"}, {"properties", facts}}, "facts, as info has them")},
        {"analyses", list_of(analysis, "what can be started, and what the report has")},
-       {"text_parameters", list_of(parameter, "what a run on a text takes")},
+       {"text_parameters", list_of(parameter, "what a run takes")},
        {"raw_maps", raw_maps},
        {"jobs", list_of(reference("Job"), "those that wait or run")},
-       {"text_limit_bytes", described("integer", "the longest text, in UTF-8")}});
+       {"text_limit_bytes", described("integer", "the longest text, in UTF-8")},
+       {"file_limit_bytes", described("integer", "the largest picture or sound")}});
 }
 
 ordered_json analysis_request() {

@@ -10,9 +10,12 @@ namespace attnscope {
 /// Size of the request line and headers.
 inline constexpr std::size_t kHeadLimitBytes = 16 << 10;
 inline constexpr std::size_t kRequestLineLimitBytes = 2 << 10;
-/// Size of a text to run, in UTF-8.
+/// Size of a text to run, and of a target, in UTF-8.
 inline constexpr std::size_t kRunTextLimitBytes = 64 << 10;
-inline constexpr std::size_t kBodyLimitBytes = kRunTextLimitBytes + (64 << 10);
+/// Size of a picture or sound to run, as its file is; a body has it in base64.
+inline constexpr std::size_t kRunFileLimitBytes = 4 << 20;
+inline constexpr std::size_t kBodyLimitBytes =
+    (kRunFileLimitBytes + 2) / 3 * 4 + kRunTextLimitBytes + (64 << 10);
 /// Size of the maps of all heads on that text: float32, in a temporary file.
 inline constexpr std::uint64_t kRawMapsLimitBytes = std::uint64_t{4} << 30;
 

@@ -13,6 +13,7 @@
 #include "attnscope/commands/report/report_part.h"
 #include "attnscope/commands/report/text_run.h"
 #include "attnscope/commands/run_resources.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -38,7 +39,8 @@ double seconds_since(Clock::time_point start) {
 /// `report` with what a client asks for in it.
 ReportModel with_request(const ReportModel& model, const TextRequest& request) {
   ReportModel out = model;
-  for (const char* name : {"text", "tokens", "layers"}) {
+  for (const char* name :
+       {"text", "tokens", "target", "target_tokens", "image", "audio", "layers"}) {
     const ParameterValue* value = request.text.find_given(name);
     if (value != nullptr) out.arguments = out.arguments.with(name, *value);
   }
@@ -176,22 +178,26 @@ std::int64_t LiveReport::run_missing(const Session& given) {
   return snapshot()->revision;
 }
 
-/// One without tokens takes none: its run says why.
+/// One that cannot be run takes none: its run says why.
 void LiveReport::check_size(std::span<const Chosen> chosen) {
   std::uint64_t bytes = 0;
   for (const auto& [report, text, error] : chosen) {
     const Model& model = report.model;
-    const auto layers = attention_layers(report.arguments.layers("layers"), model);
-    const std::uint64_t tokens = text ? text->tokens.of_model.front().size() : 0;
+    if (!text) continue;
+    const KeptMapsRequest kept = kept_maps(*text);
+    const MapSize size = map_size(model, kept);
     const auto maps =
-        static_cast<std::uint64_t>(std::ssize(layers) * model.dimensions().heads.heads);
-    const auto of_map = checked_mul(tokens, sizeof(float) * tokens);
+        static_cast<std::uint64_t>(std::ssize(kept.layers) * model.dimensions().heads.heads);
+    const auto tokens = static_cast<std::uint64_t>(size.queries);
+    const auto of_map = checked_mul(tokens, sizeof(float) * static_cast<std::uint64_t>(size.keys));
     const auto of_model = of_map ? checked_mul(*of_map, maps) : std::nullopt;
     const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
     if (!sum || *sum > kRawMapsLimitBytes) {
+      const std::string signal = named_signal(report.arguments);
+      const char* text_parameter = report.arguments.given("text") ? "text" : "tokens";
       throw Error(ErrorKind::usage,
-                  {.parameter = report.arguments.given("text") ? "text" : "tokens",
-                   .problem = "of " + counted(tokens, "token") +
+                  {.parameter = signal.empty() ? text_parameter : signal,
+                   .problem = "of " + counted(tokens, signal == "audio" ? "frame" : "token") +
                               ": the maps of all heads are over the limit of 4 GB",
                    .hint = "give a shorter one, or fewer {layers}"});
     }
@@ -199,18 +205,26 @@ void LiveReport::check_size(std::span<const Chosen> chosen) {
   }
 }
 
+/// Of several models those that read such; with a target all stacks of the one that is named.
+bool LiveReport::is_chosen(const TextRequest& request, std::size_t index) const {
+  const Model& model = models_[index];
+  if (!request.model) return input_kind(model) == named_input(request.text);
+  const bool across = request.text.given("target") || request.text.given("target_tokens");
+  return index == *request.model ||
+         (across && &model.checkpoint() == &models_[*request.model].checkpoint());
+}
+
 std::vector<LiveReport::Chosen> LiveReport::chosen_models(const TextRequest& request,
                                                           const Session& session) const {
   std::vector<Chosen> chosen;
   for (std::size_t index = 0; index < reports_.size(); ++index) {
-    if (request.model && *request.model != index) continue;
+    if (!is_chosen(request, index)) continue;
     Chosen& one = chosen.emplace_back(Chosen{.model = with_request(reports_[index], request)});
     try {
-      one.text.emplace(given_text(one.model, session));
+      one.text.emplace(given_text(one.model, session, request.sent));
     } catch (const Error& error) {
       one.error = error;
     }
-    if (one.model.not_run) one.error = one.model.not_run;
   }
   return chosen;
 }
@@ -218,6 +232,8 @@ std::vector<LiveReport::Chosen> LiveReport::chosen_models(const TextRequest& req
 std::int64_t LiveReport::run_text(const TextRequest& request, const Session& given_session) {
   const auto start = Clock::now();
   const Session session = with_open_models(given_session, report_, models_);
+  const std::string signal = named_signal(request.text);
+  check_readers(models_, named_input(request.text), signal.empty() ? "text" : signal);
   std::vector<Chosen> chosen = chosen_models(request, session);
   check_size(chosen);
 
@@ -245,10 +261,11 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
 
 void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::size_t models,
                              const Session& session, State& state) const {
-  const TextRun run(std::move(text), session);
-  const auto keep = [&](const Model& of, std::int64_t layer, std::span<const float> maps) {
-    state.raw_maps->add(static_cast<std::size_t>(&of - models_.data()), layer,
-                        of.dimensions().heads.heads, maps);
+  TextRun run(std::move(text), session);
+  const auto keep = [&](const Model& of, std::int64_t layer, const MapSize& size,
+                        std::span<const float> maps) {
+    state.raw_maps->add(static_cast<std::size_t>(&of - models_.data()), layer, size.queries,
+                        size.keys, maps);
   };
   run.add_rows_and_maps({.models = models, .take = keep}, state.file);
   state.parts.insert(kAttention);

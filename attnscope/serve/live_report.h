@@ -26,11 +26,12 @@ struct Snapshot {
   std::shared_ptr<RawMaps> raw_maps = {};  // maps of the last text; null: no text yet
 };
 
-/// A client's request to run a text.
+/// A client's request to run a text, image or sound.
 struct TextRequest {
   std::optional<std::size_t> model;  // index; none: all
-  Arguments text;                    // of `attention`: text or tokens, layers
+  Arguments text;                    // of `attention`: what is run, layers
   bool without_first = false;        // also ranks and columns without key 0
+  std::string sent = {};             // bytes of the image's or sound's file
 };
 
 /// Ids of the analyses that a client can start, the quickest first.
@@ -81,6 +82,7 @@ class LiveReport {
     std::optional<Error> error = {};     // why the model cannot be run; none: it can
   };
 
+  bool is_chosen(const TextRequest& request, std::size_t index) const;
   std::vector<Chosen> chosen_models(const TextRequest& request, const Session& session) const;
   static void check_size(std::span<const Chosen> chosen);
   void run_text_of(ModelText text, const TextRequest& request, std::size_t models,

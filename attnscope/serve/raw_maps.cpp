@@ -1,15 +1,17 @@
 #include "attnscope/serve/raw_maps.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace attnscope {
 
-void RawMaps::add(std::size_t model, std::int64_t layer, std::int64_t heads,
+void RawMaps::add(std::size_t model, std::int64_t layer, std::int64_t tokens, std::int64_t keys,
                   std::span<const float> maps) {
   if (models_.empty() || models_.back().model != model) {
-    const auto of_head = static_cast<double>(std::ssize(maps) / heads);
-    models_.push_back({.model = model, .heads = heads, .tokens = std::lround(std::sqrt(of_head))});
+    models_.push_back({.model = model,
+                       .layers = {},
+                       .heads = std::ssize(maps) / (tokens * keys),
+                       .tokens = tokens,
+                       .keys = keys});
     begins_.push_back(spool_.size());
   }
   models_.back().layers.push_back(layer);
@@ -22,9 +24,10 @@ std::optional<RawMaps::Map> RawMaps::find(std::size_t model, std::int64_t layer,
     const OfModel& of = models_[entry];
     const auto at = std::find(of.layers.begin(), of.layers.end(), layer);
     if (of.model != model || at == of.layers.end() || head < 0 || head >= of.heads) continue;
-    const auto bytes = static_cast<std::uint64_t>(of.tokens * of.tokens) * sizeof(float);
+    const auto bytes = static_cast<std::uint64_t>(of.tokens * of.keys) * sizeof(float);
     const std::int64_t before = (at - of.layers.begin()) * of.heads + head;
-    return Map{of.tokens, begins_[entry] + static_cast<std::uint64_t>(before) * bytes, bytes};
+    return Map{of.tokens, of.keys, begins_[entry] + static_cast<std::uint64_t>(before) * bytes,
+               bytes};
   }
   return std::nullopt;
 }

@@ -13,7 +13,7 @@
 
 namespace attnscope {
 
-/// The maps (T, T) of the heads of some layers of some models, in memory up to a limit, then in an
+/// The maps (T, S) of the heads of some layers of some models, in memory up to a limit, then in an
 /// unnamed temporary file.
 class RawMaps {
  public:
@@ -23,14 +23,16 @@ class RawMaps {
     std::vector<std::int64_t> layers;  // ascending
     std::int64_t heads = 0;
     std::int64_t tokens = 0;  // T
+    std::int64_t keys = 0;    // S
   };
 
-  /// Adds the next layer of that model, (heads, T, T). Call in the order of models and layers.
-  void add(std::size_t model, std::int64_t layer, std::int64_t heads, std::span<const float> maps);
+  /// Adds the next layer of that model, (heads, T, S). Call in the order of models and layers.
+  void add(std::size_t model, std::int64_t layer, std::int64_t tokens, std::int64_t keys,
+           std::span<const float> maps);
 
   /// One head's map: rows are queries, little-endian.
   struct Map {
-    std::int64_t tokens = 0;
+    std::int64_t tokens = 0, keys = 0;
     std::uint64_t at = 0, bytes = 0;
   };
   std::optional<Map> find(std::size_t model, std::int64_t layer, std::int64_t head) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/core/base64.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
@@ -41,12 +42,29 @@ std::string text_of(const std::string& name, const json& value) {
   return text;
 }
 
+/// The bytes of a picture or sound.
+std::string file_of(const std::string& name, const json& value) {
+  if (!value.is_string()) refuse_body(name, "is not a text");
+  const auto& text = value.get_ref<const std::string&>();
+  std::optional<std::string> bytes = from_base64(text);
+  if (!bytes) refuse_body(name, "is no base64");
+  if (bytes->empty()) refuse_body(name, "is empty");
+  if (bytes->size() > kRunFileLimitBytes) {
+    refuse_body(name, "is over the limit of " + std::to_string(kRunFileLimitBytes) + " bytes");
+  }
+  return *std::move(bytes);
+}
+
+/// In place of a file's name, which no request can say.
+constexpr const char* kSentFile = "FILE";
+
 }  // namespace
 
 std::vector<Parameter> text_run_parameters() {
   const Command& attention = find_command_named("attention");
   std::vector<Parameter> parameters;
-  for (const char* name : {"text", "tokens", "layers", "without_first"}) {
+  for (const char* name :
+       {"text", "tokens", "target", "target_tokens", "image", "audio", "layers", "without_first"}) {
     parameters.push_back(*find_parameter(attention, name));
   }
   return parameters;
@@ -57,6 +75,7 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
   std::optional<std::size_t> asked_model;
   ArgumentTexts texts = {{"models", "MODEL"}};  // which is needed, whatever it is
   bool has_text = false, without_first = false;
+  std::string sent;
   for (const auto& item : body.items()) {
     const std::string& name = item.key();
     const json& value = item.value();
@@ -80,13 +99,20 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
       without_first = value.get<bool>();
       continue;
     }
+    if (name == "image" || name == "audio") {
+      sent = file_of(name, value);
+      texts.emplace_back(name, kSentFile);
+      has_text = true;
+      continue;
+    }
     texts.emplace_back(name, text_of(name, value));
     has_text = has_text || name == "text" || name == "tokens";
   }
-  if (!has_text) refuse_body("text", "is needed, or {tokens}");
+  if (!has_text) refuse_body("text", "is needed, or {tokens}, {image} or {audio}");
   return {.model = asked_model,
           .text = arguments_of(find_command_named("attention"), texts),
-          .without_first = without_first};
+          .without_first = without_first,
+          .sent = std::move(sent)};
 }
 
 std::string read_analysis_id(const HttpRequest& request) {

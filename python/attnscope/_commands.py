@@ -1292,6 +1292,10 @@ def report(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    image: Path | None = None,
+    pixel_values: Path | None = None,
+    audio: Path | None = None,
+    features: Path | None = None,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -1319,6 +1323,11 @@ def report(
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
     - sample: random windows by this seed (default: one after the other from the start)
+    - image: a picture (PNG or JPEG), of models that read images
+    - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
+      images
+    - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
+    - features: sound as a model reads it (.npy: samples, or features and frames), or several
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -2054,6 +2063,10 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        image: Path | None = None,
+        pixel_values: Path | None = None,
+        audio: Path | None = None,
+        features: Path | None = None,
         layers: Layers | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -2078,6 +2091,11 @@ class ModelCommands:
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
         - sample: random windows by this seed (default: one after the other from the start)
+        - image: a picture (PNG or JPEG), of models that read images
+        - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
+          images
+        - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
+        - features: sound as a model reads it (.npy: samples, or features and frames), or several
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)

@@ -168,9 +168,15 @@ TEST(CliHelp, EveryExampleRuns) {
       if (command == "serve") continue;  // it runs until it is stopped: see tests/serve/
       // They need a second model or a plan, or measure for a minute: see plan_test.cpp.
       if (command == "plan" || command == "shrink" || command == "diff") continue;
+      const auto has = [&](const char* word) {
+        return std::find(words.begin(), words.end(), word) != words.end();
+      };
+      // Without texts to choose from, only a note says what the image of CLIP is for; others say
+      // what a report of two stacks that look at each other lacks.
+      const bool notes = has("CLIP") || (command == "report" && has("--target"));
       const RunResult run = run_attnscope(with_models(words, folder), {.folder = folder.path()});
       EXPECT_EQ(run.exit_code, 0) << testing::PrintToString(words) << run.err;
-      EXPECT_EQ(without_word_of_towers(run.err), "") << testing::PrintToString(words);
+      if (!notes) EXPECT_EQ(without_word_of_towers(run.err), "") << testing::PrintToString(words);
     }
   }
 }

@@ -164,18 +164,63 @@ TEST(ReportFile, APartThatFailsLeavesNothing) {
 TEST(ReportFile, ATextCanBeTakenOutAgain) {
   const std::vector<float> weights = {1, 0, 0.5F, 0.5F};
   const MatrixView<const float> map{weights.data(), 2, 2, 2};
-  const std::int64_t ids[] = {1, 2};
-  const std::string texts[] = {"a", "b"};
   ReportFile file({}, {});
   file.add_matrix("m", 0, "q", Matrix<float>(2, 2), 2);
-  file.add_text("m", ids, texts);
+  file.add_text("m", {.ids = {1, 2}, .texts = {"a", "b"}});
+  file.add_picture("image", {.rows = 1, .cols = 1, .bytes = "rgb", .grid = {0, 1, 1}, .names = {}});
+  file.add_sound("sound", {.seconds = 1, .levels = {0, 1}});
   file.add_map({"m", 0, 0}, map, /*causal=*/true);
   file.remove_text();
   const json results = json::parse(file.results(0));
-  EXPECT_EQ(results["texts"], json::array());
-  EXPECT_EQ(results["maps"], json::array());
+  for (const char* list : {"texts", "pictures", "sounds", "maps"}) {
+    EXPECT_EQ(results[list], json::array()) << list;
+  }
   EXPECT_EQ(results["matrices"].size(), 1u);
   EXPECT_EQ(file.maps().size(), 4u) << "the matrix stays";
+}
+
+TEST(ReportFile, SaysWhichTextTheKeysOfMapsAreOf) {
+  ReportFile file({}, {});
+  file.add_text("m", {.ids = {7}, .texts = {}});
+  file.add_text("across", {.ids = {1, 2}, .texts = {"a", "b"}}, {.ids = {3}, .texts = {"c"}});
+  const json texts = json::parse(file.results(0))["texts"];
+  EXPECT_EQ(texts.at(0)["tokens"].dump(), R"([{"id":7,"text":null}])");
+  EXPECT_FALSE(texts.at(0).contains("source"));
+  EXPECT_EQ(texts.at(1)["tokens"].size(), 2u);
+  EXPECT_EQ(texts.at(1)["source"].dump(), R"([{"id":3,"text":"c"}])");
+}
+
+TEST(ReportFile, KeepsMapsOfMoreKeysThanQueries) {
+  const std::vector<float> weights = {1, 0, 0, 0, 0.5F, 0.5F};  // 2 queries, 3 keys
+  const MatrixView<const float> map{weights.data(), 2, 3, 3};
+  ReportFile file({}, {});
+  file.add_map({"m", 0, 0}, map, /*causal=*/false);
+  file.add_thumbnail({"m", 0, 1}, map, 2);
+  const json maps = json::parse(file.results(0))["maps"];
+  EXPECT_EQ(maps.at(0)["tokens"], 2);
+  EXPECT_EQ(maps.at(0)["keys"], 3);
+  EXPECT_EQ(maps.at(0)["side"], 2);
+  EXPECT_EQ(maps.at(0)["key_side"], 3);
+  EXPECT_EQ(maps.at(1)["key_side"], 2);
+  EXPECT_EQ(maps.at(1)["at"], 6);
+  const char half = static_cast<char>(weight_byte(0.5F)), all = static_cast<char>(255);
+  EXPECT_EQ(file.maps(), (std::string{all, 0, 0, 0, half, half, all, 0, 0, half}));
+}
+
+TEST(ReportFile, KeepsAPictureAndASoundAsBytes) {
+  ReportFile file({}, {});
+  file.add_picture("image", {.rows = 1,
+                             .cols = 2,
+                             .bytes = "rgbRGB",
+                             .grid = {.before = 1, .rows = 1, .cols = 2},
+                             .names = {"class token"}});
+  file.add_sound("sound", {.seconds = 0.5, .levels = {0, 0.2, 1}});
+  const json results = json::parse(file.results(0));
+  EXPECT_EQ(results["pictures"].at(0).dump(),
+            R"({"at":0,"cols":2,"model":"image","names":["class token"],"patch_cols":2,)"
+            R"("patch_rows":1,"rows":1})");
+  EXPECT_EQ(results["sounds"].at(0).dump(), R"({"at":6,"frames":3,"model":"sound","seconds":0.5})");
+  EXPECT_EQ(file.maps(), std::string("rgbRGB") + '\0' + '\x33' + '\xFF');
 }
 
 TEST(ReportFile, ShowsCosinesWithoutTheirDiagonal) {

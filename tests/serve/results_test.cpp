@@ -2,6 +2,7 @@
 #include <cstring>
 #include <functional>
 
+#include "attnscope/core/base64.h"
 #include "tests/cli/attention_model.h"
 #include "tests/cli/stored_tensor.h"
 #include "tests/serve/server.h"
@@ -82,6 +83,79 @@ TEST(Serve, ANewTextTakesThePlaceOfTheOldOne) {
   EXPECT_EQ(server.talk().get("/api/maps").body.size(), 6u * (1 + 2 + 3));
   EXPECT_EQ(server.talk().get("/api/maps/0/5/0").body.size(), 9 * sizeof(float));
   EXPECT_EQ(server.talk().get("/api/maps/0/0/0").status, 404);
+}
+
+TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
+  const std::string model = data_path("seq2seq/t5");
+  const Server server({model});
+  const json input = {{"tokens", "3,4,5,6,7"}, {"target_tokens", "0,5,6"}, {"model", "t5:decoder"}};
+  const json job = server.finished(server.start("/api/attention", input));
+  EXPECT_EQ(job["state"], "done") << job;
+  const json results = server.get("/api/results");
+  Words models;
+  for (const json& part : results["reports"]) models.push_back(part["model"]);
+  EXPECT_EQ(models, (Words{"t5:encoder", "t5:decoder", "t5:cross"}));
+  const json raw = server.get("/api/models")["raw_maps"].at(2);
+  EXPECT_EQ(raw["tokens"], 3);
+  EXPECT_EQ(raw["keys"], 5);
+
+  const TempFolder folder;
+  const std::string file = (folder.path() / "maps.safetensors").string();
+  output_of({"attention", model, "--tokens", "3,4,5,6,7", "--target-tokens", "0,5,6", "--stack",
+             "cross", "--maps", file});
+  const StoredTensor maps = stored_tensor(file, "attentions");  // (layers, H, 3, 5)
+  const HttpReply reply = server.talk().get("/api/maps/2/0/1");
+  EXPECT_EQ(reply.header("attnscope-keys"), "5");
+  const std::vector<float> map = floats_of(reply.body);
+  ASSERT_EQ(map.size(), 15u);
+  EXPECT_TRUE(std::equal(map.begin(), map.end(), maps.values.begin() + 15));
+
+  const json alone = server.finished(server.start("/api/attention", {{"tokens", "3,4"}}));
+  EXPECT_EQ(alone["state"], "done") << "its encoder needs no target";
+  const json failed =
+      server.finished(server.start("/api/attention", {{"tokens", "3,4"}, {"model", "t5:decoder"}}));
+  EXPECT_TRUE(contains(failed["error"]["message"].get<std::string>(), "target")) << failed;
+}
+
+TEST(Serve, RunsAPictureThatIsSent) {
+  const std::string model = data_path("stacks/clip"), file = data_path("pictures/odd.png");
+  const Server server({model});
+  const json input = {{"image", base64(read_file(file))}};
+  const json job = server.finished(server.start("/api/attention", input));
+  EXPECT_EQ(job["state"], "done") << job;
+  const json results = server.get("/api/results");
+  EXPECT_EQ(results["pictures"].at(0)["model"], "clip:vision");
+  json rows = report_of({"attention", model, "--image", file})["rows"];
+  for (json& row : rows) row.erase("stack");  // reports name it in `model` alone
+  EXPECT_EQ(results["reports"].at(0)["rows"], rows);
+  EXPECT_EQ(results["reports"].at(0)["parameters"]["source"], "FILE");
+  EXPECT_EQ(results["reports"].size(), 1u);
+
+  server.finished(server.start("/api/attention", {{"tokens", "3,4,5"}}));
+  const json text = server.get("/api/results");
+  EXPECT_EQ(text["pictures"], json::array());
+  EXPECT_EQ(text["texts"].at(0)["model"], "clip:text");
+}
+
+TEST(Serve, SaysInALineWhyAPictureIsNotRun) {
+  const Server server({data_path("stacks/vit")});
+  const auto said = [&](const json& input) {
+    const json job = server.finished(server.start("/api/attention", input));
+    return job["error"]["message"].get<std::string>();
+  };
+  EXPECT_TRUE(contains(said({{"image", base64("no picture")}}), "FILE: "));
+  EXPECT_TRUE(contains(said({{"tokens", "1,2"}}), "reads images, and no texts"));
+  EXPECT_TRUE(contains(said({{"audio", base64("RIFF")}}), "reads images, and no sound"));
+  for (const auto& [input, problem] : std::vector<std::pair<json, std::string>>{
+           {{{"image", "no base64!"}}, "image: is no base64"},
+           {{{"image", ""}}, "image: is empty"},
+           {{{"image", base64(std::string((4 << 20) + 1, 'x'))}}, "image: is over the limit"},
+           {{{"image", "Zm9v"}, {"text", "foo"}}, "image"}}) {
+    const HttpReply reply = server.talk().post("/api/attention", input.dump());
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    EXPECT_TRUE(contains(reply.body, problem)) << reply.body;
+  }
+  server.expect_alive();
 }
 
 TEST(Serve, OfSeveralModelsOneCanBeChosen) {

@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "attnscope/commands/report/report_lines.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/run/model_facts.h"
 
 namespace attnscope {
@@ -21,7 +22,10 @@ std::string utc_now() {
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
                         const Session& session) {
   std::vector<Record> facts;
-  for (const Model& model : models) facts.push_back(facts_record(model_facts(model)));
+  for (const Model& model : models) {
+    facts.push_back(facts_record(model_facts(model)));
+    facts.back().add("reads", noun_of(input_kind(model)));
+  }
   return ReportFile({{"version", ATTNSCOPE_VERSION},
                      {"created", utc_now()},
                      {"command", report_line(report, session)},

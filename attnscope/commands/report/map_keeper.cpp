@@ -13,28 +13,35 @@ bool is_one_of(const HeadPlace& head, std::span<const HeadPlace> heads) {
 
 }  // namespace
 
-MapKeeper::MapKeeper(const ReportModel& model, std::int64_t layers, std::int64_t tokens,
+MapSize map_size(const Model& model, const KeptMapsRequest& request) {
+  return {.queries = request.map_rows(model), .keys = request.map_columns(model)};
+}
+
+bool has_causal_maps(const Model& model) { return model.spec().causal && model.stack() != "cross"; }
+
+MapKeeper::MapKeeper(const ReportModel& model, std::int64_t layers, const MapSize& size,
                      std::int64_t budget, std::vector<HeadPlace> notable, ReportFile& file)
     : model_(model.model),
-      tokens_(tokens),
+      size_(size),
       named_(named_head(model)),
       notable_(std::move(notable)),
       budget_(budget),
       file_(file) {
-  causal_ = model_.spec().causal;
+  causal_ = has_causal_maps(model_);
   const std::int64_t heads = layers * model_.dimensions().heads.heads;
-  each_ = causal_ ? tokens * (tokens + 1) / 2 : tokens * tokens;
+  const auto [queries, keys] = size;
+  each_ = causal_ ? queries * (queries + 1) / 2 : queries * keys;
   all_fit_ = heads <= budget / each_;
   if (named_) budget_ -= each_;  // it comes first, wherever it stands
   constexpr std::int64_t kManyHeads = 256;
-  side_ = std::min<std::int64_t>(tokens, heads > kManyHeads ? 32 : 64);
+  side_ = heads > kManyHeads ? 32 : 64;
 }
 
 void MapKeeper::take(std::int64_t layer, std::span<const float> maps) {
   const std::int64_t heads = model_.dimensions().heads.heads;
+  const auto [queries, keys] = size_;
   for (std::int64_t head = 0; head < heads; ++head) {
-    const MatrixView<const float> map{maps.data() + head * tokens_ * tokens_, tokens_, tokens_,
-                                      tokens_};
+    const MatrixView<const float> map{maps.data() + head * queries * keys, queries, keys, keys};
     const MapPlace place{model_.name(), layer, head};
     if (all_fit_ || stays_whole({layer, head})) {
       file_.add_map(place, map, causal_);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/analyses/kept_maps.h"
 #include "attnscope/commands/report/report_model.h"
 #include "attnscope/page/report_file.h"
 
@@ -13,15 +14,24 @@ namespace attnscope {
 /// What the maps of all models may take, one byte a weight.
 inline constexpr std::int64_t kMapBytes = 2'000'000;
 
+/// Queries and keys of each of those maps: T and S.
+struct MapSize {
+  std::int64_t queries = 0, keys = 0;
+};
+MapSize map_size(const Model& model, const KeptMapsRequest& request);
+
+/// Whether each query of the model's maps sees the keys up to its own alone.
+bool has_causal_maps(const Model& model);
+
 /// Shows the maps of one model on one sequence: all of them where they fit into `budget` bytes,
 /// else small pictures of all and those of some heads.
 class MapKeeper {
  public:
   /// `notable`: heads whose maps are kept as far as they fit, beside the one that was asked for.
-  MapKeeper(const ReportModel& model, std::int64_t layers, std::int64_t tokens, std::int64_t budget,
+  MapKeeper(const ReportModel& model, std::int64_t layers, const MapSize& size, std::int64_t budget,
             std::vector<HeadPlace> notable, ReportFile& file);
 
-  /// A layer's maps, (H, T, T).
+  /// A layer's maps, (H, T, S).
   void take(std::int64_t layer, std::span<const float> maps);
 
   /// Heads of which there is a small picture alone: how many, and the first.
@@ -32,7 +42,7 @@ class MapKeeper {
   bool stays_whole(const HeadPlace& head);
 
   const Model& model_;
-  std::int64_t tokens_;
+  MapSize size_;
   std::optional<HeadPlace> named_;
   std::vector<HeadPlace> notable_;
   std::int64_t budget_;

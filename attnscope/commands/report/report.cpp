@@ -3,6 +3,7 @@
 
 #include "attnscope/commands/report/chart_folder.h"
 #include "attnscope/commands/report/report_run.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
@@ -78,17 +79,24 @@ Parameters own_parameters() {
 }  // namespace
 
 Command report_command() {
-  return {
-      .name = "report",
-      .summary = "everything about models on one page, an HTML file that needs nothing else",
-      .examples = {{{"models", "examples/shakespeare-gpt2"}, {"out", "report.html"}},
-                   {{"models", "MODEL"}, {"text_file", "book.txt"}, {"out", "report.html"}},
-                   {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}},
-                   {{"models", "MODEL"}, {"charts", "charts"}}},
-      .parameters = joined({model_parameters(), text_parameters(), target_parameters(),
-                            window_parameters(), work_parameters(), own_parameters()}),
-      .exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true), target_exclusions()),
-      .write = write};
+  return {.name = "report",
+          .summary = "everything about models on one page, an HTML file that needs nothing else",
+          .examples = {{{"models", "examples/shakespeare-gpt2"}, {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"text_file", "book.txt"}, {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}},
+                       {{"models", "MODEL"},
+                        {"text", "Good night."},
+                        {"target", "Gute Nacht."},
+                        {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"image", "cat.jpg"}, {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"charts", "charts"}}},
+          .parameters = joined({model_parameters(), text_parameters(), target_parameters(),
+                                window_parameters(), signal_parameters(), work_parameters(),
+                                own_parameters()}),
+          .exclusions = joined_exclusions(
+              signal_exclusions({}),
+              joined_exclusions(text_exclusions(/*with_windows=*/true), target_exclusions())),
+          .write = write};
 }
 
 }  // namespace attnscope

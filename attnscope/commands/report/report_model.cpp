@@ -3,10 +3,26 @@
 #include <algorithm>
 
 #include "attnscope/commands/open_models.h"
-#include "attnscope/commands/target_text.h"
+#include "attnscope/commands/report/report_text.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/forward/forward_pass.h"
 
 namespace attnscope {
+
+namespace {
+
+/// Of what is to be run, what such a model reads.
+Arguments own_arguments(const Arguments& report, InputKind kind) {
+  const auto is_signal = [](std::string_view name) {
+    return std::find(kSignals.begin(), kSignals.end(), name) != kSignals.end();
+  };
+  std::vector<std::string_view> others(kInputParameters.begin(), kInputParameters.end());
+  std::erase_if(
+      others, [&](std::string_view name) { return is_signal(name) == (kind != InputKind::text); });
+  return report.without(others);
+}
+
+}  // namespace
 
 std::vector<ReportModel> report_models(const Arguments& report, const std::vector<Model>& models,
                                        const Session& session) {
@@ -15,22 +31,15 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
   std::vector<ReportModel> out;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    out.push_back({.model = model,
-                   .arguments = report.with("models", std::vector{texts[index]}),
-                   .is_alone = models.size() == 1});
+    out.push_back(
+        {.model = model,
+         .arguments =
+             own_arguments(report, input_kind(model)).with("models", std::vector{texts[index]}),
+         .is_alone = models.size() == 1});
     ReportModel& one = out.back();
     try {
       const ForwardPass pass(model, /*copy_weights=*/false, compute);
-      if (needs_target(model) && !report.given("target") && !report.given("target_tokens")) {
-        throw Error(ErrorKind::usage,
-                    {.problem = "its decoder runs on a target: give {target} beside {text}"});
-      }
-      if (pass.reads_images()) {
-        throw Error(ErrorKind::unsupported,
-                    {.file = model.checkpoint().main_file().string(),
-                     .problem = "is a model of images, and reads no text",
-                     .hint = "'attention' and 'predict' run it on a picture"});
-      }
+      if (input_kind(model) != InputKind::text) continue;
       one.longest = std::min(pass.longest(), model.dimensions().context.value_or(pass.longest()));
       one.vocabulary = pass.vocabulary();
     } catch (const Error& error) {

@@ -17,8 +17,9 @@ struct ReportModel {
   const Model& model;
   Arguments arguments;           // of `report`, with this model alone
   bool is_alone = true;          // the report has no other
-  std::optional<Error> not_run;  // why it cannot be run on tokens; none: it can
-  std::int64_t longest = 0;  // then: the most tokens of a text, by its positions and its context
+  std::optional<Error> not_run;  // why it cannot be run at all; none: it can
+  /// Of one that reads tokens: the most of a text, by its positions and its context.
+  std::int64_t longest = 0;
   std::int64_t vocabulary = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/expert_selection.h"
 #include "attnscope/commands/report/report_text.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/core/text.h"
 #include "attnscope/smaller/forms.h"
 
@@ -65,6 +66,9 @@ ArgumentTexts induction_arguments(const ReportModel& model) {
 }
 
 bool has_experts(const Model& model) { return model.dimensions().experts > 0; }
+bool reads_tokens(const Model& model) {
+  return input_kind(model) == InputKind::text && model.stack() != "cross";
+}
 
 struct Kind {
   const char* id;
@@ -96,7 +100,10 @@ const std::vector<Kind>& kinds() {
        .command = "spectrum",
        .own_of = expert_arguments,
        .of_model = has_experts},
-      {.id = "induction", .command = "attention", .own_of = induction_arguments}};
+      {.id = "induction",
+       .command = "attention",
+       .own_of = induction_arguments,
+       .of_model = reads_tokens}};
   return all;
 }
 
@@ -181,23 +188,23 @@ std::vector<ReportPart> asked_parts(const ReportModel& model) {
 }
 
 ReportPart routing_part(const ReportModel& model) {
-  return part_of(model, kRouting, "experts", {}, kTextParameters);
+  return part_of(model, kRouting, "experts", {}, kInputParameters);
 }
 
 ReportPart lens_part(const ReportModel& model) {
-  return part_of(model, kLens, "lens", {}, kTextParameters);
+  return part_of(model, kLens, "lens", {}, kInputParameters);
 }
 
 ReportPart ablate_part(const ReportModel& model, const std::string& parts) {
-  return part_of(model, kAblate, "ablate", {{"parts", parts}}, kTextParameters);
+  return part_of(model, kAblate, "ablate", {{"parts", parts}}, kInputParameters);
 }
 
 ReportPart attention_part(const ReportModel& model) {
-  return part_of(model, kAttention, "attention", {}, kTextParameters);
+  return part_of(model, kAttention, "attention", {}, kInputParameters);
 }
 
 ReportPart without_first_part(const ReportModel& model) {
-  return part_of(model, kWithoutFirst, "attention", {{"without_first", ""}}, kTextParameters);
+  return part_of(model, kWithoutFirst, "attention", {{"without_first", ""}}, kInputParameters);
 }
 
 Arguments part_arguments(const ReportPart& part) {

@@ -7,6 +7,7 @@
 #include "attnscope/commands/report/report_part.h"
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/report/text_run.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
@@ -15,6 +16,13 @@ namespace {
 bool has_too_many_heads(const Model& model) {
   constexpr std::int64_t kMaxCompositionHeads = 256;
   return model.dimensions().layers * model.dimensions().heads.heads > kMaxCompositionHeads;
+}
+
+/// Whether the command was used wrongly, or the file of a picture or sound cannot be read.
+bool is_of_input(const Error& error, const Model& model) {
+  if (error.kind() == ErrorKind::usage) return true;
+  const bool of_file = error.kind() == ErrorKind::io || error.kind() == ErrorKind::format;
+  return of_file && input_kind(model) != InputKind::text;
 }
 
 }  // namespace
@@ -26,7 +34,7 @@ ReportRun::ReportRun(const Arguments& arguments, const Session& session)
       reports_(report_models(arguments, models_, session)),
       file_(empty_report(arguments, models_, session)) {
   check_places();
-  check_text_file(arguments);
+  check_inputs(arguments, models_);
 }
 
 ReportFile ReportRun::run() {
@@ -75,28 +83,29 @@ void ReportRun::run_asked(const ReportModel& model) {
   }
 }
 
-/// Each model for itself: that one cannot be run on the text is no fault of the others. Where none
-/// can be on the text that was asked for, that is wrong use.
+/// Each model for itself: that one cannot be run is no fault of the others. Where none can be on
+/// what was asked for, that is wrong use, or the fault of a picture or sound.
 void ReportRun::run_on_texts() {
-  std::optional<Error> wrong_use;
-  std::size_t failed = 0;
+  std::optional<Error> at_fault;
+  std::size_t asked = 0, failed = 0;
   for (const ReportModel& model : reports_) {
+    const bool is_asked = input_is_given(arguments_, model.model);
+    asked += is_asked ? 1 : 0;
     try {
       run_on_text(model);
     } catch (const Error& error) {
-      ++failed;
-      if (!wrong_use && error.kind() == ErrorKind::usage) wrong_use = error;
+      if (is_asked) ++failed;
+      if (is_asked && !at_fault && is_of_input(error, model.model)) at_fault = error;
       leave_out_text(model, error, session_, file_);
     }
   }
-  const bool nowhere = failed == reports_.size();
-  if (nowhere && wrong_use && text_is_given(arguments_)) throw *wrong_use;
+  if (at_fault && failed == asked) throw *at_fault;
 }
 
 void ReportRun::run_on_text(const ReportModel& model) {
   if (model.not_run) throw *model.not_run;
-  const TextRun run(text_is_given(arguments_) ? given_text(model, session_) : usual_text(model),
-                    session_);
+  const bool given = input_is_given(arguments_, model.model);
+  TextRun run(given ? given_text(model, session_) : usual_text(model), session_);
   run.add_rows_and_maps({.models = reports_.size()}, file_);
   run.add_without_first(file_);
   run.add_routing(file_);

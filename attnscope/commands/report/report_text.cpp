@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attnscope/checkpoint/mapped_file.h"
+#include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/text.h"
@@ -35,8 +36,24 @@ std::string_view longest_start(const Fits& fits) {
 
 ReportModel with_text(const ReportModel& model, const char* parameter, std::string text) {
   ReportModel with = model;
-  with.arguments = model.arguments.without(kTextParameters).with(parameter, std::move(text));
+  with.arguments = model.arguments.without(kInputParameters).with(parameter, std::move(text));
   return with;
+}
+
+/// Throws Error where the model cannot be run, or needs more than a text, and that is not given.
+void check_has_input(const ReportModel& model) {
+  if (model.not_run) throw *model.not_run;
+  const InputKind kind = input_kind(model.model);
+  if (kind != InputKind::text && !input_is_given(model.arguments, model.model)) {
+    throw Error(ErrorKind::usage,
+                {.problem = std::string("reads ") + noun_of(kind) + ", and no texts: name " +
+                            (kind == InputKind::image ? "one with {image}" : "some with {audio}")});
+  }
+  const Arguments& given = model.arguments;
+  if (needs_target(model.model) && !given.given("target") && !given.given("target_tokens")) {
+    throw Error(ErrorKind::usage,
+                {.problem = "its decoder runs on a target: give {target} beside {text}"});
+  }
 }
 
 /// Ids from all over the vocabulary.
@@ -59,7 +76,19 @@ bool text_is_given(const Arguments& report) {
                      [&](std::string_view name) { return report.given(name); });
 }
 
-void check_text_file(const Arguments& report) {
+bool input_is_given(const Arguments& report, const Model& model) {
+  const InputKind kind = input_kind(model);
+  return kind == InputKind::text ? text_is_given(report) : named_input(report) == kind;
+}
+
+void check_inputs(const Arguments& report, const std::vector<Model>& models) {
+  if (text_is_given(report)) {
+    const char* given = report.given("tokens") || report.given("token_file") ? "tokens" : "text";
+    check_readers(models, InputKind::text, given);
+  }
+  if (const std::string signal = named_signal(report); !signal.empty()) {
+    check_readers(models, named_input(report), signal);
+  }
   if (report.given("token_file")) TokenShard(report.text("token_file"));
   if (!report.given("text_file")) return;
   const std::string file = report.text("text_file");
@@ -69,12 +98,14 @@ void check_text_file(const Arguments& report) {
   }
 }
 
-ModelText given_text(const ReportModel& model, const Session& session) {
-  return {.model = model, .tokens = model_sequences(model.arguments, session, model.model)};
+ModelText given_text(const ReportModel& model, const Session& session, const std::string& sent) {
+  check_has_input(model);
+  return {.model = model,
+          .tokens = model_sequences(model.arguments, session, model.model, {}, sent)};
 }
 
 ModelText usual_text(const ReportModel& model) {
-  if (model.not_run) throw *model.not_run;
+  check_has_input(model);
   auto found = Tokenizer::find(model.model.checkpoint().folder());
   if (!found) throw Error(ErrorKind::usage, {.problem = "no tokenizer beside the model"});
   const auto tokenizer = std::make_shared<const Tokenizer>(*std::move(found));

@@ -1,4 +1,4 @@
-// Which text the models of a report are run on.
+// What the models of a report are run on: texts, images or sound.
 #pragma once
 
 #include <array>
@@ -11,25 +11,30 @@
 
 namespace attnscope {
 
-/// Parameters of `report` that name a text, and which part of it is run.
-inline constexpr std::array<std::string_view, 9> kTextParameters = {
-    "text",   "text_file", "tokens", "token_file",   "sequences",
-    "length", "sample",    "target", "target_tokens"};
+/// Parameters of `report` that name what is run, and which part of it.
+inline constexpr std::array<std::string_view, 13> kInputParameters = {
+    "text",   "text_file",     "tokens", "token_file",   "sequences", "length",  "sample",
+    "target", "target_tokens", "image",  "pixel_values", "audio",     "features"};
 
+/// Whether a text is named, or with `model` what it reads.
 bool text_is_given(const Arguments& report);
+bool input_is_given(const Arguments& report, const Model& model);
 
-/// Throws Error where the file of a text cannot be read: that is no model's fault.
-void check_text_file(const Arguments& report);
+/// Throws Error where the file of a text cannot be read, which is no model's fault, and where no
+/// model reads what is named.
+void check_inputs(const Arguments& report, const std::vector<Model>& models);
 
 /// What a model is run on.
 struct ModelText {
-  ReportModel model;      // with the text among its arguments
-  TokenSequences tokens;  // of the text
-  std::string note = {};  // what a reader should know of the text; may be empty
+  ReportModel model;                 // with the text among its arguments
+  TokenSequences tokens;             // of the text
+  std::string note = {};             // what a reader should know of the text; may be empty
 };
 
-/// The text that the model's arguments name. Throws Error where it has no tokens for the model.
-ModelText given_text(const ReportModel& model, const Session& session);
+/// What the model's arguments name of what it reads; `sent`: the bytes of an image's or sound's
+/// file where they are at hand. Throws Error where that is nothing for it, or it cannot be run.
+ModelText given_text(const ReportModel& model, const Session& session,
+                     const std::string& sent = "");
 
 /// The text of a report that was given none, or as much of it from its start as the model has
 /// positions and tokens for, which the note says. Throws Error where the model is not run on it: it

@@ -8,31 +8,35 @@
 #include "attnscope/commands/report/map_keeper.h"
 #include "attnscope/commands/report/notable_heads.h"
 #include "attnscope/commands/report/report_lines.h"
+#include "attnscope/commands/report/shown_signal.h"
 #include "attnscope/commands/run_resources.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
 
-TextRun::TextRun(ModelText text, const Session& session)
-    : text_(std::move(text)), session_(session), part_(attention_part(text_.model)) {}
+KeptMapsRequest kept_maps(const ModelText& text) {
+  const ReportModel& model = text.model;
+  return {.sequences = text.tokens.of_model,
+          .layers = attention_layers(model.arguments.layers("layers"), model.model),
+          .sources = text.tokens.sources,
+          .signals = text.tokens.signals};
+}
 
-void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) const {
+TextRun::TextRun(ModelText text, const Session& session)
+    : text_(std::move(text)),
+      session_(session),
+      part_(attention_part(text_.model)),
+      routing_(text_.model.model, text_.tokens.of_model) {}
+
+void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) {
   const auto sink = part_sink(part_, session_, file);
   if (!text_.note.empty()) sink->add_note(text_.note);
   NotableHeads notable(*sink);
-  const Model& model = text_.model.model;
-  HeldMaps maps(model, {.sequences = text_.tokens.of_model,
-                        .layers = attention_layers(text_.model.arguments.layers("layers"), model),
-                        .sources = text_.tokens.sources});
-  const bool across = model.stack() == "cross";
-  add_rows(part_, across ? session_.context : maps.watching(session_.context), notable);
+  HeldMaps maps(text_.model.model, kept_maps(text_));
+  add_rows(part_, routing_.watching(maps.watching(session_.context)), notable);
   try {
-    add_tokens(file);
-    if (across) {
-      throw Error(
-          ErrorKind::unsupported,
-          {.problem = "maps of two texts are not drawn; `attention` keeps them with {maps}"});
-    }
+    add_axes(file);
     add_maps(options, maps, notable.heads(), file);
   } catch (const Error& error) {
     leave_out("maps", text_.model, error, session_, file);
@@ -57,7 +61,9 @@ void TextRun::add_routing(ReportFile& file) const {
     const RoutingRequest request{.layers = text_.model.arguments.layers("layers"),
                                  .sequences = {text_.tokens.of_model},
                                  .text = text_.tokens.parameters};
-    run_routing(std::span(&model, 1), request, StoringContext(part_arguments(part), session_),
+    Session session = session_;
+    session.context = routing_.giving(session_.context);
+    run_routing(std::span(&model, 1), request, StoringContext(part_arguments(part), session),
                 *sink);
   } catch (const Error& error) {
     leave_out(kRouting, text_.model, error, session_, file);
@@ -97,9 +103,11 @@ void TextRun::add_ablation(const ReportModel& model, ReportFile& file) const {
 }
 
 void TextRun::add_worth(ReportFile& file) const {
+  // Nothing is asked of a model that reads no text, or two, or sees every token and has no mask.
+  const Model& of = text_.model.model;
+  if (!text_.tokens.signals.empty() || needs_target(of)) return;
+  if (!of.spec().causal && !mask_of(of)) return;
   const ReportModel model = with_few_tokens();
-  // Nothing is asked of a model that sees every token and has no mask.
-  if (!model.model.spec().causal && !mask_of(model.model)) return;
   try {
     fill_part(lens_part(model), session_, file);
   } catch (const Error& error) {
@@ -123,16 +131,24 @@ void TextRun::add_rows(const ReportPart& part, const Context& context, RowSink& 
                 sink);
 }
 
-void TextRun::add_tokens(ReportFile& file) const {
-  const TokenIds& tokens = text_.tokens.of_model.front();
+/// What the queries and keys of the maps are.
+void TextRun::add_axes(ReportFile& file) const {
+  const Model& model = text_.model.model;
+  const bool across = model.stack() == "cross";
+  const bool of_signal = text_.tokens.of_model.empty();
+  if (of_signal) return add_signal(model, text_.tokens.signals.front(), file);
   std::optional<Tokenizer> of_ids;
-  if (!text_.tokens.tokenizer) of_ids = Tokenizer::find(text_.model.model.checkpoint().folder());
+  if (!text_.tokens.tokenizer) of_ids = Tokenizer::find(model.checkpoint().folder());
   const Tokenizer* tokenizer = of_ids ? &*of_ids : text_.tokens.tokenizer.get();
-  std::vector<std::string> texts;
-  if (tokenizer != nullptr) {
-    for (const std::int64_t id : tokens) texts.push_back(tokenizer->text(id));
-  }
-  file.add_text(text_.model.model.name(), tokens, texts);
+  const auto shown = [&](const TokenIds& ids) {
+    ShownText text{.ids = ids};
+    if (tokenizer == nullptr) return text;
+    for (const std::int64_t id : ids) text.texts.push_back(tokenizer->text(id));
+    return text;
+  };
+  ShownText source;
+  if (across && !text_.tokens.sources.empty()) source = shown(text_.tokens.sources.front());
+  file.add_text(model.name(), shown(text_.tokens.of_model.front()), source);
 }
 
 /// Of the first sequence.
@@ -140,12 +156,12 @@ void TextRun::add_maps(const Options& options, HeldMaps& maps, std::vector<HeadP
                        ReportFile& file) const {
   const Model& model = text_.model.model;
   const std::int64_t room = kMapBytes / static_cast<std::int64_t>(options.models);
-  MapKeeper keeper(text_.model, std::ssize(maps.layers()),
-                   std::ssize(text_.tokens.of_model.front()), room, std::move(notable), file);
+  const MapSize size = map_size(model, kept_maps(text_));
+  MapKeeper keeper(text_.model, std::ssize(maps.layers()), size, room, std::move(notable), file);
   auto layer = maps.layers().begin();
   maps.give(session_.context, [&](std::span<const float> of_layer) {
     keeper.take(*layer, of_layer);
-    if (options.take) options.take(model, *layer, of_layer);
+    if (options.take) options.take(model, *layer, size, of_layer);
     ++layer;
   });
   if (keeper.small() == 0) return;
@@ -157,10 +173,11 @@ void TextRun::add_maps(const Options& options, HeldMaps& maps, std::vector<HeadP
 }
 
 /// The command that shows one more map whole: on the page, or in a file of its own where it is too
-/// large for that.
+/// large for that; empty where neither does.
 std::string TextRun::whole_map_line(const HeadPlace& head) const {
-  const std::int64_t tokens = std::ssize(text_.tokens.of_model.front());
-  if (tokens * tokens <= kMapBytes) return page_line(text_.model, head, session_);
+  const auto [queries, keys] = map_size(text_.model.model, kept_maps(text_));
+  if (queries * keys <= kMapBytes) return page_line(text_.model, head, session_);
+  if (!text_.tokens.signals.empty()) return "";
   ReportPart kept = part_;
   kept.arguments.emplace_back("maps", "maps.safetensors");
   return part_line(kept, session_);

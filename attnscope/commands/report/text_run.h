@@ -1,18 +1,23 @@
-// One model of a report on its text.
+// One model of a report on its text, image or sound.
 #pragma once
 
 #include <functional>
 #include <span>
 #include <string>
 
-#include "attnscope/analyses/kept_maps.h"
+#include "attnscope/analyses/held_routing.h"
+#include "attnscope/commands/report/map_keeper.h"
 #include "attnscope/commands/report/report_part.h"
 #include "attnscope/commands/report/report_text.h"
 
 namespace attnscope {
 
-/// Takes the maps (H, T, T) of a layer as they are computed.
-using TakeMaps = std::function<void(const Model&, std::int64_t layer, std::span<const float>)>;
+/// Takes the maps (H, T, S) of a layer as they are computed.
+using TakeMaps = std::function<void(const Model&, std::int64_t layer, const MapSize& size,
+                                    std::span<const float>)>;
+
+/// The maps of the model on the first sequence of the text, which must outlive what is returned.
+KeptMapsRequest kept_maps(const ModelText& text);
 
 class TextRun {
  public:
@@ -23,9 +28,9 @@ class TextRun {
     std::size_t models = 1;  // that share the room for maps
     TakeMaps take = {};      // gets every map too; may be empty
   };
-  /// The rows of `attention`, tokens, and maps, whole or small as they fit. Throws Error where the
-  /// model cannot be run on the text, and Stopped.
-  void add_rows_and_maps(const Options& options, ReportFile& file) const;
+  /// The rows of `attention`, what its maps are of, and those, whole or small as they fit. Throws
+  /// Error where the model cannot be run on the text, and Stopped.
+  void add_rows_and_maps(const Options& options, ReportFile& file);
 
   /// The rows of `attention` without key 0, or why the file lacks them.
   void add_without_first(ReportFile& file) const;
@@ -34,12 +39,13 @@ class TextRun {
   /// parts of the model are worth: as many as are cheap. Or why the file lacks it.
   void add_worth(ReportFile& file) const;
 
-  /// Where routers send the text, of a model with experts, or why the file lacks it.
+  /// Where routers send the text, of a model with experts, or why the file lacks it. After the rows
+  /// and maps it runs the model no second time.
   void add_routing(ReportFile& file) const;
 
  private:
   void add_rows(const ReportPart& part, const Context& context, RowSink& sink) const;
-  void add_tokens(ReportFile& file) const;
+  void add_axes(ReportFile& file) const;
   void add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
                 ReportFile& file) const;
   ReportModel with_few_tokens() const;
@@ -49,6 +55,7 @@ class TextRun {
   ModelText text_;
   const Session& session_;
   ReportPart part_;
+  HeldRouting routing_;
 };
 
 }  // namespace attnscope

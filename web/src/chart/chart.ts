@@ -12,9 +12,11 @@ import { draw_laminar, laminar_to_vega_lite, type LaminarChart } from "./laminar
 import { draw_lines, type LinesChart } from "./lines";
 import { lines_to_vega_lite } from "./lines_vega";
 import { draw_map, map_to_vega_lite, type MapChart } from "./map";
+import { draw_picture, picture_to_vega_lite, type PictureChart } from "./picture";
 import { draw_scatter, scatter_to_vega_lite, type ScatterChart } from "./scatter";
 import { colour_of, kFont, text_colour, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
+import { draw_track, track_to_vega_lite, type TrackChart } from "./track";
 import { draw_wall, wall_to_vega_lite, type WallChart } from "./wall";
 import { weight_key } from "./weights_colour";
 import { plain, text_width, tspans, type Words } from "./words";
@@ -28,6 +30,8 @@ export type Chart =
   | ScatterChart
   | MapChart
   | WallChart
+  | PictureChart
+  | TrackChart
   | ImageChart
   | GraphChart
   | AtlasChart;
@@ -46,6 +50,8 @@ const kKinds: { [K in Chart["kind"]]: Kind<Extract<Chart, { kind: K }>> } = {
   scatter: { draw: draw_scatter, to_vega_lite: scatter_to_vega_lite },
   map: { draw: draw_map, to_vega_lite: map_to_vega_lite },
   wall: { draw: draw_wall, to_vega_lite: wall_to_vega_lite },
+  picture: { draw: draw_picture, to_vega_lite: picture_to_vega_lite },
+  track: { draw: draw_track, to_vega_lite: track_to_vega_lite },
   image: { draw: draw_image, to_vega_lite: image_to_vega_lite },
   graph: { draw: draw_graph, to_vega_lite: graph_to_vega_lite },
   atlas: { draw: draw_atlas, to_vega_lite: atlas_to_vega_lite },
@@ -79,7 +85,8 @@ export function key_of(chart: Chart, theme: Theme): Tree | null {
   if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
   if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
   if (chart.kind === "lines" && has_layer_key(chart)) return layer_key(theme, chart.layer_key);
-  return chart.kind === "map" || chart.kind === "wall" ? weight_key(theme, chart.colour) : null;
+  const of_weights = chart.kind === "map" || chart.kind === "wall" || chart.kind === "picture" || chart.kind === "track";
+  return of_weights ? weight_key(theme, chart.colour) : null;
 }
 
 /** A chart that stands alone in a file: with its ground, title, note, legend and key. */

@@ -1,80 +1,95 @@
 // One attention map: queries down, keys across, with their tokens.
-import { weight_of_byte } from "../data/maps";
+import { same_shape, weight_of_byte, type MapShape } from "../data/maps";
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { counted, format_number } from "./number_format";
 import { png_address } from "./png";
 import { kFont, kMono, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { pooled, weight_steps, type WeightColour } from "./weights_colour";
+import { pooled, vega_weight_scale, weight_steps, type WeightColour } from "./weights_colour";
 import { one_line, plain } from "./words";
 
 export interface MapChart extends ChartBase {
   kind: "map";
-  bytes: Uint8Array; // side × side, see data/maps.ts
-  side: number;
-  of?: number; // tokens of the text, where a cell stands for several
+  bytes: Uint8Array; // queries × keys, see data/maps.ts
+  shape: MapShape;
+  of?: MapShape; // of the text, where a cell stands for several tokens
   weights?: Float32Array; // the same, exact, where they are known
-  tokens?: readonly string[]; // side of them, written along both axes
+  labels?: { queries: readonly string[]; keys: readonly string[] }; // written along the axes
+  noun?: string; // what one without a label is; a token where this is not said
   entropy?: readonly number[]; // of each query, nats: bars at the right
   colour: WeightColour;
   query?: number; // its row is framed
-  window?: { query: number; key: number; size: number }; // the part that is shown, in tokens
+  window?: MapWindow; // the part that is shown
+}
+
+/** A part of a map: so many whole queries and keys from the first ones on. */
+export interface MapWindow extends MapShape {
+  query: number;
+  key: number;
 }
 
 export interface MapLayout {
   width: number;
   height: number;
-  plot: { x: number; y: number; size: number };
-  window: { query: number; key: number; size: number };
+  plot: { x: number; y: number; width: number; height: number };
+  window: MapWindow;
   bars: number; // width of the bars of entropy
 }
 
 const kGlyph = 0.61; // a monospaced glyph's width, of its size
 const kLargest = 11; // size of labels
-const label_room = (letters: number) => Math.max(20, letters * kLargest * kGlyph + 8);
+const kFlattest = 3; // no side is drawn shorter than a third of the other
+const kTallest = 900; // pixels
+const label_room = (labels: readonly string[]) =>
+  Math.max(20, Math.max(0, ...labels.map((label) => [...one_line(label)].length)) * kLargest * kGlyph + 8);
 
 export function map_layout(chart: MapChart, { width }: Size): MapLayout {
   const bars = chart.entropy ? Math.min(50, width * 0.08) : 0;
-  const longest = Math.max(0, ...(chart.tokens ?? []).map((token) => [...one_line(token)].length));
-  const left = chart.tokens ? Math.min(84, width * 0.13, label_room(longest)) : 0;
-  const size = Math.max(40, Math.min(width - left - (bars && bars + 6), 900));
-  const top = chart.tokens ? Math.min(62, label_room(longest)) : 0;
+  const left = chart.labels ? Math.min(84, width * 0.13, label_room(chart.labels.queries)) : 0;
+  const top = chart.labels ? Math.min(62, label_room(chart.labels.keys)) : 0;
+  const tall = Math.min(kFlattest, Math.max(1 / kFlattest, chart.shape.queries / chart.shape.keys));
+  const wide = Math.max(40, Math.min(width - left - (bars && bars + 6), kTallest, kTallest / tall));
   return {
     width,
-    height: top + size + 2,
-    plot: { x: left, y: top, size },
+    height: top + wide * tall + 2,
+    plot: { x: left, y: top, width: wide, height: wide * tall },
     bars,
-    window: chart.window ?? { query: 0, key: 0, size: chart.side },
+    window: chart.window ?? { query: 0, key: 0, ...chart.shape },
   };
 }
 
+/** Width and height of a cell. */
+const cell_of = ({ plot, window }: MapLayout) => ({ width: plot.width / window.keys, height: plot.height / window.queries });
+
 /** The query and key under a point of the drawing; undefined outside the map. */
-export function map_cell(layout: MapLayout, x: number, y: number): { query: number; key: number } | undefined {
-  const { plot, window } = layout;
-  const [across, down] = [(x - plot.x) / plot.size, (y - plot.y) / plot.size];
+export function map_cell({ plot, window }: MapLayout, x: number, y: number): { query: number; key: number } | undefined {
+  const [across, down] = [(x - plot.x) / plot.width, (y - plot.y) / plot.height];
   if (across < 0 || across >= 1 || down < 0 || down >= 1) return undefined;
-  return { query: Math.floor(window.query + down * window.size), key: Math.floor(window.key + across * window.size) };
+  return { query: Math.floor(window.query + down * window.queries), key: Math.floor(window.key + across * window.keys) };
 }
 
-export const map_weight = ({ weights, bytes, side }: MapChart, query: number, key: number): number =>
-  weights ? (weights[query * side + key] ?? 0) : weight_of_byte(bytes[query * side + key] ?? 0);
+export const map_weight = ({ weights, bytes, shape }: MapChart, query: number, key: number): number =>
+  weights ? (weights[query * shape.keys + key] ?? 0) : weight_of_byte(bytes[query * shape.keys + key] ?? 0);
 
 export function map_words(chart: MapChart, query: number, key: number): string {
   const weight = format_number(map_weight(chart, query, key), chart.weights ? ".3~g" : ".2~g");
-  const each = chart.of ? chart.of / chart.side : 1;
-  if (each > 1) {
-    const span = (index: number) => `${Math.floor(index * each)} to ${Math.ceil((index + 1) * each) - 1}`;
-    return `tokens ${span(query)} look at tokens ${span(key)}: ≈ ${weight} at most`;
+  const { shape, of = shape, labels, noun = "token" } = chart;
+  if (!same_shape(of, shape)) {
+    const span = (index: number, all: number, cells: number) => {
+      const [from, to] = [Math.floor((index * all) / cells), Math.max(0, Math.ceil(((index + 1) * all) / cells) - 1)];
+      return to > from ? `${noun}s ${from} to ${to}` : `${noun} ${from}`;
+    };
+    return `${span(query, of.queries, shape.queries)} look at ${span(key, of.keys, shape.keys)}: ≈ ${weight} at most`;
   }
-  const name = (index: number) => (chart.tokens ? `“${chart.tokens[index]}” (${index})` : `token ${index}`);
-  return `${name(query)} looks at ${name(key)}: ${chart.weights ? "" : "≈ "}${weight}`;
+  const name = (index: number, names?: readonly string[]) => (names ? `“${names[index]}” (${index})` : `${noun} ${index}`);
+  return `${name(query, labels?.queries)} looks at ${name(key, labels?.keys)}: ${chart.weights ? "" : "≈ "}${weight}`;
 }
 
 // Zooming draws the same image again and again.
 const images = new WeakMap<Uint8Array, Map<string, string>>();
 
-export function map_image(bytes: Uint8Array, theme: Theme, colour: WeightColour, side: number): string {
+export function map_image(bytes: Uint8Array, theme: Theme, colour: WeightColour, { queries, keys }: MapShape): string {
   const made = images.get(bytes) ?? new Map<string, string>();
   images.set(bytes, made);
   const key = `${theme.name}/${colour}`;
@@ -83,8 +98,8 @@ export function map_image(bytes: Uint8Array, theme: Theme, colour: WeightColour,
     const steps = weight_steps(colour);
     image = png_address(
       bytes.map((byte) => steps[byte] ?? 0),
-      side,
-      side,
+      keys,
+      queries,
       theme.sequential,
     );
     made.set(key, image);
@@ -103,32 +118,36 @@ export function draw_map(chart: MapChart, theme: Theme, size: Size): Tree {
       viewBox: `0 0 ${layout.width} ${layout.height}`,
       "font-family": kFont,
       role: "img",
-      "aria-label": chart.label ?? `${plain(chart.title)}: attention of ${counted(chart.side, "token")}`,
+      "aria-label": chart.label ?? `${plain(chart.title)}: attention of ${shape_words(chart)}`,
     },
     s(
       "svg",
-      { x: plot.x, y: plot.y, width: plot.size, height: plot.size },
-      s("rect", { width: plot.size, height: plot.size, fill: sequential(theme, 0) }),
-      s("image", { ...map_image_box(chart, layout), href: map_image(chart.bytes, theme, chart.colour, chart.side) }),
+      { ...plot },
+      s("rect", { width: plot.width, height: plot.height, fill: sequential(theme, 0) }),
+      s("image", { ...map_image_box(chart, layout), href: map_image(chart.bytes, theme, chart.colour, chart.shape) }),
     ),
     map_surroundings(chart, layout, theme),
   );
 }
 
+function shape_words({ shape, of = shape, noun = "token" }: MapChart): string {
+  return of.queries === of.keys ? counted(of.queries, noun) : `${counted(of.queries, noun)} to ${of.keys} of a source`;
+}
+
 /** Where the whole image lies, seen from the part that is shown. */
 export function map_image_box(
-  chart: MapChart,
-  { plot, window }: MapLayout,
-): Record<"x" | "y" | "width" | "height", number> & { "image-rendering": string } {
-  const pixel = plot.size / window.size;
-  const whole = chart.side * pixel;
+  { shape }: MapChart,
+  layout: MapLayout,
+): Record<"x" | "y" | "width" | "height", number> & { "image-rendering": string; preserveAspectRatio: string } {
+  const [cell, { query, key }] = [cell_of(layout), layout.window];
   // Smaller than a pixel each, cells are averaged: of a diagonal, one that is picked may be none.
   return {
-    x: -window.key * pixel,
-    y: -window.query * pixel,
-    width: whole,
-    height: whole,
-    "image-rendering": pixel < 1 ? "auto" : "pixelated",
+    x: -key * cell.width,
+    y: -query * cell.height,
+    width: shape.keys * cell.width,
+    height: shape.queries * cell.height,
+    "image-rendering": Math.min(cell.width, cell.height) < 1 ? "auto" : "pixelated",
+    preserveAspectRatio: "none",
   };
 }
 
@@ -137,20 +156,21 @@ export function map_surroundings(chart: MapChart, layout: MapLayout, theme: Them
   return s(
     "g",
     { "data-part": "surroundings", "pointer-events": "none" },
-    chart.tokens ? token_labels(chart, layout, theme) : [],
-    chart.entropy ? entropy_bars(chart.entropy, layout, theme) : [],
+    chart.labels ? axis_labels(chart.labels, chart.shape, layout, theme) : [],
+    chart.entropy ? entropy_bars(chart.entropy, (chart.of ?? chart.shape).keys, layout, theme) : [],
     chart.query === undefined ? null : query_frame(chart.query, layout, theme),
   );
 }
 
-function query_frame(query: number, { plot, window, bars }: MapLayout, theme: Theme): Tree | null {
-  if (query < window.query || query >= window.query + window.size) return null;
-  const pixel = plot.size / window.size;
+function query_frame(query: number, layout: MapLayout, theme: Theme): Tree | null {
+  const { plot, window, bars } = layout;
+  if (query < window.query || query >= window.query + window.queries) return null;
+  const { height } = cell_of(layout);
   return s("rect", {
     x: plot.x - 1,
-    y: plot.y + (query - window.query) * pixel - 1,
-    width: plot.size + 1 + (bars && bars + 5),
-    height: pixel + 2,
+    y: plot.y + (query - window.query) * height - 1,
+    width: plot.width + 1 + (bars && bars + 5),
+    height: height + 2,
     fill: "none",
     stroke: theme.mark,
     "stroke-width": 1.6,
@@ -159,45 +179,49 @@ function query_frame(query: number, { plot, window, bars }: MapLayout, theme: Th
 }
 
 // As many tokens as can be read: each that has room, else every second, third, …
-function token_labels(chart: MapChart, { plot, window }: MapLayout, theme: Theme): Tree[] {
-  const pixel = plot.size / window.size;
-  const font = Math.max(8.5, Math.min(kLargest, pixel * 0.95));
-  const every = Math.max(1, Math.ceil((font * 1.02) / pixel));
-  // Cut without an ellipsis, which would take the place of a letter.
-  const shown = (index: number, room: number) =>
-    [...one_line(chart.tokens?.[index] ?? "")].slice(0, Math.floor((room - 6) / (font * kGlyph))).join("");
-  const style = { "font-family": kMono, "font-size": font, fill: theme.faint, "aria-hidden": "true" };
-  const out: Tree[] = [];
-  const all = Array.from({ length: Math.min(window.size, chart.side) }, (_, index) => index);
-  for (const index of all.filter((each) => each % every === 0)) {
-    const middle = (index + 0.5) * pixel;
-    out.push(
-      s(
-        "text",
-        { x: plot.x - 5, y: plot.y + middle + font * 0.33, "text-anchor": "end", ...style },
-        shown(Math.floor(window.query) + index, plot.x),
-      ),
-    );
-    const x = plot.x + middle + font * 0.33;
-    out.push(
-      s(
-        "text",
-        { x, y: plot.y - 5, transform: `rotate(-90 ${x.toFixed(1)} ${plot.y - 5})`, ...style },
-        shown(Math.floor(window.key) + index, plot.y),
-      ),
-    );
-  }
-  return out;
+function axis_labels(
+  labels: { queries: readonly string[]; keys: readonly string[] },
+  shape: MapShape,
+  layout: MapLayout,
+  theme: Theme,
+): Tree[] {
+  const { plot, window } = layout;
+  const cell = cell_of(layout);
+  const along = (names: readonly string[], first: number, count: number, pixel: number, room: number) => {
+    const font = Math.max(8.5, Math.min(kLargest, pixel * 0.95));
+    const every = Math.max(1, Math.ceil((font * 1.02) / pixel));
+    const style = { "font-family": kMono, "font-size": font, fill: theme.faint, "aria-hidden": "true" };
+    return Array.from({ length: count }, (_, index) => index)
+      .filter((index) => index % every === 0)
+      .map((index) => ({
+        place: (index + 0.5) * pixel + font * 0.33,
+        style,
+        // Cut without an ellipsis, which would take the place of a letter.
+        text: [...one_line(names[Math.floor(first) + index] ?? "")].slice(0, Math.floor((room - 6) / (font * kGlyph))).join(""),
+      }));
+  };
+  const down = along(labels.queries, window.query, Math.min(window.queries, shape.queries), cell.height, plot.x);
+  const across = along(labels.keys, window.key, Math.min(window.keys, shape.keys), cell.width, plot.y);
+  return [
+    ...down.map(({ place, style, text }) => s("text", { x: plot.x - 5, y: plot.y + place, "text-anchor": "end", ...style }, text)),
+    ...across.map(({ place, style, text }) => {
+      const x = plot.x + place;
+      return s("text", { x, y: plot.y - 5, transform: `rotate(-90 ${x.toFixed(1)} ${plot.y - 5})`, ...style }, text);
+    }),
+  ];
 }
 
-function entropy_bars(entropy: readonly number[], { plot, window, bars }: MapLayout, theme: Theme): Tree[] {
-  const most = Math.log(Math.max(2, entropy.length));
-  const pixel = plot.size / window.size;
-  const left = plot.x + plot.size + 6;
-  const thick = Math.max(0.6, pixel - 0.6);
+function entropy_bars(entropy: readonly number[], keys: number, layout: MapLayout, theme: Theme): Tree[] {
+  const { plot, window, bars } = layout;
+  const most = Math.log(Math.max(2, keys));
+  const { height } = cell_of(layout);
+  const left = plot.x + plot.width + 6;
+  const thick = Math.max(0.6, height - 0.6);
   const path = entropy
-    .slice(window.query, window.query + window.size)
-    .map((value, row) => `M${left} ${(plot.y + row * pixel).toFixed(2)}h${((bars * value) / most).toFixed(2)}v${thick.toFixed(2)}H${left}z`)
+    .slice(window.query, window.query + window.queries)
+    .map(
+      (value, row) => `M${left} ${(plot.y + row * height).toFixed(2)}h${((bars * value) / most).toFixed(2)}v${thick.toFixed(2)}H${left}z`,
+    )
     .join("");
   return [
     s("text", { x: left, y: plot.y - 6, "font-size": 10.5, fill: theme.faint }, bars > 44 ? "entropy" : "H"),
@@ -206,27 +230,32 @@ function entropy_bars(entropy: readonly number[], { plot, window, bars }: MapLay
 }
 
 export function map_to_vega_lite(chart: MapChart, theme: Theme): object {
-  const { bytes, side } = pooled(chart.bytes, chart.side, 128); // more cells than that no grammar of marks draws
+  const { bytes, shape } = pooled(chart.bytes, chart.shape, 128); // more cells than that no grammar of marks draws
   const rows: (string | number)[][] = [];
   bytes.forEach((byte, index) => {
-    if (byte > 0) rows.push([Math.floor(index / side), index % side, weight_of_byte(byte)]);
+    if (byte > 0) rows.push([Math.floor(index / shape.keys), index % shape.keys, weight_of_byte(byte)]);
   });
-  const range = Array.from({ length: 9 }, (_, index) => sequential(theme, index / 8));
+  const axis = (field: string, count: number) => ({
+    field,
+    type: "ordinal",
+    axis: { values: [] },
+    scale: { domain: Array.from({ length: count }, (_, index) => index) },
+  });
+  const tall = Math.min(kFlattest, Math.max(1 / kFlattest, shape.queries / shape.keys));
   return {
     $schema: kVegaLiteSchema,
     title: plain(chart.title),
     data: vega_data(["query", "key", "weight"], [], rows),
-    width: 400,
-    height: 400,
+    width: Math.min(400, 400 / tall),
+    height: Math.min(400, 400 * tall),
     mark: "rect",
     encoding: {
-      y: { field: "query", type: "ordinal", axis: { values: [] }, scale: { domain: Array.from({ length: side }, (_, index) => index) } },
-      x: { field: "key", type: "ordinal", axis: { values: [] }, scale: { domain: Array.from({ length: side }, (_, index) => index) } },
+      y: axis("query", shape.queries),
+      x: axis("key", shape.keys),
       color: {
         field: "weight",
         type: "quantitative",
-        scale:
-          chart.colour === "log" ? { type: "log", domain: [2 ** -10, 1], range, clamp: true } : { type: "sqrt", domain: [0, 1], range },
+        scale: vega_weight_scale(theme, chart.colour),
       },
     },
   };

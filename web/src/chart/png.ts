@@ -1,4 +1,4 @@
-// An image of 256 colours as a PNG in a data: address, made without a canvas, so that the page, a saved SVG and the
+// Images as PNGs in data: addresses, made without a canvas, so that the page, a saved SVG and the
 // binary all draw the same. The bytes are stored, not compressed: making one takes a millisecond or two.
 
 const kCrcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -64,26 +64,21 @@ export function base64(bytes: Uint8Array): string {
   return text;
 }
 
-/** `pixels` are width × height indices into at most 256 colours such as "#1B1B4B". */
-export function png_address(pixels: Uint8Array, width: number, height: number, colours: readonly string[]): string {
+/** `rows`: height × width pixels of so many bytes; `palette`: of bytes that are indices. */
+function png_file(rows: Uint8Array, width: number, height: number, palette?: Uint8Array): string {
   const header = new Uint8Array(13);
   const view = new DataView(header.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
-  header.set([8, 3], 8); // 8 bits a pixel, by palette
-  const palette = Uint8Array.from(
-    colours.flatMap((colour) => {
-      const number = parseInt(colour.slice(1), 16);
-      return [number >> 16, (number >> 8) & 255, number & 255];
-    }),
-  );
-  const rows = new Uint8Array((width + 1) * height); // each row begins with its filter: none
-  for (let row = 0; row < height; ++row) rows.set(pixels.subarray(row * width, (row + 1) * width), row * (width + 1) + 1);
+  header.set([8, palette ? 3 : 2], 8); // 8 bits: an index, or red, green and blue
+  const of_row = rows.length / Math.max(1, height);
+  const filtered = new Uint8Array((of_row + 1) * height); // each row begins with its filter: none
+  for (let row = 0; row < height; ++row) filtered.set(rows.subarray(row * of_row, (row + 1) * of_row), row * (of_row + 1) + 1);
   const parts = [
     Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10),
     chunk("IHDR", header),
-    chunk("PLTE", palette),
-    chunk("IDAT", stored(rows)),
+    ...(palette ? [chunk("PLTE", palette)] : []),
+    chunk("IDAT", stored(filtered)),
     chunk("IEND", new Uint8Array(0)),
   ];
   const file = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
@@ -94,3 +89,17 @@ export function png_address(pixels: Uint8Array, width: number, height: number, c
   }
   return `data:image/png;base64,${base64(file)}`;
 }
+
+/** `pixels` are width × height indices into at most 256 colours such as "#1B1B4B". */
+export function png_address(pixels: Uint8Array, width: number, height: number, colours: readonly string[]): string {
+  const palette = Uint8Array.from(
+    colours.flatMap((colour) => {
+      const number = parseInt(colour.slice(1), 16);
+      return [number >> 16, (number >> 8) & 255, number & 255];
+    }),
+  );
+  return png_file(pixels, width, height, palette);
+}
+
+/** `pixels`: red, green and blue of each. */
+export const png_of_pixels = (pixels: Uint8Array, width: number, height: number): string => png_file(pixels, width, height);

@@ -1,17 +1,17 @@
 // The maps of all heads: layers down, heads across, in one image.
-import { weight_of_byte } from "../data/maps";
+import { weight_of_byte, type MapShape } from "../data/maps";
 import type { ChartBase, Size } from "./base";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { png_address } from "./png";
-import { kFont, sequential, type Theme } from "./theme";
+import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { pooled, weight_steps, type WeightColour } from "./weights_colour";
+import { pooled, vega_weight_scale, weight_steps, type WeightColour } from "./weights_colour";
 import { plain } from "./words";
 
 export interface WallMap {
   layer: number;
   head: number;
-  side: number;
+  shape: MapShape;
   bytes: Uint8Array;
   thumbnail?: boolean; // the report has no more of this map
 }
@@ -51,11 +51,11 @@ function wall_image(chart: WallChart, tile: number, theme: Theme): string {
   const pixels = new Uint8Array(columns * rows);
   const steps = weight_steps(chart.colour);
   for (const map of chart.maps) {
-    const small = pooled(map.bytes, map.side, tile);
-    const from = (place: number) => Math.floor((place * small.side) / tile);
+    const { bytes, shape } = pooled(map.bytes, map.shape, tile);
+    const from = (place: number, count: number) => Math.floor((place * count) / tile);
     for (let row = 0; row < tile; ++row) {
-      const [source, target] = [from(row) * small.side, (map.layer * tile + row) * columns + map.head * tile];
-      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[small.bytes[source + from(column)] ?? 0] ?? 0;
+      const [source, target] = [from(row, shape.queries) * shape.keys, (map.layer * tile + row) * columns + map.head * tile];
+      for (let column = 0; column < tile; ++column) pixels[target + column] = steps[bytes[source + from(column, shape.keys)] ?? 0] ?? 0;
     }
   }
   const image = png_address(pixels, columns, rows, theme.sequential);
@@ -65,7 +65,7 @@ function wall_image(chart: WallChart, tile: number, theme: Theme): string {
 
 export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
   const { width, height, left, top, cell } = wall_layout(chart, size);
-  const most = Math.max(1, ...chart.maps.map((map) => map.side));
+  const most = Math.max(1, ...chart.maps.map(({ shape }) => Math.max(shape.queries, shape.keys)));
   // Pixels of one map in the shared image: what a screen of double density shows.
   const tile = Math.max(8, Math.min(most, Math.round(cell * 2)));
   const there = new Set(chart.maps.map((map) => `${map.layer}/${map.head}`));
@@ -164,8 +164,9 @@ export function draw_wall(chart: WallChart, theme: Theme, size: Size): Tree {
 
 export function wall_to_vega_lite(chart: WallChart, theme: Theme): object {
   const rows = chart.maps.flatMap((map) => {
-    const { bytes, side } = pooled(map.bytes, map.side, 12);
-    return Array.from(bytes, (byte, index) => [map.layer, map.head, Math.floor(index / side), index % side, weight_of_byte(byte)]);
+    const { bytes, shape } = pooled(map.bytes, map.shape, 12);
+    const place = (index: number) => [Math.floor(index / shape.keys), index % shape.keys];
+    return Array.from(bytes, (byte, index) => [map.layer, map.head, ...place(index), weight_of_byte(byte)]);
   });
   const axis = { type: "ordinal", axis: null };
   return {
@@ -184,12 +185,7 @@ export function wall_to_vega_lite(chart: WallChart, theme: Theme): object {
         color: {
           field: "weight",
           type: "quantitative",
-          scale: {
-            type: chart.colour === "log" ? "log" : "sqrt",
-            domain: [chart.colour === "log" ? 2 ** -10 : 0, 1],
-            clamp: true,
-            range: Array.from({ length: 9 }, (_, index) => sequential(theme, index / 8)),
-          },
+          scale: vega_weight_scale(theme, chart.colour),
         },
       },
     },

@@ -1,5 +1,5 @@
 // Colours of attention weights, from the bytes that stand for them.
-import { weight_of_byte } from "../data/maps";
+import { same_shape, weight_of_byte, type MapShape } from "../data/maps";
 import { kFont, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
 
@@ -17,20 +17,28 @@ export const weight_steps = (colour: WeightColour): Uint8Array =>
 
 export const weight_hex = (theme: Theme, weight: number, colour: WeightColour): string => sequential(theme, weight_share(weight, colour));
 
-/** Max-pooled to `size` × `size`; the bytes themselves where they are no more. */
-export function pooled(bytes: Uint8Array, side: number, size: number): { bytes: Uint8Array; side: number } {
-  if (size >= side) return { bytes, side };
-  const out = new Uint8Array(size * size);
-  const to = (place: number) => Math.floor((place * size) / side);
-  for (let row = 0; row < side; ++row) {
-    const target = to(row) * size;
-    for (let column = 0; column < side; ++column) {
-      const place = target + to(column);
-      out[place] = Math.max(out[place] ?? 0, bytes[row * side + column] ?? 0);
+/** Max-pooled to at most `size` rows and columns; the bytes themselves where they are no more. */
+export function pooled(bytes: Uint8Array, shape: MapShape, size: number): { bytes: Uint8Array; shape: MapShape } {
+  const small = { queries: Math.min(size, shape.queries), keys: Math.min(size, shape.keys) };
+  if (same_shape(small, shape)) return { bytes, shape };
+  const out = new Uint8Array(small.queries * small.keys);
+  for (let query = 0; query < shape.queries; ++query) {
+    const target = Math.floor((query * small.queries) / shape.queries) * small.keys;
+    for (let key = 0; key < shape.keys; ++key) {
+      const place = target + Math.floor((key * small.keys) / shape.keys);
+      out[place] = Math.max(out[place] ?? 0, bytes[query * shape.keys + key] ?? 0);
     }
   }
-  return { bytes: out, side: size };
+  return { bytes: out, shape: small };
 }
+
+/** The same colours in Vega-Lite. */
+export const vega_weight_scale = (theme: Theme, colour: WeightColour): object => ({
+  type: colour === "log" ? "log" : "sqrt",
+  domain: [colour === "log" ? 2 ** -10 : 0, 1],
+  clamp: true,
+  range: Array.from({ length: 9 }, (_, index) => sequential(theme, index / 8)),
+});
 
 /** The bar that says which weights the colours are. */
 export function weight_key(theme: Theme, colour: WeightColour): Tree {

@@ -12,10 +12,24 @@ export function byte_of_weight(weight: number): number {
   return 1 + Math.max(0, Math.min(254, Math.round((254 * (Math.log2(weight) + 16)) / 16)));
 }
 
-/** The square side × side of a map's bytes, row by row: queries down, keys across. */
+/** Queries down, keys across. */
+export interface MapShape {
+  queries: number;
+  keys: number;
+}
+
+/** Of the text itself. */
+export const tokens_shape = ({ tokens, keys }: MapPlace): MapShape => ({ queries: tokens, keys: keys ?? tokens });
+
+/** Of what the report holds of the map. */
+export const stored_shape = ({ side, key_side }: MapPlace): MapShape => ({ queries: side, keys: key_side ?? side });
+
+export const same_shape = (a: MapShape, b: MapShape): boolean => a.queries === b.queries && a.keys === b.keys;
+
+/** A map's bytes, row by row. */
 export function map_bytes(report: Report, place: MapPlace): Uint8Array {
   const { side, at } = place;
-  if (!(place.causal && side === place.tokens)) return report.maps.subarray(at, at + side * side);
+  if (!(place.causal && side === place.tokens)) return report.maps.subarray(at, at + side * stored_shape(place).keys);
   const square = new Uint8Array(side * side);
   let from = at;
   for (let query = 0; query < side; ++query) {
@@ -26,11 +40,11 @@ export function map_bytes(report: Report, place: MapPlace): Uint8Array {
 }
 
 /** Entropy of each query's weights in nats, from their bytes. */
-export function row_entropies(bytes: Uint8Array, side: number): number[] {
-  return Array.from({ length: side }, (_, query) => {
+export function row_entropies(bytes: Uint8Array, { queries, keys }: MapShape): number[] {
+  return Array.from({ length: queries }, (_, query) => {
     let [sum, weighted] = [0, 0];
-    for (let key = 0; key < side; ++key) {
-      const weight = weight_of_byte(bytes[query * side + key] ?? 0);
+    for (let key = 0; key < keys; ++key) {
+      const weight = weight_of_byte(bytes[query * keys + key] ?? 0);
       sum += weight;
       if (weight > 0) weighted += weight * Math.log(weight);
     }

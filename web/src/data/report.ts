@@ -1,7 +1,7 @@
 // An opened report and the look-ups that views ask of it.
 import { number_at } from "./numbers";
 import type { NumberList, ScaledSlice, Slice } from "./packed";
-import type { Analysis, AnalysisId, MapPlace, Matrix, Model, ReportFile, RowsOf } from "./report_file";
+import type { Analysis, AnalysisId, MapPlace, Matrix, Model, Picture, ReportFile, RowsOf, Sound, Token } from "./report_file";
 
 export interface Report {
   file: ReportFile;
@@ -150,10 +150,25 @@ export function at_threshold<T>(figures: Readonly<Record<string, T>> | undefined
 }
 
 /** The tokens of the text as they are shown: by their ids where there is no tokenizer. */
-export function tokens_of(report: Report, model: string): { id: number; text: string }[] {
-  const tokens = report.file.texts.find((text) => text.model === model)?.tokens ?? [];
-  return tokens.map(({ id, text }) => ({ id, text: text ?? String(id) }));
+export function tokens_of(report: Report, model: string): ShownToken[] {
+  return report.file.texts.find((text) => text.model === model)?.tokens.map(shown) ?? [];
 }
+
+/** The same of the other text that a model's queries look at; undefined where they look at their own. */
+export function source_of(report: Report, model: string): ShownToken[] | undefined {
+  return report.file.texts.find((text) => text.model === model)?.source?.map(shown);
+}
+
+export interface ShownToken {
+  id: number;
+  text: string;
+}
+const shown = ({ id, text }: Token): ShownToken => ({ id, text: text ?? String(id) });
+
+export const picture_of = (report: Report, model: string): Picture | undefined =>
+  report.file.pictures.find((picture) => picture.model === model);
+
+export const sound_of = (report: Report, model: string): Sound | undefined => report.file.sounds.find((sound) => sound.model === model);
 
 export function map_places(report: Report, model: string): MapPlace[] {
   return report.file.maps.filter((place) => place.model === model);

@@ -52,10 +52,10 @@ export type AttentionHeadRow = AttentionRow & { head: number };
 export type AttentionLayerRow = AttentionRow & { head: null };
 
 /** Of a live model whose maps alone are known, facts that weights say are null. */
-export type AnyModel = ModelFacts;
+export type AnyModel = ModelFacts & { reads?: "texts" | "images" | "sound" };
 
 /** Of a model whose weights were read. What looks at its weights' facts has rows of them to say something of. */
-export type Model = ModelFacts & { [Fact in FactOfWeights]: NonNullable<ModelFacts[Fact]> };
+export type Model = AnyModel & { [Fact in FactOfWeights]: NonNullable<ModelFacts[Fact]> };
 type FactOfWeights = "parameters" | "attention_parameters" | "kv_heads" | "head_dim" | "width" | "dtype" | "bytes" | "rotary";
 
 /** The row type of each analysis, by the id it has in a report. */
@@ -114,9 +114,30 @@ export interface MapPlace {
   model: string;
   layer: number;
   head: number;
-  tokens: number; // T
+  tokens: number; // T: queries
+  keys?: number; // S, where it is another number
   causal: boolean; // with side = T: only the triangle, row by row
-  side: number; // T: the full map; less: a max-pooled square thumbnail
+  side: number; // rows. T: the full map; less: a max-pooled thumbnail
+  key_side?: number; // columns, with `keys`: S, or less
+  at: number;
+}
+
+/** The image that maps are of, as the model read it: red, green and blue of each pixel, in the block of maps. */
+export interface Picture {
+  model: string;
+  rows: number;
+  cols: number;
+  patch_rows: number; // patches cover it all
+  patch_cols: number;
+  names: string[]; // of the tokens before those of patches
+  at: number;
+}
+
+/** The sound that maps are of: how loud each frame is, a byte each in the block of maps. */
+export interface Sound {
+  model: string;
+  seconds: number;
+  frames: number;
   at: number;
 }
 
@@ -160,7 +181,9 @@ export interface ReportFile {
   reports: Analysis[];
   fields: Readonly<Record<string, Field[]>>; // by kind of rows
   left_out: LeftOut[];
-  texts: { model: string; tokens: Token[] }[];
+  texts: { model: string; tokens: Token[]; source?: Token[] }[]; // `source`: keys of maps across two texts
+  pictures: Picture[];
+  sounds: Sound[];
   maps: MapPlace[];
   matrices: MatrixImage[];
   cosines: CosineImage[];

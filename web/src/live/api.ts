@@ -29,7 +29,7 @@ export async function start_job(path: string, body: object): Promise<number> {
 
 export const cancel_job = async (job: number): Promise<void> => void (await asked(`/api/jobs/${job}`, { method: "DELETE" }));
 
-/** The weights of a head's map, T × T, of the text that was run last. */
+/** The weights of a head's map, T × S, of the text that was run last. */
 export async function fetch_map(model: number, layer: number, head: number): Promise<Float32Array> {
   return new Float32Array(await (await asked(`/api/maps/${model}/${layer}/${head}`, {})).arrayBuffer());
 }

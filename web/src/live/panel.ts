@@ -3,6 +3,7 @@ import type { Report } from "../data/report";
 import type { AnalysisId } from "../data/report_file";
 import { h } from "../page/h";
 import type { Context } from "../page/view";
+import { stacks_of } from "../shaping/stacks";
 import { cancel, job_of, progress_words, run_job, watch_jobs } from "./jobs";
 
 /** Progress of a job, Cancel, or why it failed; `start` is shown while none of `whats` runs. */
@@ -32,54 +33,137 @@ function job_controls(start: HTMLElement, ...whats: string[]): HTMLElement {
 const kText = "attention";
 const kMissing = "missing"; // every analysis that the report lacks
 
-// Outlives redraws of the view.
+// What is typed and chosen outlives redraws of the view.
 let text = "";
+let target = "";
 let layer = "";
 let as: "text" | "tokens" = "text";
+let file: { name: string; base64: string } | undefined;
+let file_said = "";
 
-/** The box of text on top of Attention; null in a page from a file. */
-export function live_panel({ report, model }: Context): HTMLElement | null {
-  if (!report.live) return null;
+const kMostBytes = 4 << 20; // as the server has it
+
+/** The box on top of Attention for what the model is run on; null in a page from a file. */
+export function live_panel(context: Context): HTMLElement | null {
+  if (!context.report.live) return null;
+  const { reads = "texts" } = context.model;
+  return reads === "texts" ? text_panel(context) : file_panel(context, reads);
+}
+
+const text_box = (label: string, placeholder: string, value: string, typed: (value: string) => void, start: () => void) => {
   const area = h("textarea", {
     rows: 3,
-    "aria-label": "the text to run",
-    placeholder: "Type or paste a text; its attention maps are drawn below.",
+    "aria-label": label,
+    placeholder,
     spellcheck: "false",
-    oninput: (event: Event) => {
-      text = (event.target as HTMLTextAreaElement).value;
-      run.disabled = text.trim() === "";
-    },
+    oninput: (event: Event) => typed((event.target as HTMLTextAreaElement).value),
     onkeydown: (event: KeyboardEvent) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
     },
   });
-  area.value = text;
-  const start = () => {
-    if (text.trim() !== "")
-      run_job(kText, "/api/attention", {
-        model: model.name,
-        [as]: as === "text" ? text : text.trim(),
-        without_first: true,
-        ...(layer === "" ? {} : { layers: layer }),
-      });
-  };
-  const layers = h(
+  area.value = value;
+  return area;
+};
+
+const layers_choice = (count: number): HTMLElement =>
+  h(
     "select",
     { "aria-label": "layers to run", onchange: (event: Event) => (layer = (event.target as HTMLSelectElement).value) },
     h("option", { value: "" }, "all layers"),
-    Array.from({ length: model.layers }, (_, index) => h("option", { value: index, selected: String(index) === layer }, `layer ${index}`)),
+    Array.from({ length: count }, (_, index) => h("option", { value: index, selected: String(index) === layer }, `layer ${index}`)),
   );
+
+const run_button = (disabled: boolean, start: () => void): HTMLButtonElement =>
+  h("button", { type: "button", class: "run", disabled, title: "Ctrl+Enter", onclick: start }, "Run");
+
+function run_input(model: string, input: object): void {
+  run_job(kText, "/api/attention", { model, ...input, without_first: true, ...(layer === "" ? {} : { layers: layer }) });
+}
+
+/** A text; of an encoder-decoder its source, and a target beside it. */
+function text_panel({ report, model }: Context): HTMLElement {
+  const across = stacks_of(report.file.models, model).some(({ stack }) => stack === "decoder");
+  const start = () => {
+    if (text.trim() === "") return;
+    const given = (value: string) => (as === "text" ? value : value.trim());
+    const to = target.trim() === "" ? {} : { [as === "text" ? "target" : "target_tokens"]: given(target) };
+    run_input(model.name, { [as]: given(text), ...(across ? to : {}) });
+  };
+  const run = run_button(text.trim() === "", start);
+  const area = text_box(
+    across ? "the source to run" : "the text to run",
+    across ? "Type or paste a source, which the encoder reads." : "Type or paste a text; its attention maps are drawn below.",
+    text,
+    (typed) => {
+      text = typed;
+      run.disabled = text.trim() === "";
+    },
+    start,
+  );
+  const other = across
+    ? text_box("its target", "And its target, which the decoder reads.", target, (typed) => (target = typed), start)
+    : null;
   const kinds = h(
     "select",
     {
       "aria-label": "what the box holds",
       onchange: (event: Event) => (as = (event.target as HTMLSelectElement).value === "tokens" ? "tokens" : "text"),
     },
-    h("option", { value: "text" }, "a text"),
+    h("option", { value: "text" }, across ? "texts" : "a text"),
     h("option", { value: "tokens", selected: as === "tokens" }, "token ids"),
   );
-  const run = h("button", { type: "button", class: "run", disabled: text.trim() === "", title: "Ctrl+Enter", onclick: start }, "Run");
-  return h("div", { class: "live" }, area, h("div", { class: "live-side" }, kinds, layers, job_controls(run, kText)));
+  return h(
+    "div",
+    { class: "live" },
+    h("div", { class: "live-texts" }, area, other),
+    h("div", { class: "live-side" }, kinds, layers_choice(model.layers), job_controls(run, kText)),
+  );
+}
+
+const base64_of = (chosen: File): Promise<string> =>
+  new Promise((read, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => read(String(reader.result).replace(/^[^,]*,/, ""));
+    reader.onerror = () => failed(reader.error ?? new Error("the file cannot be read"));
+    reader.readAsDataURL(chosen);
+  });
+
+/** A picture or sound from a file. */
+function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement {
+  const [parameter, kind, types] = reads === "images" ? ["image", "a picture", ".png,.jpg,.jpeg"] : ["audio", "a sound", ".wav"];
+  const start = () => file && run_input(model.name, { [parameter]: file.base64 });
+  const run = run_button(!file, start);
+  const said = h("span", { class: "note", role: "status" }, file_said);
+  const say = (words: string) => (said.textContent = file_said = words);
+  const choose = async (chosen: File | undefined) => {
+    if (!chosen) return;
+    if (chosen.size > kMostBytes) return void say(`${chosen.name} is over the limit of 4 MiB.`);
+    try {
+      file = { name: chosen.name, base64: await base64_of(chosen) };
+      say(file.name);
+      run.disabled = false;
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+    }
+  };
+  const input = h("input", {
+    type: "file",
+    accept: types,
+    "aria-label": `${kind} to run`,
+    onchange: (event: Event) => void choose((event.target as HTMLInputElement).files?.[0]),
+  });
+  return h(
+    "div",
+    { class: "live" },
+    h(
+      "div",
+      { class: "live-file" },
+      h("p", {}, `Choose ${kind}: ${reads === "images" ? "PNG or JPEG" : "WAV, one channel, 16 kHz"}.`),
+      input,
+      said,
+    ),
+    h("div", { class: "live-side" }, layers_choice(model.layers), job_controls(run, kText)),
+  );
 }
 
 // What needs a text is run from the box of text.

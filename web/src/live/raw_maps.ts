@@ -1,4 +1,5 @@
 // Maps that only the server has: fetched when a head is chosen, kept until other results come.
+import { tokens_shape } from "../data/maps";
 import { map_places, type Report } from "../data/report";
 import { h } from "../page/h";
 import type { Context } from "../page/view";
@@ -21,7 +22,8 @@ function forget_old({ file }: Report): void {
 /** The whole map of a head, if the page is live: it, or what is to be said until it comes. */
 export function live_map(context: Context, { layer, head }: HeadPlace): { map?: HeadMap; said?: HTMLElement } | undefined {
   const { report, model } = context;
-  if (!report.live || map_places(report, model.name).length === 0) return undefined;
+  const [place] = map_places(report, model.name);
+  if (!report.live || !place) return undefined;
   forget_old(report);
   const index = report.file.models.indexOf(model);
   const key = `${index}/${layer}/${head}`;
@@ -37,7 +39,7 @@ export function live_map(context: Context, { layer, head }: HeadPlace): { map?: 
       context.replace({});
     };
     fetch_map(index, layer, head).then(
-      (weights) => settle({ state: "there", map: exact_map(weights) }),
+      (weights) => settle({ state: "there", map: exact_map(weights, tokens_shape(place)) }),
       (error: unknown) => settle({ state: "failed", said: error instanceof Error ? error.message : String(error) }),
     );
   }

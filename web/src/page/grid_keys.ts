@@ -6,8 +6,9 @@ export interface Place {
   column: number;
 }
 
-type GridChart = Extract<Chart, { kind: "heatmap" | "wall" | "atlas" }>;
-export const grid_chart = (chart: Chart): chart is GridChart => chart.kind === "heatmap" || chart.kind === "wall" || chart.kind === "atlas";
+type GridChart = Extract<Chart, { kind: "heatmap" | "wall" | "atlas" | "picture" }>;
+export const grid_chart = (chart: Chart): chart is GridChart =>
+  chart.kind === "heatmap" || chart.kind === "wall" || chart.kind === "atlas" || chart.kind === "picture";
 
 function chosen_place(chart: GridChart): Place | undefined {
   if (chart.kind === "heatmap") return chart.chosen;
@@ -34,7 +35,8 @@ export function attach_grid_keys(svg: SVGElement, chart: GridChart, choose?: (pl
     const cell = target instanceof Element ? target.closest<SVGElement>('[role="gridcell"]') : null;
     return cell ? { row: Number(cell.dataset.row), column: Number(cell.dataset.column) } : undefined;
   };
-  const move = (to: Place) => cell_at(to)?.focus();
+  // A row may be shorter than the one before it.
+  const move = ({ row, column }: Place) => cell_at({ row, column: Math.min(column, (rows[row]?.length ?? 1) - 1) })?.focus();
   svg.addEventListener("focusin", (event) => {
     const to = place_of(event.target);
     if (!to) return;

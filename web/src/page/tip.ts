@@ -6,7 +6,9 @@ import { cell_words } from "../chart/heatmap";
 import { image_words } from "../chart/image";
 import { laminar_words } from "../chart/laminar";
 import { map_cell, map_layout, map_words } from "../chart/map";
+import { picture_words } from "../chart/picture";
 import { point_words } from "../chart/scatter";
+import { track_words } from "../chart/track";
 import { wall_words } from "../chart/wall";
 import { h } from "./h";
 
@@ -33,6 +35,7 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
     return cell && map_words(chart, cell.query, cell.key);
   }
   if (chart.kind === "laminar") return laminar_words(chart, x, y, width);
+  if (chart.kind === "track") return track_words(chart, x, width);
   if (chart.kind === "bars") return bars_words(chart, x, y, width);
   if (chart.kind === "image") return image_words(chart, x, y, width);
   if (chart.kind === "scatter" && point !== undefined) {
@@ -42,6 +45,7 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
   if (chart.kind === "graph" && edge !== undefined) return chart.edges[Number(edge)]?.label;
   if (row === undefined || column === undefined) return undefined;
   if (chart.kind === "heatmap") return cell_words(chart, Number(row), Number(column));
+  if (chart.kind === "picture") return picture_words(chart, Number(row), Number(column));
   if (chart.kind === "wall") return wall_words(chart, Number(row), Number(column));
   return chart.kind === "atlas" ? atlas_words(chart, Number(row), Number(column)) : undefined;
 }

@@ -3,6 +3,7 @@ import type { ColourScale } from "../chart/base";
 import type { Cell, HeatmapChart } from "../chart/heatmap";
 import type { Format } from "../chart/number_format";
 import type { Words } from "../chart/words";
+import { same_shape, stored_shape, tokens_shape } from "../data/maps";
 import { largest, range } from "../data/numbers";
 import { analysis, map_places, rows_of, type Report } from "../data/report";
 import type { AnalysisId, AttentionHeadRow, Skipped } from "../data/report_file";
@@ -96,7 +97,7 @@ export function chosen_head({ report, model, state }: Reading): HeadPlace {
   if (layer !== undefined || head !== undefined) return { layer: layer ?? 0, head: head ?? 0 };
   const whole = new Set(
     map_places(report, model.name)
-      .filter((each) => each.side === each.tokens)
+      .filter((each) => same_shape(stored_shape(each), tokens_shape(each)))
       .map((each) => `${each.layer}/${each.head}`),
   );
   const rows = attention_heads(report, model.name).filter((row) => whole.size === 0 || whole.has(`${row.layer}/${row.head}`));

@@ -1,26 +1,35 @@
 // Maps of heads as views use them: opened once, whole or as thumbnails, with or without the first key.
-import { byte_of_weight, map_bytes, row_entropies, weight_of_byte } from "../data/maps";
+import {
+  byte_of_weight,
+  map_bytes,
+  row_entropies,
+  same_shape,
+  stored_shape,
+  tokens_shape,
+  weight_of_byte,
+  type MapShape,
+} from "../data/maps";
 import { map_places, type Report } from "../data/report";
 import type { MapPlace } from "../data/report_file";
 import type { HeadPlace } from "./head_grid";
 
 export interface HeadMap {
-  bytes: Uint8Array; // side × side
-  side: number;
-  tokens: number; // of the text; more than `side`: a thumbnail
+  bytes: Uint8Array; // row by row
+  shape: MapShape;
+  of: MapShape; // of the text; where it is more, this is a thumbnail
   causal: boolean;
   weights?: Float32Array; // exact, where a server sent them
 }
 
-export const is_whole = (map: HeadMap): boolean => map.side === map.tokens;
+export const is_whole = (map: HeadMap): boolean => same_shape(map.shape, map.of);
 
-// Squares are unpacked once: what is drawn from them is kept by the array that they are.
+// Maps are unpacked once: what is drawn from them is kept by the array that they are.
 const opened_maps = new WeakMap<MapPlace, HeadMap>();
 
 export function open_map(report: Report, place: MapPlace): HeadMap {
   let map = opened_maps.get(place);
   if (!map) {
-    map = { bytes: map_bytes(report, place), side: place.side, tokens: place.tokens, causal: place.causal };
+    map = { bytes: map_bytes(report, place), shape: stored_shape(place), of: tokens_shape(place), causal: place.causal };
     opened_maps.set(place, map);
   }
   return map;
@@ -31,11 +40,11 @@ export function stored_map(report: Report, model: string, { layer, head }: HeadP
   return place && open_map(report, place);
 }
 
-/** A map from its exact weights, T × T. */
-export function exact_map(weights: Float32Array): HeadMap {
-  const side = Math.round(Math.sqrt(weights.length));
-  const causal = weights.every((weight, index) => weight === 0 || index % side <= Math.floor(index / side));
-  return { bytes: Uint8Array.from(weights, byte_of_weight), weights, side, tokens: side, causal };
+/** A map from its exact weights, row by row. */
+export function exact_map(weights: Float32Array, shape: MapShape): HeadMap {
+  const { queries, keys } = shape;
+  const causal = queries === keys && weights.every((weight, index) => weight === 0 || index % keys <= Math.floor(index / keys));
+  return { bytes: Uint8Array.from(weights, byte_of_weight), weights, shape, of: shape, causal };
 }
 
 const without = new WeakMap<HeadMap, HeadMap>();
@@ -45,27 +54,29 @@ export function without_first_key(map: HeadMap): HeadMap {
   if (!is_whole(map)) return map;
   let made = without.get(map);
   if (!made) {
-    made = { ...map, bytes: map.bytes.map((byte, index) => (index % map.side === 0 ? 0 : byte)) };
-    if (map.weights) made.weights = map.weights.map((weight, index) => (index % map.side === 0 ? 0 : weight));
+    made = { ...map, bytes: map.bytes.map((byte, index) => (index % map.shape.keys === 0 ? 0 : byte)) };
+    if (map.weights) made.weights = map.weights.map((weight, index) => (index % map.shape.keys === 0 ? 0 : weight));
     without.set(map, made);
   }
   return made;
 }
 
-export const weight_at = (map: HeadMap, query: number, key: number): number =>
-  map.weights ? (map.weights[query * map.side + key] ?? 0) : weight_of_byte(map.bytes[query * map.side + key] ?? 0);
+export const weight_at = ({ weights, bytes, shape }: HeadMap, query: number, key: number): number =>
+  weights ? (weights[query * shape.keys + key] ?? 0) : weight_of_byte(bytes[query * shape.keys + key] ?? 0);
 
 /** What a query looks at: its weight on every key. */
-export const looks_at = (map: HeadMap, query: number): number[] => Array.from({ length: map.side }, (_, key) => weight_at(map, query, key));
+export const looks_at = (map: HeadMap, query: number): number[] =>
+  Array.from({ length: map.shape.keys }, (_, key) => weight_at(map, query, key));
 
 /** What every key receives, on average over the queries that can look at it. */
 export function received(map: HeadMap): number[] {
-  return Array.from({ length: map.side }, (_, key) => {
+  const { queries, keys } = map.shape;
+  return Array.from({ length: keys }, (_, key) => {
     const first = map.causal ? key : 0;
     let sum = 0;
-    for (let query = first; query < map.side; ++query) sum += weight_at(map, query, key);
-    return sum / (map.side - first);
+    for (let query = first; query < queries; ++query) sum += weight_at(map, query, key);
+    return sum / (queries - first);
   });
 }
 
-export const entropies = (map: HeadMap): number[] => row_entropies(map.bytes, map.side);
+export const entropies = (map: HeadMap): number[] => row_entropies(map.bytes, map.shape);

@@ -2,11 +2,24 @@
 import { parameters_of, tokens_of } from "../data/report";
 import type { Reading } from "./reading";
 
-/** How the maps of a report were made: tokens of a sequence, sequences, and the share of the energy of its ranks. */
-export function text_facts({ report, model }: Pick<Reading, "report" | "model">): { length: number; sequences: number; energy: number } {
+/** How the maps of a report were made. */
+export interface TextFacts {
+  length: number; // tokens of a sequence; 0: not known
+  directions: number; // that a map can have at most: fewer where a target is shorter than its source
+  sequences: number;
+  energy: number; // whose share ranks hold
+}
+
+export function text_facts({ report, model }: Pick<Reading, "report" | "model">): TextFacts {
   const parameters = parameters_of(report, "attention", model.name) ?? parameters_of(report, "attention_without_first", model.name) ?? {};
   const number = (name: string, otherwise: number) => (typeof parameters[name] === "number" ? (parameters[name] as number) : otherwise);
-  return { length: number("length", 0), sequences: number("sequences", 1), energy: number("energy", 0.9) };
+  const length = number("length", 0);
+  return {
+    length,
+    directions: Math.min(length, number("target_length", length)),
+    sequences: number("sequences", 1),
+    energy: number("energy", 0.9),
+  };
 }
 
 /** Tokens of the texts that attention was measured on; 0 where that is not known. */

@@ -17,7 +17,7 @@ export interface Sample {
   name: string; // of the file
   models: readonly string[]; // below `folder`
   folder?: string; // of the repository; without it, examples
-  tokens?: string; // in place of a text
+  input?: readonly string[]; // in place of a text
   without?: readonly string[]; // ids of analyses
   change?: (results: ReportFile) => void; // what the program was not run for
 }
@@ -32,11 +32,43 @@ export const kMixture: Sample = {
   name: "mixture",
   folder: "tests/data/forward",
   models: ["qwen2_moe"],
-  tokens: "3,1,4,1,5,9,2,6,5,3,5,8,9,7",
+  input: ["--tokens", "3,1,4,1,5,9,2,6,5,3,5,8,9,7"],
 };
 /** With smaller models of it, and what changed since a base. */
 export const kPlanned: Sample = { ...kWhole, name: "planned", change: add_plan_and_difference };
 export const kMixtureOnly: Sample = { ...kMixture, name: "mixture-only", without: ["routing", "experts", "expert_spectra"] };
+
+/** A file that the program's tests use. */
+export const data = (path: string): string => resolve(kWeb, "../tests/data", path);
+
+/** A target of 9 tokens that looks at a source of 14; the models are the encoder, the decoder, and the one's look at the other. */
+export const kAcross: Sample = {
+  name: "across",
+  folder: "tests/data/seq2seq",
+  models: ["t5"],
+  input: ["--tokens", "3,1,4,1,5,9,2,6,5,3,5,8,9,7", "--target-tokens", "0,2,7,1,8,2,8,1,8"],
+};
+
+export const kImage: Sample = {
+  name: "image",
+  folder: "tests/data/stacks",
+  models: ["vit"],
+  input: ["--image", data("pictures/odd.png")],
+};
+
+export const kRegisters: Sample = {
+  name: "registers",
+  folder: "tests/data/stacks",
+  models: ["dinov2_with_registers"],
+  input: ["--pixel-values", data("pictures/pixels.npy")],
+};
+
+export const kSound: Sample = {
+  name: "sound",
+  folder: "tests/data/stacks",
+  models: ["wav2vec2"],
+  input: ["--audio", data("sounds/steps.wav")],
+};
 
 export const report_file = ({ name }: Sample): string => `${kWeb}/build/${name}.html`;
 
@@ -75,7 +107,7 @@ export function in_page_of_dist(file: string): void {
 function make(sample: Sample): void {
   const file = report_file(sample);
   const models = sample.models.map((model) => resolve(kWeb, "..", sample.folder ?? "examples", model));
-  const text = sample.tokens ? ["--tokens", sample.tokens] : ["--text-file", kText, "--length", "48", "--sequences", "8"];
+  const text = sample.input ?? ["--text-file", kText, "--length", "48", "--sequences", "8"];
   execFileSync(kBinary, ["report", ...models, ...text, "--quiet", "--out", file]);
   in_page_of_dist(file);
   const { without, change } = sample;
@@ -87,9 +119,11 @@ function make(sample: Sample): void {
     });
 }
 
+const kSamples = [kWhole, kTwoModels, kPartial, kWithoutWeights, kMixture, kMixtureOnly, kPlanned, kAcross, kImage, kRegisters, kSound];
+
 /** Vitest calls this before the first test. */
 export default function make_samples(): void {
   if (!existsSync(kBinary)) throw new Error(`no program at ${kBinary}: build it, or set ATTNSCOPE`);
   mkdirSync(`${kWeb}/build`, { recursive: true });
-  for (const sample of [kWhole, kTwoModels, kPartial, kWithoutWeights, kMixture, kMixtureOnly, kPlanned]) make(sample);
+  for (const sample of kSamples) make(sample);
 }

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { broken_model, kBroken } from "./broken_models";
-import { open_address, with_browser, type Opened } from "./harness";
-import { kBinary, kWeb } from "./samples";
+import { axe_findings, open_address, with_browser, type Opened } from "./harness";
+import { data, kBinary, kWeb } from "./samples";
 
 with_browser();
 
@@ -116,6 +116,41 @@ describe("serve", () => {
       await expect.poll(() => page.locator(".skipped").first().textContent()).toContain("layer 1");
       expect(without_conflicts(problems)).toEqual([]);
     }
+  });
+
+  test("a picture that is chosen is run, and a broken one says so in a line", async () => {
+    const { program, view } = await serve("#attention", data("stacks/vit"));
+    const { page, problems } = view;
+    const run = page.locator(".live button.run");
+    expect(await run.isDisabled()).toBe(true);
+    await page
+      .getByLabel("a picture to run")
+      .setInputFiles({ name: "broken.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
+    await expect.poll(() => run.isEnabled()).toBe(true);
+    expect(await axe_findings(page)).toEqual([]);
+    await run.click();
+    await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("FILE: ");
+    await page.getByLabel("a picture to run").setInputFiles(data("pictures/odd.png"));
+    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("odd.png");
+    await run.click();
+    await expect.poll(() => page.locator('[data-chart="attention-picture"] [data-place]').count()).toBe(5);
+    expect(without_conflicts(problems)).toEqual([]);
+    expect(await interrupted(program)).toBe(130);
+  });
+
+  test("a source with its target is run in all stacks, and shown where it is looked at across", async () => {
+    const { program, view } = await serve("#attention?m=2", data("seq2seq/t5"));
+    const { page, problems } = view;
+    await page.getByLabel("what the box holds").selectOption("tokens");
+    await page.getByLabel("the source to run").fill("3,4,5,6,7");
+    await page.getByLabel("its target").fill("0,5,6");
+    expect(await axe_findings(page)).toEqual([]);
+    await page.locator(".live button.run").click();
+    const map = page.locator('[data-chart="attention-map"] .chart-body > svg');
+    await expect.poll(() => map.getAttribute("aria-label").catch(() => "")).toContain("3 tokens to 5 of a source");
+    expect(await page.locator(".tokens.read-only span").count()).toBe(5);
+    expect(without_conflicts(problems)).toEqual([]);
+    expect(await interrupted(program)).toBe(130);
   });
 
   test("an analysis that is missing is started from its box", async () => {

@@ -74,9 +74,9 @@ describe("maps", () => {
   });
 
   test("exact weights are said without ≈ and know whether they are causal", () => {
-    const exact = exact_map(Float32Array.of(1, 0, 0.5, 0.5));
+    const exact = exact_map(Float32Array.of(1, 0, 0.5, 0.5), { queries: 2, keys: 2 });
     expect(exact.causal).toBe(true);
-    expect(exact_map(Float32Array.of(0.5, 0.5, 0.5, 0.5)).causal).toBe(false);
+    expect(exact_map(Float32Array.of(0.5, 0.5, 0.5, 0.5), { queries: 2, keys: 2 }).causal).toBe(false);
     const choice = attention_choice(reading);
     expect(map_words(map_chart(reading, choice, exact), 1, 0)).toBe("token 1 looks at token 0: 0.5");
     expect(map_words(map_chart(reading, choice, map), 3, 1)).toBe("“ t3” (3) looks at “ t1” (1): ≈ 0.25");
@@ -84,7 +84,7 @@ describe("maps", () => {
 
   test("a thumbnail has no tokens, no entropy, and says what its cells are", () => {
     const chart = map_chart(reading, attention_choice(reading), stored_map(report, "small", { layer: 0, head: 2 })!);
-    expect([chart.tokens, chart.entropy]).toEqual([undefined, undefined]);
+    expect([chart.labels, chart.entropy]).toEqual([undefined, undefined]);
     expect(map_words(chart, 1, 0)).toMatch(/^tokens 2 to 3 look at tokens 0 to 1: ≈ .* at most$/);
   });
 
@@ -168,25 +168,36 @@ describe("charts", () => {
 });
 
 describe("the window of a map", () => {
+  const square = (side: number) => ({ queries: side, keys: side });
+
   test("zooms around a cell that keeps its place, down to 8 tokens and up to all", () => {
-    const closer = zoomed(whole_window(1024), 1024, 2, { query: 256, key: 768 });
-    expect(closer).toEqual({ query: 128, key: 384, size: 512 });
-    expect(zoomed(closer, 1024, 1000).size).toBe(8);
-    expect(zoomed(closer, 1024, 0.001)).toEqual(whole_window(1024));
-    expect(is_zoomed(closer, 1024)).toBe(true);
+    const all = square(1024);
+    const closer = zoomed(whole_window(all), all, 2, { query: 256, key: 768 });
+    expect(closer).toEqual({ query: 128, key: 384, ...square(512) });
+    expect(zoomed(closer, all, 1000).queries).toBe(8);
+    expect(zoomed(closer, all, 0.001)).toEqual(whole_window(all));
+    expect(is_zoomed(closer, all)).toBe(true);
   });
 
   test("moves within the map", () => {
-    expect(moved({ query: 10, key: 10, size: 64 }, 100, -50, 500)).toEqual({ query: 0, key: 36, size: 64 });
+    expect(moved({ query: 10, key: 10, ...square(64) }, square(100), -50, 500)).toEqual({ query: 0, key: 36, ...square(64) });
+  });
+
+  test("keeps the proportions of a map across two texts", () => {
+    const across = { queries: 20, keys: 50 };
+    expect(zoomed(whole_window(across), across, 2)).toEqual({ query: 5, key: 13, queries: 10, keys: 25 });
+    expect(moved({ query: 5, key: 13, queries: 10, keys: 25 }, across, 50, 50)).toEqual({ query: 10, key: 25, queries: 10, keys: 25 });
+    expect(window_param({ view: "attention", params: { z: "3,4,8" } }, across)).toEqual({ query: 3, key: 4, queries: 8, keys: 20 });
   });
 
   test("is read from an address, and nonsense is the whole map", () => {
-    const read = (z: string) => window_param({ view: "attention", params: { z } }, 100);
-    expect(read("20,30,16")).toEqual({ query: 20, key: 30, size: 16 });
-    expect(read("90,90,64")).toEqual({ query: 36, key: 36, size: 64 });
-    for (const z of ["", "a", "1,2", "-1,2,3"]) expect(read(z)).toEqual(whole_window(100));
-    expect(window_text(read("20,30,16"), 100)).toBe("20,30,16");
-    expect(window_text(whole_window(100), 100)).toBeNull();
+    const all = square(100);
+    const read = (z: string) => window_param({ view: "attention", params: { z } }, all);
+    expect(read("20,30,16")).toEqual({ query: 20, key: 30, ...square(16) });
+    expect(read("90,90,64")).toEqual({ query: 36, key: 36, ...square(64) });
+    for (const z of ["", "a", "1,2", "-1,2,3"]) expect(read(z)).toEqual(whole_window(all));
+    expect(window_text(read("20,30,16"), all)).toBe("20,30,16");
+    expect(window_text(whole_window(all), all)).toBeNull();
   });
 });
 

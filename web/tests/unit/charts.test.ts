@@ -145,7 +145,8 @@ describe("labels that would touch are left out", () => {
   test("of a map's tokens, which are never too small to read, and have no more room than the longest", () => {
     const chart = find("map");
     expect(Math.min(...sizes(draw(chart, kLight, { width: 200 })))).toBeGreaterThanOrEqual(8.5);
-    const { plot } = map_layout({ ...chart, tokens: range(chart.side).map(String) }, { width: 800 });
+    const short = range(chart.shape.queries).map(String);
+    const { plot } = map_layout({ ...chart, labels: { queries: short, keys: short } }, { width: 800 });
     expect(plot.x).toBeLessThan(map_layout(chart, { width: 800 }).plot.x);
     expect(plot.y).toBeLessThan(30);
   });

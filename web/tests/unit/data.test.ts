@@ -108,7 +108,7 @@ describe("maps", () => {
 
   test("entropy of even weights is the logarithm of their number", () => {
     const even = byte_of_weight(0.25);
-    expect(row_entropies(new Uint8Array(16).fill(even), 4)[0]).toBeCloseTo(Math.log(4), 6);
-    expect(row_entropies(new Uint8Array(16), 4)[0]).toBe(0);
+    expect(row_entropies(new Uint8Array(16).fill(even), { queries: 4, keys: 4 })[0]).toBeCloseTo(Math.log(4), 6);
+    expect(row_entropies(new Uint8Array(16), { queries: 4, keys: 4 })[0]).toBe(0);
   });
 });

@@ -18,6 +18,8 @@ const labels = (count: number) => range(count).map(String);
 const wave = (index: number) => Math.sin(index * 1.7);
 const bell = (index: number, bins: number) => Math.exp(-(((index - bins / 2) / (bins / 8)) ** 2));
 
+const kTokens = range(kSide).map((index) => (index === 3 ? kHostile : ` token${index}`));
+
 export const kEveryChart: readonly Chart[] = [
   {
     kind: "lines",
@@ -195,11 +197,44 @@ export const kEveryChart: readonly Chart[] = [
     name: "map",
     title: "Layer 3 · head 2",
     bytes: sample_map(1),
-    side: kSide,
+    shape: { queries: kSide, keys: kSide },
     colour: "log",
     query: 7,
-    tokens: range(kSide).map((index) => (index === 3 ? kHostile : ` token${index}`)),
+    labels: { queries: kTokens, keys: kTokens },
     entropy: range(kSide).map((index) => Math.log(index + 1)),
+  },
+  {
+    kind: "map",
+    name: "map-across",
+    title: "Layer 0 · head 1",
+    bytes: sample_map(2).slice(0, 6 * kSide),
+    shape: { queries: 6, keys: kSide },
+    colour: "sqrt",
+    labels: { queries: kTokens.slice(0, 6), keys: kTokens },
+    entropy: range(6).map((index) => Math.log(index + 1)),
+  },
+  {
+    kind: "picture",
+    name: "picture",
+    title: "What the class token looks at",
+    pixels: Uint8Array.from({ length: 24 * 36 * 3 }, (_, index) => (index * 37) % 256),
+    rows: 24,
+    columns: 36,
+    patches: { rows: 2, columns: 3 },
+    names: ["class token", kHostile],
+    weights: range(8).map((index) => 2 ** -index),
+    query: 0,
+    colour: "log",
+  },
+  {
+    kind: "track",
+    name: "track",
+    title: "What the frame at 0.30 s looks at",
+    levels: Uint8Array.from({ length: 60 }, (_, frame) => (frame * 29) % 256),
+    seconds: 1.2,
+    weights: range(60).map((frame) => (frame % 7 === 0 ? 0.1 : 0)),
+    query: 15,
+    colour: "log",
   },
   {
     kind: "wall",
@@ -209,7 +244,12 @@ export const kEveryChart: readonly Chart[] = [
     heads: 4,
     colour: "sqrt",
     chosen: { layer: 1, head: 2 },
-    maps: range(11).map((index) => ({ layer: Math.floor(index / 4), head: index % 4, side: kSide, bytes: sample_map(index) })),
+    maps: range(11).map((index) => ({
+      layer: Math.floor(index / 4),
+      head: index % 4,
+      shape: { queries: kSide, keys: kSide },
+      bytes: sample_map(index),
+    })),
   },
   {
     kind: "image",

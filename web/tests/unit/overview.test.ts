@@ -124,7 +124,9 @@ test("the wall shows the maps of its model", () => {
   const place = { layer: 0, head: 1, tokens: 2, causal: true, side: 2, at: 0 };
   made.report.file.maps.push({ model: "made", ...place }, { model: "other", ...place });
   made.report.maps = Uint8Array.from([255, 100, 200]);
-  expect(wall_chart(made).maps).toEqual([{ layer: 0, head: 1, side: 2, bytes: Uint8Array.from([255, 0, 100, 200]) }]);
+  expect(wall_chart(made).maps).toEqual([
+    { layer: 0, head: 1, shape: { queries: 2, keys: 2 }, bytes: Uint8Array.from([255, 0, 100, 200]) },
+  ]);
 });
 
 test("facts of a grouped model, and of an encoder", () => {

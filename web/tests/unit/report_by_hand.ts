@@ -42,6 +42,8 @@ export function report_of(
       reports: [],
       thresholds: [0.9],
       texts: [],
+      pictures: [],
+      sounds: [],
       maps: [],
       matrices: [],
       cosines: [],

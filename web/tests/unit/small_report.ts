@@ -60,6 +60,8 @@ export function small_report(): Report {
     models: [kModel],
     left_out: [],
     texts: [],
+    pictures: [],
+    sounds: [],
     maps: [],
     reports: [
       analysis("spectrum", [

@@ -5,14 +5,15 @@ import type { MapChart } from "../../chart/map";
 import { format_number } from "../../chart/number_format";
 import type { WallChart, WallMap } from "../../chart/wall";
 import type { WeightColour } from "../../chart/weights_colour";
-import { map_places, rows_of, tokens_of } from "../../data/report";
+import { same_shape } from "../../data/maps";
+import { map_places, rows_of } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, ReportFile } from "../../data/report_file";
 import { attention_heads, chosen_head, type HeadPlace } from "../../shaping/head_grid";
 import { entropies, is_whole, open_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
 import { choice_param } from "../../shaping/state";
 import { text_facts } from "../../shaping/texts";
-import { shown_token } from "./tokens";
+import { axes_of, kOfText, shape_of, type Axes } from "./axes";
 
 export interface AttentionChoice {
   place: HeadPlace;
@@ -30,8 +31,6 @@ export function attention_choice(reading: Reading): AttentionChoice {
 
 export const part_of = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
 
-export const shown_tokens = ({ report, model }: Reading): string[] => tokens_of(report, model.name).map((token) => shown_token(token.text));
-
 // One array for each state of the maps: the wall's image is made once from it.
 const walls = new WeakMap<ReportFile["maps"], Map<string, WallMap[]>>();
 
@@ -43,8 +42,8 @@ function wall_maps({ report, model }: Reading, without_first: boolean): WallMap[
     known.get(key) ??
     map_places(report, model.name).map((each) => {
       const opened = open_map(report, each);
-      const { bytes, side, tokens } = without_first ? without_first_key(opened) : opened;
-      return { layer: each.layer, head: each.head, side, bytes, ...(side < tokens ? { thumbnail: true } : {}) };
+      const { bytes, shape } = without_first ? without_first_key(opened) : opened;
+      return { layer: each.layer, head: each.head, shape, bytes, ...(is_whole(opened) ? {} : { thumbnail: true }) };
     });
   known.set(key, maps);
   return maps;
@@ -69,18 +68,19 @@ export function wall_chart(reading: Reading, { place, colour, without_first }: A
 
 export function map_chart(reading: Reading, { place, colour, without_first }: AttentionChoice, map: HeadMap): MapChart {
   const shown = without_first ? without_first_key(map) : map;
-  const tokens = shown_tokens(reading);
+  const axes = axes_of(reading);
   const whole = is_whole(map);
   return {
     kind: "map",
     name: "attention-map",
     title: `Layer ${place.layer} · head ${place.head}`,
     bytes: shown.bytes,
-    side: shown.side,
-    of: shown.tokens,
+    shape: shown.shape,
+    of: shown.of,
     colour,
+    ...(axes ? { noun: axes.noun } : {}),
     ...(shown.weights ? { weights: shown.weights } : {}),
-    ...(whole && tokens.length === map.side ? { tokens } : {}),
+    ...(axes && whole && same_shape(shape_of(axes), map.shape) ? { labels: { queries: axes.queries, keys: axes.keys } } : {}),
     ...(whole ? { entropy: entropies(shown) } : {}),
   };
 }
@@ -161,18 +161,18 @@ export const layer_rows = ({ report, model }: Reading, choice: AttentionChoice):
 export function max_rank_chart(reading: Reading, choice: AttentionChoice): LinesChart | undefined {
   const rows = layer_rows(reading, choice);
   if (rows.length === 0) return undefined;
-  const { length } = text_facts(reading);
+  const { directions } = text_facts(reading);
   return {
     kind: "lines",
     name: "attention-max-rank",
-    title: length > 0 ? `MaxRank by layer, of ${length}` : "MaxRank by layer",
+    title: directions > 0 ? `MaxRank by layer, of ${directions}` : "MaxRank by layer",
     end_labels: true,
     points: true,
     x: counted_axis("layer", reading.model.layers),
     y: counts_axis(
       "",
       rows.flatMap((row) => [row.max_rank, (row.mean_max_rank ?? 0) + (row.mean_max_rank_error ?? 0)]),
-      length,
+      directions,
     ),
     series: [
       { key: "mean", label: "mean of maxima", colour: "accent" },
@@ -211,17 +211,33 @@ export interface Fact {
   label: string;
 }
 
+/** Where it looks: across two texts, in an image, or in one text. */
+function places(row: AttentionHeadRow, noun: Axes["noun"]): Fact[] {
+  const figure = (value: number | null | undefined) => format_number(value, ".2f");
+  if (row.diagonality !== undefined)
+    return [
+      { value: figure(row.diagonality), label: "diagonal" },
+      { value: figure(row.monotonicity), label: "monotone" },
+    ];
+  const itself = { value: format_number(row.diagonal, "percent"), label: "itself" };
+  const away = (value: number | null | undefined) => (value == null ? "–" : String(Number(value.toFixed(1))));
+  if (row.patch_distance != null) return [itself, { value: away(row.patch_distance), label: "patches away" }];
+  return [
+    { value: format_number(row.previous_token, "percent"), label: "previous" },
+    itself,
+    { value: away(row.mean_distance), label: `${noun}s away` },
+  ];
+}
+
 /** A head's figures in a line. */
-export function head_facts(row: AttentionHeadRow): Fact[] {
+export function head_facts(row: AttentionHeadRow, { first, noun }: Pick<Axes, "first" | "noun"> = kOfText): Fact[] {
   const number = (value: number | null | undefined, digits: number) => (value == null ? "–" : String(Number(value.toFixed(digits))));
   const share = (value: number | null | undefined) => format_number(value, "percent");
   return [
     { value: number(row.energy_rank, 1), label: "rank" },
     { value: number(row.columns, 1), label: "columns" },
     { value: format_number(row.entropy, ".2f"), label: "nats" },
-    { value: share(row.sink_mass), label: "first token" },
-    { value: share(row.previous_token), label: "previous" },
-    { value: share(row.diagonal), label: "itself" },
-    { value: number(row.mean_distance, 1), label: "tokens away" },
+    { value: share(row.sink_mass), label: first },
+    ...places(row, noun),
   ];
 }

@@ -1,26 +1,26 @@
 // The large map: points at queries, zooms and pans, with pointer, buttons and keys.
-import { map_cell, map_image_box, map_layout, map_surroundings, type MapChart } from "../../chart/map";
+import { map_cell, map_image_box, map_layout, map_surroundings, type MapChart, type MapWindow } from "../../chart/map";
 import type { Theme } from "../../chart/theme";
 import { chart_frame } from "../../page/frame";
 import { h, mount } from "../../page/h";
 import { hide_tip } from "../../page/tip";
 import type { Pointing } from "./pointing";
-import { is_zoomed, moved, whole_window, zoomed, type Window } from "./window";
+import { is_zoomed, moved, whole_window, zoomed } from "./window";
 
 export interface LargeMap {
   chart: MapChart;
   theme: Theme;
   pointing: Pointing;
-  window: Window;
-  on_window(window: Window): void;
+  window: MapWindow;
+  on_window(window: MapWindow): void;
   facts: HTMLElement | null; // said below the title, beside the buttons that zoom
 }
 
 const kDragged = 4; // pixels that tell a drag from a click
 
 export function large_map({ chart, theme, pointing, window, on_window, facts }: LargeMap): HTMLElement {
-  const { side } = chart;
-  const can_zoom = side > 16;
+  const { shape } = chart;
+  const can_zoom = shape.queries > 16;
   // The frame, the tip and what saves the chart read it anew: they follow the window.
   chart.window = window;
   let svg: SVGElement | undefined;
@@ -30,20 +30,20 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
   const show = () => {
     if (!svg) return;
     const query = pointing.query();
-    if (query === undefined || query >= side) delete chart.query;
+    if (query === undefined || query >= shape.queries) delete chart.query;
     else chart.query = query;
     const now = layout();
     for (const [name, value] of Object.entries(map_image_box(chart, now))) svg.querySelector("image")?.setAttribute(name, String(value));
     svg.querySelector('[data-part="surroundings"]')?.replaceWith(mount(map_surroundings(chart, now, theme)));
   };
-  const go = (to: Window) => {
+  const go = (to: MapWindow) => {
     chart.window = to;
     hide_tip();
     show();
-    svg?.classList.toggle("zoomed", is_zoomed(to, side));
+    svg?.classList.toggle("zoomed", is_zoomed(to, shape));
     on_window(to);
   };
-  const now = () => chart.window ?? whole_window(side);
+  const now = () => chart.window ?? whole_window(shape);
   const cell_at = (event: MouseEvent) => {
     const { left, top } = box();
     return map_cell(layout(), event.clientX - left, event.clientY - top);
@@ -52,20 +52,21 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
 
   function on_key(event: KeyboardEvent): void {
     const view = now();
-    const step = Math.max(1, Math.round(view.size / 8));
+    const [down, across] = [Math.max(1, Math.round(view.queries / 8)), Math.max(1, Math.round(view.keys / 8))];
     const steps: Readonly<Record<string, readonly [number, number]>> = {
-      ArrowUp: [-step, 0],
-      ArrowDown: [step, 0],
-      ArrowLeft: [0, -step],
-      ArrowRight: [0, step],
+      ArrowUp: [-down, 0],
+      ArrowDown: [down, 0],
+      ArrowLeft: [0, -across],
+      ArrowRight: [0, across],
     };
     const move = steps[event.key];
     const query = pointing.query();
-    if (can_zoom && (event.key === "+" || event.key === "=")) go(zoomed(view, side, 1.5));
-    else if (can_zoom && event.key === "-") go(zoomed(view, side, 1 / 1.5));
-    else if (can_zoom && event.key === "0") go(whole_window(side));
-    else if (move && is_zoomed(view, side)) go(moved(view, side, ...move));
-    else if (move && move[0] !== 0) pointing.point(Math.max(0, Math.min(side - 1, query === undefined ? 0 : query + Math.sign(move[0]))));
+    if (can_zoom && (event.key === "+" || event.key === "=")) go(zoomed(view, shape, 1.5));
+    else if (can_zoom && event.key === "-") go(zoomed(view, shape, 1 / 1.5));
+    else if (can_zoom && event.key === "0") go(whole_window(shape));
+    else if (move && is_zoomed(view, shape)) go(moved(view, shape, ...move));
+    else if (move && move[0] !== 0)
+      pointing.point(Math.max(0, Math.min(shape.queries - 1, query === undefined ? 0 : query + Math.sign(move[0]))));
     else if (event.key === "Enter" && query !== undefined) pointing.hold(query);
     else return;
     event.preventDefault();
@@ -75,9 +76,9 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
     svg = drawn;
     svg.setAttribute("tabindex", "0");
     svg.classList.add("large-map");
-    svg.classList.toggle("zoomed", is_zoomed(now(), side));
+    svg.classList.toggle("zoomed", is_zoomed(now(), shape));
     svg.addEventListener("keydown", on_key);
-    let from: { x: number; y: number; window: Window } | undefined;
+    let from: { x: number; y: number; window: MapWindow } | undefined;
     let dragged = false;
     svg.addEventListener("pointerdown", (event) => {
       from = { x: event.clientX, y: event.clientY, window: now() };
@@ -86,11 +87,12 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
     svg.addEventListener("pointermove", (event) => {
       if (!from || !(event.buttons & 1)) return pointing.point(cell_at(event)?.query);
       const [across, down] = [event.clientX - from.x, event.clientY - from.y];
-      if (!is_zoomed(from.window, side) || (!dragged && Math.hypot(across, down) < kDragged)) return;
+      if (!is_zoomed(from.window, shape) || (!dragged && Math.hypot(across, down) < kDragged)) return;
       if (!dragged) drawn.setPointerCapture(event.pointerId);
       dragged = true;
-      const cell = layout().plot.size / from.window.size;
-      go(moved(from.window, side, -down / cell, -across / cell));
+      const { plot } = layout();
+      const { queries, keys } = from.window;
+      go(moved(from.window, shape, (-down * queries) / plot.height, (-across * keys) / plot.width));
     });
     svg.addEventListener("click", (event) => {
       const cell = cell_at(event);
@@ -104,11 +106,11 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
       (event) => {
         if (!event.ctrlKey || !can_zoom) return;
         event.preventDefault();
-        go(zoomed(now(), side, Math.exp(-event.deltaY / 200), cell_at(event)));
+        go(zoomed(now(), shape, Math.exp(-event.deltaY / 200), cell_at(event)));
       },
       { passive: false },
     );
-    if (can_zoom) svg.addEventListener("dblclick", (event) => go(zoomed(now(), side, event.shiftKey ? 0.5 : 2, cell_at(event))));
+    if (can_zoom) svg.addEventListener("dblclick", (event) => go(zoomed(now(), shape, event.shiftKey ? 0.5 : 2, cell_at(event))));
     show();
   }
 
@@ -117,9 +119,9 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
   const controls = h(
     "div",
     { class: "choice", role: "group", "aria-label": "zoom" },
-    button("closer", "+", () => go(zoomed(now(), side, 1.5))),
-    button("further", "−", () => go(zoomed(now(), side, 1 / 1.5))),
-    button("the whole map", "⤢", () => go(whole_window(side))),
+    button("closer", "+", () => go(zoomed(now(), shape, 1.5))),
+    button("further", "−", () => go(zoomed(now(), shape, 1 / 1.5))),
+    button("the whole map", "⤢", () => go(whole_window(shape))),
   );
   const frame = chart_frame(chart, theme, { level: 2, after_draw: attach });
   frame.querySelector(".chart-head")?.after(h("div", { class: "map-line" }, facts, can_zoom ? controls : null));

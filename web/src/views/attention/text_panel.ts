@@ -1,4 +1,5 @@
-// The text itself, coloured by what the pointed token looks at, or by what each token receives on average.
+// The text itself, coloured by what the pointed token looks at, or by what each token receives on average. Of maps across two
+// texts the one that is pointed at is the target, and what is coloured is the source.
 import { text_on } from "../../chart/oklab";
 import type { Theme } from "../../chart/theme";
 import { weight_hex, type WeightColour } from "../../chart/weights_colour";
@@ -7,11 +8,19 @@ import { looks_at, received, type HeadMap } from "../../shaping/head_maps";
 import type { Pointing } from "./pointing";
 import { ends_line, shown_token } from "./tokens";
 
-export function text_panel(texts: readonly string[], map: HeadMap, colour: WeightColour, theme: Theme, pointing: Pointing): HTMLElement {
+export function text_panel(
+  texts: readonly string[],
+  source: readonly string[] | undefined,
+  map: HeadMap,
+  colour: WeightColour,
+  theme: Theme,
+  pointing: Pointing,
+): HTMLElement {
   const title = h("h2", {});
   const tokens = texts.map((text, index) =>
     h("span", { role: "option", tabindex: -1, "data-token": index, "aria-selected": "false" }, shown_token(text)),
   );
+  const looked_at = source ? source.map((text) => h("span", {}, shown_token(text))) : tokens;
   const on_average = received(map);
   let stop = pointing.held() ?? 0;
   tokens[stop]?.setAttribute("tabindex", "0");
@@ -21,11 +30,13 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
     const chosen = query === undefined ? undefined : tokens[query];
     title.textContent = chosen ? `What “${chosen.textContent.trim()}” (token ${query}) looks at` : "What is looked at, on average";
     const weights = query === undefined ? on_average : looks_at(map, query);
-    tokens.forEach((token, index) => {
+    looked_at.forEach((token, index) => {
       const weight = weights[index] ?? 0;
       const ground = weight_hex(theme, weight, colour);
       token.style.background = weight > 0 ? ground : "";
       token.style.color = weight > 0 ? text_on(ground) : "";
+    });
+    tokens.forEach((token, index) => {
       token.classList.toggle("is-query", index === query);
       token.setAttribute("aria-selected", index === pointing.held() ? "true" : "false");
     });
@@ -62,7 +73,7 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
     {
       class: "tokens",
       role: "listbox",
-      "aria-label": "the tokens of the text",
+      "aria-label": source ? "the tokens of the target" : "the tokens of the text",
       onpointerover: (event: Event) => pointing.point(token_of(event)),
       onpointerleave: () => pointing.point(undefined),
       onfocusin: (event: Event) => (event.target as Element).matches(":focus-visible") && pointing.point(token_of(event)),
@@ -85,7 +96,7 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
         event.preventDefault();
       },
     },
-    tokens.flatMap((token, index) => (ends_line(texts[index] ?? "") ? [token, h("br")] : [token])),
+    lines_of(tokens, texts),
   );
   pointing.watch(colours);
   colours();
@@ -93,7 +104,12 @@ export function text_panel(texts: readonly string[], map: HeadMap, colour: Weigh
     "div",
     { class: "text-panel" },
     title,
-    h("p", { class: "note" }, "Point at a token, or at a row of the map; a click holds it."),
+    h("p", { class: "note" }, `Point at a token${source ? " of the target" : ""}, or at a row of the map; a click holds it.`),
+    source ? h("h3", {}, "Target") : null,
     list,
+    source ? [h("h3", {}, "Source"), h("p", { class: "tokens read-only" }, lines_of(looked_at, source))] : [],
   );
 }
+
+const lines_of = (tokens: readonly HTMLElement[], texts: readonly string[]): HTMLElement[] =>
+  tokens.flatMap((token, index) => (ends_line(texts[index] ?? "") ? [token, h("br")] : [token]));

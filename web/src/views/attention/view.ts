@@ -1,17 +1,20 @@
 import type { Chart } from "../../chart/chart";
 import { bytes_words, counted } from "../../chart/number_format";
-import { rows_of, tokens_of } from "../../data/report";
+import { same_shape, tokens_shape } from "../../data/maps";
+import { map_places, picture_of, rows_of, sound_of, source_of, tokens_of, type ShownToken } from "../../data/report";
 import { live_panel } from "../../live/panel";
 import { live_map } from "../../live/raw_maps";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent, absent_analysis, absent_maps, choice, controls, row, section, skipped_lines } from "../../page/parts";
 import type { Context, View } from "../../page/view";
-import { is_whole, stored_map, without_first_key } from "../../shaping/head_maps";
+import { is_whole, stored_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
+import { stacks_of } from "../../shaping/stacks";
 import { index_param } from "../../shaping/state";
 import { text_facts } from "../../shaping/texts";
 import { collapsed_words } from "../../shaping/words";
+import { axes_of, shape_of, type Axes } from "./axes";
 import {
   attention_choice,
   head_facts,
@@ -24,7 +27,10 @@ import {
   type AttentionChoice,
 } from "./charts";
 import { large_map } from "./map_panel";
-import { make_pointing } from "./pointing";
+import { picture_panel } from "./picture_panel";
+import { make_pointing, type Pointing } from "./pointing";
+import { picture_chart, track_chart } from "./signal_charts";
+import { sound_panel } from "./sound_panel";
 import { text_heatmaps } from "./text_heatmaps";
 import { text_panel } from "./text_panel";
 import { window_param, window_text } from "./window";
@@ -33,9 +39,13 @@ function charts(reading: Reading): Chart[] {
   const choice = attention_choice(reading);
   const map = stored_map(reading.report, reading.model.name, choice.place);
   const wall = wall_chart(reading, choice);
+  const [picture, sound] = [picture_of(reading.report, reading.model.name), sound_of(reading.report, reading.model.name)];
+  const whole = map && is_whole(map) ? map : undefined;
   const all = [
     wall.maps.length > 0 ? wall : undefined,
     map && map_chart(reading, choice, map),
+    picture && whole && picture_chart(reading.report, picture, whole, choice.colour),
+    sound && whole && track_chart(reading.report, sound, whole, choice.colour),
     profile_chart(reading, choice),
     max_rank_chart(reading, choice),
     ...text_heatmaps(reading, choice),
@@ -44,11 +54,13 @@ function charts(reading: Reading): Chart[] {
 }
 
 function draw(context: Context): HTMLElement {
-  const { report, model } = context;
+  const { model } = context;
   const chosen = attention_choice(context);
   const wall = wall_chart(context, chosen);
   const { length, sequences } = text_facts(context);
-  const of_texts = sequences > 1 ? `; figures are means over ${sequences} texts, maps are of the first` : "";
+  const axes = axes_of(context);
+  const what = kWhat[axes?.of ?? "text"];
+  const of_texts = sequences > 1 ? `; figures are means over ${sequences} ${what}s, maps are of the first` : "";
   const head = h(
     "div",
     { class: "view-head" },
@@ -57,15 +69,11 @@ function draw(context: Context): HTMLElement {
       {},
       h("h1", { class: "view" }, "Attention"),
       length > 0
-        ? h(
-            "p",
-            { class: "note" },
-            `${counted(wall.maps.length > 0 ? tokens_of(report, model.name).length || length : length, "token")}, ` +
-              `${model.layers} × ${model.heads} heads${of_texts}.`,
-          )
+        ? h("p", { class: "note" }, `${length_words(context, axes, length)}, ${model.layers} × ${model.heads} heads${of_texts}.`)
         : null,
     ),
     controls(
+      stack_choice(context),
       choice(
         "colour",
         [
@@ -99,7 +107,11 @@ function draw(context: Context): HTMLElement {
 }
 
 const no_maps = (context: Context): HTMLElement =>
-  context.report.live ? h("div", { class: "absent" }, h("p", {}, "There are no maps yet: run a text.")) : absent_maps(context);
+  context.report.live
+    ? h("div", { class: "absent" }, h("p", {}, `There are no maps yet: run ${kRun[context.model.reads ?? "texts"]}.`))
+    : absent_maps(context);
+
+const kRun = { texts: "a text", images: "an image", sound: "a sound" } as const;
 
 function maps(context: Context, chosen: AttentionChoice): HTMLElement {
   const { report, model, theme } = context;
@@ -122,34 +134,66 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
       ),
     );
 
-  const texts = tokens_of(report, model.name).map((token) => token.text);
-  const with_text = is_whole(map) && texts.length === map.side;
-  const pointing = make_pointing(index_param(context.state, "q", map.side), (query) => context.note({ q: query ?? null }));
+  const pointing = make_pointing(index_param(context.state, "q", map.shape.queries), (query) => context.note({ q: query ?? null }));
   const chart = map_chart(context, chosen, map);
   const frame = large_map({
     chart,
     theme,
     pointing,
-    window: window_param(context.state, map.side),
+    window: window_param(context.state, map.shape),
     facts: facts(context, chosen),
-    on_window: (window) => context.note({ z: window_text(window, map.side) }),
+    on_window: (window) => context.note({ z: window_text(window, map.shape) }),
   });
   const shown = chosen.without_first ? without_first_key(map) : map;
   return grid(
-    h("div", { class: "attention-text" }, with_text ? text_panel(texts, shown, chosen.colour, theme, pointing) : null),
+    h("div", { class: "attention-text" }, is_whole(map) ? axes_panel(context, chosen, shown, pointing) : null),
     h(
       "div",
       { class: "attention-map" },
       frame,
       fetched?.said ?? null,
-      is_whole(map)
-        ? null
-        : whole_map_command(
-            context,
-            chosen,
-            `Each cell is the largest of ${Math.round((map.tokens / map.side) ** 2)} weights; the whole map`,
-          ),
+      is_whole(map) ? null : whole_map_command(context, chosen, `Each cell is the largest of ${cell_weights(map)} weights; the whole map`),
     ),
+  );
+}
+
+const cell_weights = ({ of, shape }: HeadMap): number => Math.round((of.queries * of.keys) / (shape.queries * shape.keys));
+
+/** What the map is of, to be pointed at. */
+function axes_panel(context: Context, { colour }: AttentionChoice, map: HeadMap, pointing: Pointing): HTMLElement | null {
+  const { report, model, theme } = context;
+  const axes = axes_of(context);
+  if (!axes || !same_shape(shape_of(axes), map.shape)) return null;
+  const [picture, sound] = [picture_of(report, model.name), sound_of(report, model.name)];
+  if (picture) return picture_panel(report, picture, map, colour, theme, pointing);
+  if (sound) return sound_panel(report, sound, map, colour, theme, pointing);
+  const texts = (tokens: readonly ShownToken[]) => tokens.map((token) => token.text);
+  const source = source_of(report, model.name);
+  return text_panel(texts(tokens_of(report, model.name)), source && texts(source), map, colour, theme, pointing);
+}
+
+const kWhat = { text: "text", "two texts": "pair of texts", image: "image", sound: "sound" } as const;
+
+/** "48 tokens", "12 tokens of a target on 15 of a source", "14 × 14 patches and 1 token of no place". */
+function length_words({ report, model }: Context, axes: Axes | undefined, length: number): string {
+  if (!axes) return counted(length, "token");
+  if (axes.of === "two texts") return `${counted(axes.queries.length, "token")} of a target on ${axes.keys.length} of a source`;
+  const picture = picture_of(report, model.name);
+  if (!picture) return counted(axes.queries.length, axes.noun);
+  const others = picture.names.length > 0 ? ` and ${counted(picture.names.length, "token")} of no place` : "";
+  return `${picture.patch_rows} × ${picture.patch_cols} patches${others}`;
+}
+
+/** Which of a model's stacks is shown, where the report holds several. */
+function stack_choice({ report, model, go }: Context): HTMLElement | null {
+  const stacks = stacks_of(report.file.models, model);
+  if (stacks.length < 2) return null;
+  const chosen = stacks.find((each) => each.model === model);
+  return choice(
+    "stack",
+    stacks.map(({ index, stack }) => ({ value: String(index), label: stack })),
+    String(chosen?.index),
+    (m) => go({ m, l: null, h: null, z: null, q: null }),
   );
 }
 
@@ -160,15 +204,22 @@ function facts(context: Context, chosen: AttentionChoice): HTMLElement | null {
     ? h(
         "p",
         { class: "head-facts" },
-        head_facts(found).map(({ value, label }) => h("span", {}, h("b", {}, value), ` ${label}`)),
+        head_facts(found, axes_of(context)).map(({ value, label }) => h("span", {}, h("b", {}, value), ` ${label}`)),
       )
     : null;
 }
 
+const kMostBytes = 2e6; // of all maps in a report
+
 function whole_map_command(context: Context, { place }: AttentionChoice, what: string): HTMLElement {
-  const bytes = text_facts(context).length ** 2;
+  const [found] = map_places(context.report, context.model.name);
+  const shape = found ? tokens_shape(found) : { queries: 0, keys: 0 };
+  const bytes = shape.queries * shape.keys;
   const size = bytes > 0 ? ` (about ${bytes_words(bytes)})` : "";
-  return absent(`${what}${size}`, `${context.report.file.command.replace(/ --maps \S+/, "")} --maps ${place.layer},${place.head}`);
+  // A page keeps no larger one: what the program named instead, if anything.
+  const other = context.report.file.left_out.find((each) => each.part === "maps" && each.model === context.model.name)?.command;
+  const report = `${context.report.file.command.replace(/ --maps \S+/, "")} --maps ${place.layer},${place.head}`;
+  return absent(`${what}${size}`, ...(bytes <= kMostBytes ? [report] : [other ?? []].flat()));
 }
 
 function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
@@ -196,8 +247,9 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
 
 function on_text(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const charts = text_heatmaps(context, chosen);
+  const of = axes_of(context)?.of ?? "text";
   const induction =
-    rows_of(context.report, "induction", context.model.name).length > 0
+    of !== "text" || rows_of(context.report, "induction", context.model.name).length > 0
       ? null
       : absent_analysis(context, "Induction, on repeated tokens,", "induction");
   if (charts.length === 0) return induction;
@@ -205,7 +257,7 @@ function on_text(context: Context, chosen: AttentionChoice): HTMLElement | null 
     chart_frame(chart, context.theme, { on_choose: ({ row: layer, column }) => context.go({ l: layer, h: column, z: null }) }),
   );
   return section(
-    "What heads do on this text",
+    `What heads do on ${of === "two texts" ? "these texts" : `this ${of}`}`,
     "Means over queries. Shares are coloured by their square roots, so that small ones show. Choose a cell to see its map above.",
     row(context.model.heads > 16 ? 460 : 250, ...frames),
     induction ? h("div", { class: "below" }, induction) : null,

@@ -1,4 +1,4 @@
-import { map_bytes } from "../../data/maps";
+import { map_bytes, stored_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
@@ -80,7 +80,7 @@ function detail(context: Context, place: HeadPlace): HTMLElement {
     energy ? chart_frame(energy, theme) : absent_analysis(context, "The singular values of heads", "spectrum"),
     map
       ? chart_frame(
-          { kind: "map", name: "head-map", title: "On the text", bytes: map_bytes(report, map), side: map.side, colour: "log" },
+          { kind: "map", name: "head-map", title: "On the text", bytes: map_bytes(report, map), shape: stored_shape(map), colour: "log" },
           theme,
         )
       : null,

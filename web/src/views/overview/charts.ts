@@ -5,7 +5,7 @@ import type { Line, LinesChart } from "../../chart/lines";
 import { counted } from "../../chart/number_format";
 import type { WallChart } from "../../chart/wall";
 import { matrix_words } from "../../chart/words";
-import { map_bytes } from "../../data/maps";
+import { map_bytes, stored_shape } from "../../data/maps";
 import { largest_number, number_at, range } from "../../data/numbers";
 import {
   at_threshold,
@@ -17,7 +17,7 @@ import {
   skipped_reason,
   thinned_indices,
 } from "../../data/report";
-import type { Matrix } from "../../data/report_file";
+import type { AnyModel, Matrix } from "../../data/report_file";
 import { ranks_by_depth } from "../../shaping/depth";
 import { head_figures } from "../../shaping/head_figures";
 import { head_chart } from "../../shaping/head_grid";
@@ -53,22 +53,27 @@ export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
   };
 }
 
+const kOne = { texts: "text", images: "image", sound: "sound" } as const;
+
+export const wall_title = ({ reads = "texts" }: AnyModel): string => `Every head on one ${kOne[reads]}`;
+
 /** Every head's map on the report's text. */
 export function wall_chart({ report, model }: Reading): WallChart {
   const places = map_places(report, model.name);
-  const tokens = places[0]?.tokens ?? 0;
+  const [place] = places;
+  const across = place?.keys === undefined ? "" : ` of a target on ${place.keys} of a source`;
   return {
     kind: "wall",
     name: "overview-wall",
-    title: "Every head on one text",
+    title: wall_title(model),
     layers: model.layers,
     heads: model.heads,
     colour: "log",
     largest_cell: 84,
     note:
-      `Attention maps over ${counted(tokens, "token")}: layers down, heads across, logarithmic colour. Choose one to read ` +
-      "it with its tokens.",
-    maps: places.map((place) => ({ layer: place.layer, head: place.head, side: place.side, bytes: map_bytes(report, place) })),
+      `Attention maps over ${counted(place?.tokens ?? 0, "token")}${across}: ` +
+      "layers down, heads across, logarithmic colour. Choose one to read it with its tokens.",
+    maps: places.map((each) => ({ layer: each.layer, head: each.head, shape: stored_shape(each), bytes: map_bytes(report, each) })),
   };
 }
 

@@ -11,7 +11,7 @@ import { h, mount, set_words } from "../../page/h";
 import { absent_analysis, absent_maps, section, skipped_lines } from "../../page/parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
-import { atlas_chart, head_charts, models_chart, null_chart, wall_chart } from "./charts";
+import { atlas_chart, head_charts, models_chart, null_chart, wall_chart, wall_title } from "./charts";
 
 const has_spectrum = ({ report, model }: Reading) => rows_of(report, "spectrum", model.name).length > 0;
 const has_maps = ({ report, model }: Reading) => map_places(report, model.name).length > 0;
@@ -110,9 +110,8 @@ function wall_part(context: Context): HTMLElement {
       level: 2,
       on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention"),
     });
-  if (report.live)
-    return section("Every head on one text", "What does each head look at? Give a text: its maps are drawn here.", live_panel(context));
-  return section("Every head on one text", null, absent_maps(context));
+  if (report.live) return section(wall_title(context.model), "What does each head look at? Its maps are drawn here.", live_panel(context));
+  return section(wall_title(context.model), null, absent_maps(context));
 }
 
 function heads_part(context: Context): HTMLElement {

@@ -44,6 +44,8 @@ export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, th
     thresholds,
     models: [made],
     texts: [],
+    pictures: [],
+    sounds: [],
     maps: [],
     matrices: [],
     cosines: [],
