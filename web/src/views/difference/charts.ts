@@ -95,7 +95,7 @@ export const output_overlap = (reading: Reading): HeatmapChart | undefined =>
   grid_of(reading, {
     name: "diff-outputs",
     title: "Do changes write where the base writes?",
-    note: "The mean squared cosine between the outputs that the change reaches and those of the base, less what a random space of that dimension has.",
+    note: "The mean squared cosine of the outputs that the change reaches and those of the base, less that of a random space.",
     value: (row) => (row.output_space ? row.output_space.overlap - row.output_space.null_overlap : null),
     scale: () => ({ kind: "diverging", domain: [-1, 1], format: "+.1f" }),
     format: "score",

@@ -25,7 +25,7 @@ function adapter(context: Context): HTMLElement | null {
   if (whole === 0 || !changed) return null;
   return section(
     "As a LoRA adapter",
-    "Factors that keep so much of every change, in place of the matrices. Adapters do not shrink a model: the base stays, the download is smaller.",
+    "Factors that keep so much of every change, in place of the matrices. The base stays: what shrinks is the download.",
     h(
       "div",
       { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "sizes of adapters" },

@@ -167,7 +167,7 @@ export function layer_influence(reading: Reading): LinesChart | undefined {
     kind: "lines",
     name: "plan-influence",
     title: "Influence of each layer",
-    note: "1 less the mean cosine of what enters and leaves it; of the last it is not known. A guess at the loss beside it, without a measurement.",
+    note: "1 less the mean cosine of what enters and leaves it; of the last it is not known. A guess at the loss, not a measurement.",
     x: counted_axis("layer", reading.model.layers),
     y: { title: "block influence", scale: "linear", domain: [0, Math.max(0.1, ...known) * 1.1] },
     series: [{ key: "influence", label: "influence", colour: "ink" }],
