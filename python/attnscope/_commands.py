@@ -1292,10 +1292,10 @@ def report(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
-    image: Path | None = None,
-    pixel_values: Path | None = None,
+    image: Path | Any | None = None,
+    pixel_values: Path | Any | None = None,
     audio: Path | None = None,
-    features: Path | None = None,
+    features: Path | Any | None = None,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -1323,11 +1323,12 @@ def report(
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100)
     - sample: random windows by this seed (default: one after the other from the start)
-    - image: a picture (PNG or JPEG), of models that read images
+    - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
-      images
+      images; or an array
     - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
-    - features: sound as a model reads it (.npy: samples, or features and frames), or several
+    - features: sound as a model reads it (.npy: samples, or features and frames), or several; or an
+      array
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -2063,10 +2064,10 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
-        image: Path | None = None,
-        pixel_values: Path | None = None,
+        image: Path | Any | None = None,
+        pixel_values: Path | Any | None = None,
         audio: Path | None = None,
-        features: Path | None = None,
+        features: Path | Any | None = None,
         layers: Layers | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -2091,11 +2092,12 @@ class ModelCommands:
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100)
         - sample: random windows by this seed (default: one after the other from the start)
-        - image: a picture (PNG or JPEG), of models that read images
+        - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
-          images
+          images; or an array
         - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
-        - features: sound as a model reads it (.npy: samples, or features and frames), or several
+        - features: sound as a model reads it (.npy: samples, or features and frames), or several;
+          or an array
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)
