@@ -50,6 +50,7 @@ namespace {
 void whole_gain(NormWeights& norm) {
   if (norm.spec.kind != NormKind::layer) return;
   for (float& gain : norm.gain) gain += static_cast<float>(norm.spec.gain_offset);
+  norm.spec.gain_offset = 0;  // whoever reads the gains adds it no second time
 }
 
 }  // namespace
