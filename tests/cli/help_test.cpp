@@ -176,7 +176,9 @@ TEST(CliHelp, EveryExampleRuns) {
       const bool notes = has("CLIP") || (command == "report" && has("--target"));
       const RunResult run = run_attnscope(with_models(words, folder), {.folder = folder.path()});
       EXPECT_EQ(run.exit_code, 0) << testing::PrintToString(words) << run.err;
-      if (!notes) EXPECT_EQ(without_word_of_towers(run.err), "") << testing::PrintToString(words);
+      if (!notes) {
+        EXPECT_EQ(without_word_of_towers(run.err), "") << testing::PrintToString(words);
+      }
     }
   }
 }

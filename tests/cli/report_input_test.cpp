@@ -1,8 +1,11 @@
 // Reports of models that read two texts, an image, or sound.
+#include <cmath>
+
 #include "attnscope/page/encoding.h"
 #include "tests/cli/attention_model.h"
 #include "tests/cli/report_file.h"
 #include "tests/cli/stored_tensor.h"
+#include "tests/support/npy.h"
 
 namespace attnscope::test {
 namespace {
@@ -93,6 +96,25 @@ TEST(CliReportInput, ShowsSoundInItsFrames) {
   const json map = of_model(page, "maps", "wav2vec2").at(0);
   EXPECT_EQ(sound["frames"], map["tokens"]);
   EXPECT_GT(sound["seconds"], 0);
+}
+
+TEST(CliReportInput, ATargetOfSoundIsShownOnItsFrames) {
+  const TempFolder folder;
+  Signal features{.shape = {4, 20}, .values = {}};
+  for (int at = 0; at < 80; ++at) features.values.push_back(std::sin(static_cast<float>(at)));
+  const std::string file = folder.write("features.npy", npy_bytes(features)).string();
+  std::string notes;
+  const ReportPage page = report_page(
+      folder, {data_path("seq2seq/whisper"), "--features", file, "--target-tokens", "2,5,7"},
+      &notes);
+  EXPECT_EQ(page.models_with("attention"),
+            (Words{"whisper:encoder", "whisper:decoder", "whisper:cross"}));
+  EXPECT_FALSE(contains(notes, "give --target")) << notes;
+  const json text = of_model(page, "texts", "whisper:cross").at(0);
+  EXPECT_EQ(text["tokens"].size(), 3u);
+  ASSERT_EQ(text["source"].size(), 10u);  // 0.2 s, two features a frame
+  EXPECT_EQ(text["source"].at(1)["text"], "0.02 s");
+  EXPECT_EQ(of_model(page, "maps", "whisper:cross").at(0)["keys"], 10);
 }
 
 TEST(CliReportInput, WithoutAnImageOfAModelOfImagesItsWeightsAreShown) {

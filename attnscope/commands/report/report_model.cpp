@@ -5,20 +5,25 @@
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/signal_parameters.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/forward/forward_pass.h"
 
 namespace attnscope {
 
 namespace {
 
-/// Of what is to be run, what such a model reads.
-Arguments own_arguments(const Arguments& report, InputKind kind) {
+/// Of what is to be run, what the model reads; of a decoder of sound its target, too.
+Arguments own_arguments(const Arguments& report, const Model& model) {
+  const InputKind kind = input_kind(model);
   const auto is_signal = [](std::string_view name) {
     return std::find(kSignals.begin(), kSignals.end(), name) != kSignals.end();
   };
   std::vector<std::string_view> others(kInputParameters.begin(), kInputParameters.end());
   std::erase_if(
       others, [&](std::string_view name) { return is_signal(name) == (kind != InputKind::text); });
+  if (needs_target(model)) {
+    std::erase_if(others, [](std::string_view name) { return name.starts_with("target"); });
+  }
   return report.without(others);
 }
 
@@ -33,8 +38,7 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
     const Model& model = models[index];
     out.push_back(
         {.model = model,
-         .arguments =
-             own_arguments(report, input_kind(model)).with("models", std::vector{texts[index]}),
+         .arguments = own_arguments(report, model).with("models", std::vector{texts[index]}),
          .is_alone = models.size() == 1});
     ReportModel& one = out.back();
     try {

@@ -52,7 +52,8 @@ void check_has_input(const ReportModel& model) {
   const Arguments& given = model.arguments;
   if (needs_target(model.model) && !given.given("target") && !given.given("target_tokens")) {
     throw Error(ErrorKind::usage,
-                {.problem = "its decoder runs on a target: give {target} beside {text}"});
+                {.problem = "its decoder runs on a target: give {target} beside " +
+                            std::string(kind == InputKind::text ? "{text}" : "{audio}")});
   }
 }
 

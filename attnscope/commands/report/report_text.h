@@ -26,9 +26,9 @@ void check_inputs(const Arguments& report, const std::vector<Model>& models);
 
 /// What a model is run on.
 struct ModelText {
-  ReportModel model;                 // with the text among its arguments
-  TokenSequences tokens;             // of the text
-  std::string note = {};             // what a reader should know of the text; may be empty
+  ReportModel model;      // with the text among its arguments
+  TokenSequences tokens;  // of the text
+  std::string note = {};  // what a reader should know of the text; may be empty
 };
 
 /// What the model's arguments name of what it reads; `sent`: the bytes of an image's or sound's

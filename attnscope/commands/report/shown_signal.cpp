@@ -1,5 +1,6 @@
 #include "attnscope/commands/report/shown_signal.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 
@@ -57,6 +58,15 @@ std::vector<std::string> names_of_rows(const PatchSpec& spec) {
   return names;
 }
 
+/// Samples, not features.
+bool is_wave(const Signal& sound) { return sound.shape.size() == 1; }
+
+double seconds_of(const Signal& sound) {
+  constexpr double kSamplesPerSecond = 16000, kFramesPerSecond = 100;
+  return static_cast<double>(sound.shape.back()) /
+         (is_wave(sound) ? kSamplesPerSecond : kFramesPerSecond);
+}
+
 }  // namespace
 
 ShownPicture shown_picture(const Signal& image, const PatchGrid& grid, std::int64_t patch,
@@ -88,13 +98,20 @@ ShownPicture shown_picture(const Signal& image, const PatchGrid& grid, std::int6
   return picture;
 }
 
+ShownText shown_frames(const Signal& sound, std::int64_t rows) {
+  ShownText shown;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double begins = seconds_of(sound) * static_cast<double>(row) / static_cast<double>(rows);
+    shown.ids.push_back(row);
+    shown.texts.push_back(fmt::format("{:.2f} s", begins));
+  }
+  return shown;
+}
+
 ShownSound shown_sound(const Signal& sound, std::int64_t rows) {
-  constexpr double kSamplesPerSecond = 16000, kFramesPerSecond = 100;
-  const bool wave = sound.shape.size() == 1;
+  const bool wave = is_wave(sound);
   const std::int64_t features = wave ? 1 : sound.shape[0], steps = sound.shape.back();
-  ShownSound shown{
-      .seconds = static_cast<double>(steps) / (wave ? kSamplesPerSecond : kFramesPerSecond),
-      .levels = {}};
+  ShownSound shown{.seconds = seconds_of(sound), .levels = {}};
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t first = steps * row / rows;
     const std::int64_t last = std::max(first + 1, steps * (row + 1) / rows);

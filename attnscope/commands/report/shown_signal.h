@@ -20,6 +20,10 @@ ShownPicture shown_picture(const Signal& image, const PatchGrid& grid, std::int6
 /// the root of the mean square of a wave, the mean of features from their least to their largest.
 ShownSound shown_sound(const Signal& sound, std::int64_t rows);
 
+/// The rows that a model has of such sound as a decoder's source: their numbers, and when they
+/// begin, such as "0.02 s".
+ShownText shown_frames(const Signal& sound, std::int64_t rows);
+
 /// Adds what the maps of such a model on it are of. Throws as the readers of preparations do.
 void add_signal(const Model& model, const Signal& signal, ReportFile& file);
 

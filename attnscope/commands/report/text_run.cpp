@@ -148,6 +148,9 @@ void TextRun::add_axes(ReportFile& file) const {
   };
   ShownText source;
   if (across && !text_.tokens.sources.empty()) source = shown(text_.tokens.sources.front());
+  if (across && !text_.tokens.signals.empty()) {
+    source = shown_frames(text_.tokens.signals.front(), map_size(model, kept_maps(text_)).keys);
+  }
   file.add_text(model.name(), shown(text_.tokens.of_model.front()), source);
 }
 
