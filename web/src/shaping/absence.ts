@@ -24,6 +24,9 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   diff: "diff BASE MODEL",
 };
 
+/** They take texts alone, and no token ids. */
+const kOfTextsAlone: ReadonlySet<AnalysisId> = new Set(["plan", "plan_layers", "plan_ranks"]);
+
 export interface Absence {
   why?: string; // as far as the report says so
   commands: string[]; // that bring it; none brings an analysis that is there and found nothing
@@ -31,11 +34,20 @@ export interface Absence {
 
 /** Why the report lacks an analysis of these models. In a report of several models each reason names its own. */
 export function absence({ file }: Report, models: readonly Model[], id: AnalysisId): Absence {
+  const usual = kCommands[id];
   const found = models.map(({ name }) => {
-    const left_out = file.left_out.find((each) => each.part === id && each.model === name);
-    const empty = file.reports.find((each) => each.id === id && each.model === name && each.rows.length === 0);
-    const why = left_out?.why ?? empty?.skipped[0]?.reason;
-    const command = left_out ? left_out.command : empty ? null : `attnscope ${kCommands[id]}`;
+    const left_out_as = (part: AnalysisId) => file.left_out.find((each) => each.part === part && each.model === name);
+    const left_out = left_out_as(id);
+    const empty_as = (part: AnalysisId) => file.reports.find((each) => each.id === part && each.model === name && each.rows.length === 0);
+    // Of matrices none of which can be analysed there is no difference, either.
+    const empty = empty_as(id) ?? (id === "diff" ? empty_as("spectrum") : undefined);
+    // Where attention has no text to be run on, others have none either, or the one that its command names.
+    const without_text = usual.includes("--text-file") && !left_out && !empty ? left_out_as("attention") : undefined;
+    const on_its_text = kOfTextsAlone.has(id)
+      ? null
+      : (without_text?.command?.replace(/^(attnscope) \w+/, `$1 ${usual.split(" ")[0]}`) ?? null);
+    const why = (left_out ?? without_text)?.why ?? empty?.skipped[0]?.reason;
+    const command = left_out ? left_out.command : empty ? null : without_text ? on_its_text : `attnscope ${usual}`;
     return { why: why && file.models.length > 1 ? `${name}: ${why}` : why, command };
   });
   const reasons = found.flatMap(({ why }) => why ?? []);

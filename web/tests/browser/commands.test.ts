@@ -1,6 +1,6 @@
 // Every command that a page names, in its boxes and under its tables, is run: none may fail.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -56,10 +56,11 @@ const kCases: readonly Case[] = [
 ];
 
 /** What a reader puts in the place of words in capitals. */
-const filled = (command: string, model: string): string =>
+const filled = (command: string, model: string, base: string): string =>
   command
     .replace(/^attnscope /, `${kBinary} `)
     .replace(/\bMODEL\b/, model)
+    .replace(/\bBASE\b/, base)
     .replace(/\bOTHER\b/, join(kExamples, "shakespeare-llama"))
     .replace(/\bFILE\b/, kText)
     .replace(/\bLAYER,HEAD\b/, "0,0");
@@ -81,10 +82,12 @@ describe("every command that the page names can be run:", () => {
     }
     await close();
 
+    const base = join(folder, "base");
+    cpSync(path, base, { recursive: true });
     const failed: string[] = [];
     for (const each of named) {
       if (!each) continue;
-      const { status, stderr } = spawnSync("sh", ["-c", filled(each, path)], { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28 });
+      const { status, stderr } = spawnSync("sh", ["-c", filled(each, path, base)], { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28 });
       if (status !== 0) failed.push(`${each}: ${status}: ${stderr.trim()}`);
     }
     rmSync(folder, { recursive: true });

@@ -173,6 +173,8 @@ describe("the served page", () => {
       "attention",
       "attention_without_first",
       "induction",
+      "lens",
+      "ablate",
       "maps",
     );
     await expect.poll(() => page.locator("main").textContent()).toContain("Nothing has been measured yet.");

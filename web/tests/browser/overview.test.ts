@@ -25,7 +25,7 @@ describe("overview", () => {
     expect(count).toBeGreaterThan(0);
     expect(count).toBeLessThanOrEqual(6);
     for (const address of await found.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!)))
-      expect(address).toMatch(/^#(spectra|heads|weights|similarity|attention)\?/);
+      expect(address).toMatch(/^#(spectra|heads|matters|weights|similarity|attention)\?/);
     await found.locator('a[href^="#spectra"]').first().click();
     await expect.poll(() => page.locator("h1").textContent()).toBe("Spectra");
     expect(problems).toEqual([]);
