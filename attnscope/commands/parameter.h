@@ -68,7 +68,8 @@ struct Parameter {
   std::string default_words;         // what help says instead of `default_text`
   std::string implied_text;          // its value where only its name is given; empty: it needs one
   std::string noun;           // what each choice is: "format"; empty: choices are only listed
-  std::string rejected_role;  // of roles: the error for one that is no choice; `*` is its name
+  std::string rejected_role;  // of roles: the error for one that is no choice; `*` is its name.
+                              // Empty: the choices are named
   std::string missing;        // the error where it is not given; empty: it need not be
   std::string missing_hint;
   std::string not_needed_with;       // another parameter: where that is given, it need not be

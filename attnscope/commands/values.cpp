@@ -48,7 +48,9 @@ Role role_of(const Parameter& parameter, const std::string& text) {
   }
   const auto& choices = parameter.choices;
   if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-    std::string problem = parameter.rejected_role;
+    std::string problem = parameter.rejected_role.empty()
+                              ? "'*' is not among its matrices: " + join(choices)
+                              : parameter.rejected_role;
     refuse_value(parameter, problem.replace(problem.find('*'), 1, text));
   }
   return *role;

@@ -111,6 +111,13 @@ TEST(Read, ARandomModelHasHardlyAnyNames) {
   EXPECT_LT(named, rows.size() / 5);
 }
 
+TEST(Read, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
+  for (const char* matrix : {"kv", "q", "router"}) {
+    expect_refusal({"read", source_path("examples/shakespeare-gpt2"), "--matrix", matrix}, kUsage,
+                   {"--matrix: '" + std::string(matrix) + "' is not among its matrices: ov, qk"});
+  }
+}
+
 TEST(Read, WhatCannotBeNamedIsLeftOutWithItsReason) {
   const RunResult bert = run_attnscope({"read", data_path("forward/bert"), "--layers", "0"});
   EXPECT_EQ(bert.exit_code, 0) << bert.err;
