@@ -10,6 +10,7 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/legend.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 
@@ -114,10 +115,7 @@ void write_ablate_table(const Report& report, const WriteOptions& options, std::
   const Style style(options.color);
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
-    std::vector<const Record*> rows;
-    for (const Record& row : report.rows) {
-      if (text_field(row, "model") == name) rows.push_back(&row);
-    }
+    const std::vector<const Record*> rows = rows_of_model(report, name);
     if (rows.empty()) continue;
     out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << "\n\n";
     write_model(rows, options, style, out);

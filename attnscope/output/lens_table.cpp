@@ -9,6 +9,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/legend.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/token_cell.h"
@@ -78,10 +79,7 @@ void write_lens_table(const Report& report, const WriteOptions& options, std::os
   const Style style(options.color);
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
-    std::vector<const Record*> rows;
-    for (const Record& row : report.rows) {
-      if (text_field(row, "model") == name) rows.push_back(&row);
-    }
+    const std::vector<const Record*> rows = rows_of_model(report, name);
     if (rows.empty()) continue;
     out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << "\n\n";
     const Value* states = model.find("states");

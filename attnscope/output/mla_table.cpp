@@ -111,10 +111,7 @@ void write_mla_table(const Report& report, const WriteOptions& options, std::ost
   const Style style(options.color);
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
-    std::vector<const Record*> rows;
-    for (const Record& row : report.rows) {
-      if (text_field(row, "model") == name) rows.push_back(&row);
-    }
+    const std::vector<const Record*> rows = rows_of_model(report, name);
     if (rows.empty()) continue;
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n";
     write_layers(rows, options, out);

@@ -7,6 +7,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/output/token_cell.h"
@@ -142,9 +143,7 @@ void write_perplexities(const Report& report, const Style& style, std::ostream& 
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
     const auto& found = expect<Record>(model, "perplexity");
-    const auto windows =
-        std::count_if(report.rows.begin(), report.rows.end(),
-                      [&](const Record& row) { return text_field(row, "model") == name; });
+    const std::int64_t windows = std::ssize(rows_of_model(report, name));
     lines.push_back({printable(name), fmt::format("{:.4f}", number_field(found, "perplexity")),
                      fmt::format("{:.6f}", number_field(found, "mean_nll")),
                      grouped(integer_field(found, "predicted")),

@@ -59,6 +59,14 @@ std::string cell_text(const RankCell& cell, const Style& style, bool with_bar) {
 
 std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
+std::vector<const Record*> rows_of_model(const Report& report, std::string_view name) {
+  std::vector<const Record*> rows;
+  for (const Record& row : report.rows) {
+    if (text_field(row, "model") == name) rows.push_back(&row);
+  }
+  return rows;
+}
+
 std::string model_title(const Record& model) {
   std::string text = text_field(model, "architecture");
   if (text.empty()) return "";

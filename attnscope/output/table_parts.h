@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/report.h"
@@ -35,6 +37,9 @@ std::string rank_text(const RankCell& cell, const Style& style);
 
 /// 0.987 → "98.7%".
 std::string share_text(double share);
+
+/// Those of the model of that name, in their order.
+std::vector<const Record*> rows_of_model(const Report& report, std::string_view name);
 
 /// "llama, 6 layers, 6 heads (2 key/value) of 64, width 384, F32".
 std::string model_title(const Record& model);
