@@ -28,7 +28,7 @@ TokenIds file_tokens(const Session& session, const Model& model, const std::stri
   }
   constexpr std::uint64_t kLimit = 1'000'000'000;
   const std::string text = session.files->read_text(path, kLimit);
-  return tokenizer_of(model).encode(text, /*special=*/false);
+  return tokenizer_of(model, "token_file").encode(text, /*special=*/false);
 }
 
 std::string short_name(const std::string& path) {

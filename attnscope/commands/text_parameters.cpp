@@ -162,13 +162,13 @@ std::optional<std::int64_t> mask_of(const Model& model) {
   return tokenizer ? tokenizer->special_tokens().mask : std::nullopt;
 }
 
-Tokenizer tokenizer_of(const Model& model) {
+Tokenizer tokenizer_of(const Model& model, std::string_view ids) {
   auto found = Tokenizer::find(model.checkpoint().folder());
   if (found) return *std::move(found);
   throw Error(ErrorKind::usage,
               {.file = model.checkpoint().folder().path().string(),
                .problem = "holds no tokenizer.json, vocab.json with merges.txt, or vocab.txt",
-               .hint = "give token ids with {tokens}"});
+               .hint = "give token ids with {" + std::string(ids) + "}"});
 }
 
 std::string UnknownTokens::text() const {

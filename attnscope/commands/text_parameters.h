@@ -40,8 +40,9 @@ TokenIds parse_ids(const Arguments& arguments, const std::string& parameter);
 /// Throws Error for a text that is empty or no UTF-8. `where`: the error's file, or its parameter.
 void check_text(std::string_view text, ErrorParts where);
 
-/// The tokenizer beside a model. Throws Error(usage) where it has none, which says what to do.
-Tokenizer tokenizer_of(const Model& model);
+/// The tokenizer beside a model. Throws Error(usage) where it has none, which says to give ids with
+/// the parameter `ids` instead.
+Tokenizer tokenizer_of(const Model& model, std::string_view ids = "tokens");
 
 /// How many tokens of a text stand for what its tokenizer has no token for.
 struct UnknownTokens {

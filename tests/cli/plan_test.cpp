@@ -108,6 +108,8 @@ TEST_F(Plan, RefusesWhatCannotBe) {
   expect(plan(kPlanExample, {"--by", "width", "--layers", "0", "--keep", "0.5"}), 2,
          "ranks differ");
   expect({"plan", kPlanExample}, 2, "is needed");
+  expect(plan(data_path("forward/llama"), {"--by", "width", "--keep", "0.5"}), 2,
+         "give token ids with --token-file");
 }
 
 TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
