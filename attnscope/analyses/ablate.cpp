@@ -42,9 +42,8 @@ AblationRequest request_of(const WorkItem& item) {
 
 std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
-  std::optional<ForwardPass> own;
-  if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
-  const ForwardPass& pass = own ? *own : *source.forward;
+  const ItemPass ready(source, compute);
+  const ForwardPass& pass = *ready;
   const LayerAblation found = ablate_layer(pass, foretold_places(item), request_of(item), compute);
   std::vector<Outcome> outcomes;
   for (const AblationEffect& effect : found.effects) {

@@ -74,9 +74,8 @@ std::vector<Outcome> into(const ForwardPass& pass, const WorkItem& item, std::in
 
 std::vector<Outcome> ablate_induction_outcomes(const WorkItem& item, const ModelSource& source,
                                                const Compute& compute) {
-  std::optional<ForwardPass> own;
-  if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
-  const ForwardPass& pass = own ? *own : *source.forward;
+  const ItemPass ready(source, compute);
+  const ForwardPass& pass = *ready;
   const auto head = into_head(item);
   return head ? into(pass, item, *head, compute) : everywhere(pass, item, compute);
 }

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "attnscope/analyses/lens_means.h"
@@ -15,9 +14,8 @@ namespace {
 
 std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& source,
                                    const Compute& compute) {
-  std::optional<ForwardPass> own;
-  if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
-  const ForwardPass& pass = own ? *own : *source.forward;
+  const ItemPass ready(source, compute);
+  const ForwardPass& pass = *ready;
   const ForetoldPlaces places = foretold_places(item);
   const Lens lens = read_lens(pass, places.inputs, places.rows, places.tokens,
                               expect<bool>(item.parameters, "mid"), compute);

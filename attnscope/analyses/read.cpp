@@ -135,13 +135,7 @@ class ModelReader {
         model_.spec().architecture.norm && model_.spec().architecture.norm->kind == NormKind::layer;
     if (!out) {
       const OptionalNorm& norm = pass_.weights().layers[static_cast<std::size_t>(layer)].mlp_input;
-      if (norm && !norm->gain.empty()) {
-        std::vector<double> gain;
-        for (const float value : norm->gain) {
-          gain.push_back(norm->spec.gain_offset + static_cast<double>(value));
-        }
-        multiply_columns(matrix, gain);
-      }
+      if (norm && !norm->gain.empty()) multiply_columns(matrix, gains_of(*norm));
     }
     if (centred) out ? centre_columns(matrix) : centre_rows(matrix);
     const MatrixView<const double> view = std::as_const(matrix).view();

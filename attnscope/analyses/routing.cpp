@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/sequence_batches.h"
@@ -39,9 +38,8 @@ RoutingCounts read_counts(const Record& record) {
 std::vector<Outcome> routing_outcomes(const WorkItem& item, const ModelSource& source,
                                       const Compute& compute) {
   const SequenceBatch& batch = *item.batch;
-  std::optional<ForwardPass> own;
-  if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
-  const ForwardPass& pass = own ? *own : *source.forward;
+  const ItemPass ready(source, compute);
+  const ForwardPass& pass = *ready;
   std::vector<Outcome> outcomes;
   const ForwardObserver observer{.on_routing = [&](const LayerRouting& routing) {
     if (!std::binary_search(batch.layers.begin(), batch.layers.end(), routing.layer)) return;

@@ -1,7 +1,6 @@
 #include "attnscope/analyses/sequence_batches.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/core/error.h"
@@ -133,13 +132,16 @@ std::vector<ModelSource> ReadyModels::sources() const {
   return sources;
 }
 
+ItemPass::ItemPass(const ModelSource& source, const Compute& compute) : source_(source) {
+  if (source.forward == nullptr) own_.emplace(*source.model, /*copy_weights=*/false, compute);
+}
+
 void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
                const std::function<void(const LayerMaps&)>& look,
                const std::function<void(const ForwardPass&, ForwardObserver&)>& extend) {
   const SequenceBatch& batch = *item.batch;
-  std::optional<ForwardPass> own;
-  if (source.forward == nullptr) own.emplace(*source.model, /*copy_weights=*/false, compute);
-  const ForwardPass& pass = own ? *own : *source.forward;
+  const ItemPass ready(source, compute);
+  const ForwardPass& pass = *ready;
   const auto show = [&](const LayerMaps& maps) {
     look(maps);
     if (source.on_maps != nullptr) (*source.on_maps)(item, maps);

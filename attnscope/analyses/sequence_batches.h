@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +60,19 @@ class ReadyModels {
   std::span<const Model> models_;
   Context rest_;
   std::vector<std::shared_ptr<const ForwardPass>> passes_;
+};
+
+/// What runs an item's model: the plan's pass, or its own where the plan made none ready.
+class ItemPass {
+ public:
+  /// The source must outlive it. Throws as ForwardPass does.
+  ItemPass(const ModelSource& source, const Compute& compute);
+
+  const ForwardPass& operator*() const { return own_ ? *own_ : *source_.forward; }
+
+ private:
+  const ModelSource& source_;
+  std::optional<ForwardPass> own_;
 };
 
 /// Throws what run_inputs() would throw for inputs that cannot be run.

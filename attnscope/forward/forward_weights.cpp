@@ -176,6 +176,14 @@ class Reader : public TensorReader {
 
 }  // namespace
 
+std::vector<double> gains_of(const NormWeights& norm) {
+  std::vector<double> gains;
+  for (const float gain : norm.gain) {
+    gains.push_back(norm.spec.gain_offset + static_cast<double>(gain));
+  }
+  return gains;
+}
+
 void RowTable::read(std::int64_t row, std::span<float> out) const {
   TensorMatrix matrix = whole_matrix(tensor->view);
   matrix.first = matrix.row_start(row) + first_col * matrix.col_stride;

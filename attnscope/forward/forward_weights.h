@@ -27,6 +27,9 @@ struct NormWeights {
 };
 using OptionalNorm = std::optional<NormWeights>;
 
+/// What the norm multiplies by, (n,): its gains and their offset. Empty where it has none.
+std::vector<double> gains_of(const NormWeights& norm);
+
 /// A table of rows of a file, which are decoded when they are looked up.
 struct RowTable {
   const Checkpoint* checkpoint = nullptr;

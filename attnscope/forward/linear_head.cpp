@@ -69,9 +69,7 @@ LinearHead::LinearHead(const ForwardPass& pass, std::vector<double> from)
     : pass_(pass), from_(std::move(from)), gain_(from_.size(), 1.0) {
   const NormWeights& norm = *pass.weights().last_norm;
   centred_ = norm.spec.kind == NormKind::layer;
-  for (std::size_t col = 0; col < norm.gain.size(); ++col) {
-    gain_[col] = norm.spec.gain_offset + static_cast<double>(norm.gain[col]);
-  }
+  if (!norm.gain.empty()) gain_ = gains_of(norm);
 }
 
 Matrix<float> LinearHead::directions(std::span<const std::int64_t> tokens) const {

@@ -33,17 +33,14 @@ Matrix<float> written_rows(const ForwardPass& pass, const TokenIds& ids) {
   const RowTable& table = pass.weights().head->rows;
   const OptionalNorm& norm = pass.weights().last_norm;
   const bool centred = norm && norm->spec.kind == NormKind::layer;
+  const std::vector<double> gains = norm ? gains_of(*norm) : std::vector<double>{};
   Matrix<float> out(std::ssize(ids), table.cols);
   for (std::int64_t row = 0; row < out.rows(); ++row) {
     float* values = &out(row, 0);
     table.read(ids[static_cast<std::size_t>(row)], {values, static_cast<std::size_t>(out.cols())});
     double sum = 0;
     for (std::int64_t col = 0; col < out.cols(); ++col) {
-      if (norm && !norm->gain.empty()) {
-        values[col] *=
-            static_cast<float>(norm->spec.gain_offset +
-                               static_cast<double>(norm->gain[static_cast<std::size_t>(col)]));
-      }
+      if (!gains.empty()) values[col] *= static_cast<float>(gains[static_cast<std::size_t>(col)]);
       sum += static_cast<double>(values[col]);
     }
     if (!centred) continue;
