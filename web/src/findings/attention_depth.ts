@@ -1,10 +1,13 @@
-// Attention maps that lose rank, or gain it, with depth.
+// Attention maps that lose rank, or gain it, with depth, by more than those of random weights do: where these are so large that maps are
+// far from even, rank falls by up to two fifths.
 import { rows_of, analysis } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
 import { strong, threshold_words } from "../shaping/words";
 import { between, figure, kShortestText, type Kind } from "./finding";
 import { trend } from "./trend";
+
+const kMostLeft = 0.5;
 
 export const attention_depth: Kind = (reading) => {
   const { report, model } = reading;
@@ -19,7 +22,7 @@ export const attention_depth: Kind = (reading) => {
   const [first, last] = [values[0], values[values.length - 1]];
   if (!way || tokens < kShortestText || first == null || last == null) return undefined;
   const [most, least] = way === "falls" ? [first, last] : [last, first];
-  if (least > (2 / 3) * most || most - least < 3) return undefined;
+  if (least > kMostLeft * most || most - least < 3) return undefined;
   const energy = analysis(report, "attention")?.parameters.energy;
   return {
     kind: "attention_depth",

@@ -1,7 +1,7 @@
 // Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about
 // as often as they lower it. Where a text says what they do (raises.ts), this says nothing.
 import { format_number } from "../chart/number_format";
-import { rows_of } from "../data/report";
+import { at_threshold, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { attention_heads } from "../shaping/head_grid";
 import { strong, head_words } from "../shaping/words";
@@ -16,15 +16,23 @@ import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 export const copying_noise = (head_dim: number, heads: number): number =>
   (1.5 / head_dim) * (Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1);
 
-export const copying_heads: Kind = ({ report, model }) => {
+export const copying_heads: Kind = ({ report, model, threshold }) => {
   if (attention_heads(report, model.name).some((row) => typeof row.raises === "number")) return undefined;
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
   const heads = distinct(model, rows);
   const noise = copying_noise(model.head_dim, heads.length);
   const cut = Math.max(0.5, 1.2 * noise);
   if (cut >= 1) return undefined;
-  const positive = strongest_heads(heads, cut, (row) => row.copying_score);
-  const negative = strongest_heads(heads, cut, (row) => (row.copying_score === null ? null : -row.copying_score));
+  // A circuit of few directions has few eigenvalues that weigh, whose signs chance makes alike.
+  const score = (row: (typeof heads)[number]) => {
+    const by_chance = copying_noise(at_threshold(row.energy_rank, threshold) ?? model.head_dim, heads.length);
+    return row.copying_score !== null && Math.abs(row.copying_score) < 1.2 * by_chance ? 0 : row.copying_score;
+  };
+  const positive = strongest_heads(heads, cut, score);
+  const negative = strongest_heads(heads, cut, (row) => {
+    const value = score(row);
+    return value === null ? null : -value;
+  });
   const [sign, found, opposite] =
     (positive?.count ?? 0) >= (negative?.count ?? 0) ? [1, positive, negative?.count ?? 0] : [-1, negative, positive?.count ?? 0];
   if (!found) return undefined;

@@ -6,8 +6,37 @@ import type { Matrix } from "../data/report_file";
 import type { Reading } from "../shaping/reading";
 import type { Changes } from "../shaping/state";
 
+export type KindName =
+  | "attention_depth"
+  | "collapsed"
+  | "composition"
+  | "copying"
+  | "dead_experts"
+  | "duplicate_heads"
+  | "expert_twins"
+  | "experts_one_space"
+  | "fewest_directions"
+  | "heavy_tails"
+  | "identity_part"
+  | "induction"
+  | "latent"
+  | "matters"
+  | "matrix_like_random"
+  | "model_like_random"
+  | "needed_layer"
+  | "previous_token"
+  | "raises"
+  | "shared_space"
+  | "sink"
+  | "small_adapter"
+  | "smaller_model"
+  | "symmetric"
+  | "weights_depth"
+  | "zero_heads"
+  | "zero_matrices";
+
 export interface Finding {
-  kind: string;
+  kind: KindName;
   figure: string; // large: "141 of 384"
   unit: string; // beside it: "directions"
   words: Words; // the sentence that continues the figure, with its null or chance value

@@ -9,7 +9,7 @@ import { duplicate_heads } from "./duplicate_heads";
 import { expert_twins } from "./expert_twins";
 import { experts_one_space } from "./experts_one_space";
 import { fewest_directions } from "./fewest_directions";
-import type { Finding, Kind } from "./finding";
+import type { Finding, Kind, KindName } from "./finding";
 import { heavy_tails } from "./heavy_tails";
 import { identity_part } from "./identity_part";
 import { induction_heads } from "./induction";
@@ -32,28 +32,28 @@ import { zero_heads, zero_matrices } from "./zero_matrices";
  * Of heads, from the weights alone: what they say of a head does not tell whether the head matters, so none comes first where there is
  * another.
  */
-export const kOfHeadsWeights: readonly Kind[] = [
+export const kOfHeadsWeights = {
   duplicate_heads,
   shared_space,
-  copying_heads,
-  symmetric_heads,
+  copying: copying_heads,
+  symmetric: symmetric_heads,
   identity_part,
   composition,
   zero_heads,
-];
+} satisfies Partial<Record<KindName, Kind>>;
 
-const kOthers: readonly Kind[] = [
-  head_that_matters,
-  raising_heads,
+const kOthers = {
+  matters: head_that_matters,
+  raises: raising_heads,
   zero_matrices,
   fewest_directions,
   matrix_like_random,
   weights_depth,
   attention_depth,
-  collapsed_layers,
-  induction_heads,
-  previous_token_heads,
-  sink_heads,
+  collapsed: collapsed_layers,
+  induction: induction_heads,
+  previous_token: previous_token_heads,
+  sink: sink_heads,
   latent,
   heavy_tails,
   dead_experts,
@@ -62,11 +62,17 @@ const kOthers: readonly Kind[] = [
   smaller_model,
   needed_layer,
   small_adapter,
-];
+} satisfies Partial<Record<KindName, Kind>>;
+
+/** All of them by name; `model_like_random` is asked only where none of these has a word. */
+export const kKinds: Readonly<Record<Exclude<KindName, "model_like_random">, Kind>> = { ...kOthers, ...kOfHeadsWeights };
 
 /** Furthest from the null first, at most six. Of a model in which nothing stands out, just that. */
 export function findings(reading: Reading): Finding[] {
-  const by_distance = (kinds: readonly Kind[]) => kinds.flatMap((kind) => kind(reading) ?? []).sort((a, b) => b.distance - a.distance);
+  const by_distance = (kinds: Readonly<Record<string, Kind>>) =>
+    Object.values(kinds)
+      .flatMap((kind) => kind(reading) ?? [])
+      .sort((a, b) => b.distance - a.distance);
   const [first, ...others] = by_distance(kOthers);
   const rest = [...others, ...by_distance(kOfHeadsWeights)].sort((a, b) => b.distance - a.distance);
   const found = first ? [first, ...rest] : rest;

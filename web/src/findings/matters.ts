@@ -1,4 +1,5 @@
-// The head that a text's loss needs most: measured, each head replaced alone.
+// The head that a text's loss needs most: measured, each head replaced alone. Of a model that foretells no better than chance nothing is
+// said: heads of random weights move its loss up as well as down, by chance, and some far.
 import { largest, largest_by_layer } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { attention_heads } from "../shaping/head_grid";
@@ -8,6 +9,9 @@ import { between, type Kind } from "./finding";
 /** Nats. What is worth less is no head to begin with. */
 const kLeast = 0.01;
 
+/** Standard errors that the largest of so many heads hardly exceeds by chance. */
+const chance_errors = (heads: number): number => Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1;
+
 export const head_that_matters: Kind = ({ report, model }) => {
   const heads = rows_of(report, "ablate", model.name).flatMap((row) =>
     row.component === "head" && row.head !== null && row.loss_increase_error !== null
@@ -16,8 +20,9 @@ export const head_that_matters: Kind = ({ report, model }) => {
   );
   const beyond = heads.filter((row) => row.loss_increase > 2 * row.error);
   const found = largest(beyond, (row) => row.loss_increase);
-  if (!found || found.value < kLeast) return undefined;
+  if (!found || found.value < Math.max(kLeast, chance_errors(heads.length) * found.row.error)) return undefined;
   const { row: best, value } = found;
+  if (!model.vocabulary || best.loss >= Math.log(model.vocabulary)) return undefined;
   const map = attention_heads(report, model.name).find((row) => row.layer === best.layer && row.head === best.head);
   const one_back = map && (map.previous_token ?? 0) - 2 * (map.previous_token_error ?? 0) >= 0.5;
   return {

@@ -1,6 +1,8 @@
 // Heads that raise the logits of the tokens they read, or lower them: measured on the text.
 import { format_number } from "../chart/number_format";
+import type { Word } from "../chart/words";
 import { rows_of } from "../data/report";
+import type { AblateRow } from "../data/report_file";
 import { attention_heads } from "../shaping/head_grid";
 import { text_length } from "../shaping/texts";
 import { strong, head_words } from "../shaping/words";
@@ -11,6 +13,12 @@ import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 const kLeast = 0.1;
 /** What counts as all there could be: e³ is twenty times as likely. */
 const kMost = 3;
+
+/** What the head is worth to the loss: nothing that could not be chance is said as a rise or a fall. */
+function worth_words({ loss_increase: value, loss_increase_error: error }: AblateRow): Word[] {
+  if (error !== null && Math.abs(value) <= 2 * error) return [" Without that head the loss is the same, within two standard errors."];
+  return [` Without that head the loss ${value < 0 ? "falls" : "rises"} by `, strong(Math.abs(value).toFixed(3)), "."];
+}
 
 export const raising_heads: Kind = (reading) => {
   const { report, model } = reading;
@@ -42,15 +50,7 @@ export const raising_heads: Kind = (reading) => {
       ", ",
       strong(format_number(sign * most, "score")),
       ` ±${format_number(best.raises_error, ".2f")}.`,
-      ...(worth
-        ? [
-            " Without that head the loss ",
-            worth.loss_increase < 0 ? "falls" : "rises",
-            " by ",
-            strong(Math.abs(worth.loss_increase).toFixed(3)),
-            ".",
-          ]
-        : []),
+      ...(worth ? worth_words(worth) : []),
       opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : "",
     ],
     spark: head_spark(

@@ -53,7 +53,7 @@ describe("rank of attention with depth", () => {
   test.each([
     ["ranks that rise on the way", layers([89, 66, 40, 18, 35, 3])],
     ["ranks that fall and rise again", layers([89, 40, 10, 30, 60, 80])],
-    ["a fall by less than a third", layers([89, 85, 80, 75, 70])],
+    ["a fall by less than a half, as random weights have", layers([17.8, 14.1, 13.5, 13.1, 11.1, 10.5])],
     ["a fall of a direction or two, as maps near even have", layers([4.5, 4, 3.5, 3, 2.5])],
     ["falls within the errors", layers([60, 55, 50, 45, 40, 35], { mean_max_rank_error: 12 })],
     ["one layer", layers([50])],

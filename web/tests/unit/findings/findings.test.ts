@@ -131,7 +131,7 @@ describe("what is said from weights alone", () => {
   });
 
   test.each([1, -1])("never claims what happens on text (sign %d)", (sign) => {
-    const said_of = kOfHeadsWeights.flatMap((kind) => said(kind, made(sign)) ?? []);
+    const said_of = Object.values(kOfHeadsWeights).flatMap((kind) => said(kind, made(sign)) ?? []);
     expect(said_of).toHaveLength(6);
     for (const words of said_of) expect(words).not.toMatch(kClaims);
   });

@@ -44,6 +44,14 @@ describe("copying heads", () => {
     expect(said(copying_heads, { ...scores("copying_score", "ov", [1, -1, 1, 1]), model: { head_dim: 1 } })).toBeUndefined();
   });
 
+  test("so have circuits of few directions", () => {
+    const row = (head: number, copying_score: number, rank: number) =>
+      circuit(1, "ov", head, { copying_score, energy_rank: { "0.9": rank } });
+    expect(said(copying_heads, circuits(row(0, 0.9, 12), row(1, 1, 1), row(2, -1, 1)))).toMatch(
+      /^1 of 3 heads .* head 0 with \+\.90\. [^.]*\. R/,
+    );
+  });
+
   test.each([
     ["scores below the cut", scores("copying_score", "ov", [0.4, -0.4, 0.3, 0])],
     ["scores that have no value", scores("copying_score", "ov", [null, null])],

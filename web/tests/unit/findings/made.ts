@@ -111,6 +111,7 @@ export const circuit = (layer: number, kind: "qk" | "ov", head: number | null, m
   circuit: kind,
   head,
   frobenius_norm: 1,
+  energy_rank: { "0.5": 4 },
   copying_score: 0,
   symmetry: 0,
   positive_fraction: 0.5,

@@ -42,8 +42,11 @@ describe("heads that raise what they read", () => {
 
   test("what it is worth is said where it is known", () => {
     const made = text([2.6, 0.1]);
-    expect(said(raising_heads, { rows: { ...made.rows, ablate: [part("head", 1, 0, 0.002)] } })).toMatch(
-      /Without that head the loss rises by 0\.002\.$/,
+    expect(said(raising_heads, { rows: { ...made.rows, ablate: [part("head", 1, 0, 0.02)] } })).toMatch(
+      /Without that head the loss rises by 0\.020\.$/,
+    );
+    expect(said(raising_heads, { rows: { ...made.rows, ablate: [part("head", 1, 0, -0.002)] } })).toMatch(
+      /Without that head the loss is the same, within two standard errors\.$/,
     );
   });
 
@@ -63,7 +66,7 @@ describe("heads that raise what they read", () => {
 });
 
 describe("the head that matters", () => {
-  const made = (...rows: object[]): Made => ({ rows: { ablate: rows } });
+  const made = (...rows: object[]): Made => ({ model: { vocabulary: 1024 }, rows: { ablate: rows } });
 
   test("names the one without which the loss rises most", () => {
     expect(said(head_that_matters, made(part("head", 0, 2, 0.43, 0.03), part("head", 3, 3, -0.004), part("mlp", 0, null, 4.2)))).toBe(
@@ -75,13 +78,16 @@ describe("the head that matters", () => {
 
   test("and that it looks one back, where its map does", () => {
     const rows = { ablate: [part("head", 0, 2, 0.43)], attention: [attention_head(0, 2, { previous_token: 0.96 })] };
-    expect(said(head_that_matters, { rows })).toMatch(/ It looks one back\./);
+    expect(said(head_that_matters, { model: { vocabulary: 1024 }, rows })).toMatch(/ It looks one back\./);
   });
 
   test.each([
     ["inert heads", made(part("head", 0, 0, 0.004))],
     ["chance", made(part("head", 0, 0, 0.5, 0.3))],
     ["one window, which has no error", made(part("head", 0, 0, 0.5, null))],
+    ["the largest of many heads by chance", made(...Array.from({ length: 36 }, (_, head) => part("head", 0, head, head / 720, 0.015)))],
+    ["a model that foretells no better than an even guess", made({ ...part("head", 0, 2, 0.43, 0.03), loss: 7.1 })],
+    ["a vocabulary that is not known", { rows: { ablate: [part("head", 0, 2, 0.43, 0.03)] } }],
     ["MLPs, which are the tokens' embedding", made(part("mlp", 0, null, 4.2))],
   ])("is silent of %s", (_, rows) => expect(said(head_that_matters, rows)).toBeUndefined());
 });
