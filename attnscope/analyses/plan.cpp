@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "attnscope/analyses/plan_rows.h"
 #include "attnscope/analyses/planner.h"
@@ -90,10 +91,13 @@ std::vector<Candidate> menu_of(Planner& planner, Form form) {
   }
   const std::vector<std::int64_t> sizes = planner.sizes(form);
   if (sizes.size() < 2) return out;
-  for (const std::int64_t size : menu_sizes(sizes)) {
+  // The smallest first: what it leaves out has what the others leave out.
+  const std::vector<std::int64_t> wanted = menu_sizes(sizes);
+  for (const std::int64_t size : std::views::reverse(wanted)) {
     out.push_back(planner.measured(planner.at_size(form, size)));
     out.back().target = target_of(planner.model(), out.back().choice);
   }
+  std::reverse(out.begin(), out.end());
   return out;
 }
 

@@ -1,5 +1,6 @@
 // Ranks of single matrices: what each costs by a probe, and which to take under a budget.
 #include <algorithm>
+#include <optional>
 
 #include "attnscope/analyses/planner.h"
 #include "attnscope/smaller/measure.h"
@@ -29,44 +30,47 @@ std::vector<TokenIds> probe_windows(const std::vector<TokenIds>& windows, std::i
 
 const RankTable& Planner::ranks() {
   if (!ranks_.places.empty()) return ranks_;
-  const TextStatistics text = calibration_.statistics(compute_);
-  const auto wanted = [&](Role role) {
-    const auto& roles = request_.matrices;
-    return roles.empty() || std::find(roles.begin(), roles.end(), role) != roles.end();
-  };
+  const std::vector<TokenIds> windows =
+      probe_windows(request_.text.calibration, request_.probe_tokens);
+  std::optional<Divergence> divergence;
+  if (request_.method == RankMethod::kl) {
+    divergence.emplace(model_, MeasuredText{windows, request_.text.mask}, compute_);
+  }
   for (const std::int64_t layer :
        request_.layers.resolve(model_.dimensions().layers, model_.name())) {
-    for (const Role role : stored_projections(model_, layer)) {
-      const bool of_latent = role == Role::query_up || role == Role::kv_up;
-      if (!wanted(role) || of_latent) continue;
-      compute_.check_stop();
-      const Matrix<double> weight = canonical_matrix(model_, layer, role);
-      const Matrix<double> moments =
-          with_ridge(text.moments(layer, role).mean_second(), text.ridge);
-      ranks_.places.emplace_back(layer, role);
-      ranks_.options.push_back(
-          {.rows = weight.rows(),
-           .cols = weight.cols(),
-           .energies = output_directions(weight.view(), moments.view(), compute_).energies});
-    }
+    find_ranks_of(layer, divergence ? &*divergence : nullptr);
   }
-  if (request_.method == RankMethod::kl) probe_ranks();
   return ranks_;
 }
 
-void Planner::probe_ranks() {
+void Planner::find_ranks_of(std::int64_t layer, const Divergence* divergence) {
   const TextStatistics text = calibration_.statistics(compute_);
-  const std::vector<TokenIds> windows =
-      probe_windows(request_.text.calibration, request_.probe_tokens);
-  const Divergence divergence(model_, {windows, request_.text.mask}, compute_);
-  for (std::size_t at = 0; at < ranks_.places.size(); ++at) {
+  std::vector<Role> roles = stored_projections(model_, layer);
+  std::erase_if(roles, [&](Role role) {
+    const auto& wanted = request_.matrices;
+    const bool of_latent = role == Role::query_up || role == Role::kv_up;
+    return of_latent ||
+           (!wanted.empty() && std::find(wanted.begin(), wanted.end(), role) == wanted.end());
+  });
+  const std::vector<OutputDirections> directions =
+      directions_of_layer(model_, layer, roles, text, compute_);
+  std::vector<ChangedModel> changed;
+  for (std::size_t at = 0; at < roles.size(); ++at) {
     compute_.check_stop();
-    RankOptions& options = ranks_.options[at];
-    const std::int64_t rank = probed_rank(options);
-    const Choice probe{.form = Form::ranks, .ranks = {{ranks_.places[at], rank}}};
-    const Model changed = with_ranks(model_, probe, text, compute_).open();
-    const double kl = divergence.of(changed, ranks_.places[at].first, compute_);
-    const double dropped = options.dropped(rank);
+    const Matrix<double> weight = canonical_matrix(model_, layer, roles[at]);
+    ranks_.places.emplace_back(layer, roles[at]);
+    const RankOptions& options = ranks_.options.emplace_back(RankOptions{
+        .rows = weight.rows(), .cols = weight.cols(), .energies = directions[at].energies});
+    if (divergence == nullptr) continue;
+    LayerMatrices own;
+    own.weights.emplace(roles[at],
+                        truncated(weight.view(), directions[at], probed_rank(options), compute_));
+    changed.emplace_back(model_).set_layer(layer, own);
+  }
+  if (divergence == nullptr || changed.empty()) return;
+  for (const double kl : divergence->of(changed, layer, compute_)) {
+    RankOptions& options = ranks_.options[ranks_.probes.size()];
+    const double dropped = options.dropped(probed_rank(options));
     ranks_.probes.push_back(kl);
     options.weight = dropped > 0 ? kl / dropped : 0;
   }

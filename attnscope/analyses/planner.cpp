@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "attnscope/smaller/measure.h"
+#include "attnscope/smaller/skipped_layers.h"
 
 namespace attnscope {
 namespace {
@@ -87,6 +89,13 @@ std::vector<std::int64_t> Planner::sizes(Form form) const {
 
 Choice Planner::at_size(Form form, std::int64_t size) {
   if (form == Form::latent) return latent_of_size(size);
+  if (form == Form::width) {
+    const std::int64_t count = model_.dimensions().mlp_width - size;
+    if (neurons_.empty() || std::ssize(neurons_.front()) < count) {
+      neurons_ = neurons_to_remove(model_, count, calibration_.statistics(compute_), compute_);
+    }
+    return choice_of_width(model_, size, neurons_);
+  }
   if (form != Form::layers) {
     return choose(model_, form, size, calibration_.statistics(compute_), compute_);
   }
@@ -108,22 +117,30 @@ const LayerOrder& Planner::removals(std::int64_t count) {
     std::erase_if(left, [&](std::int64_t layer) {
       return std::find(order_.removed.begin(), order_.removed.end(), layer) != order_.removed.end();
     });
-    double least = std::numeric_limits<double>::infinity();
-    std::int64_t cheapest = left.front();
-    for (const std::int64_t layer : left) {
-      std::vector<std::int64_t> kept = left;
-      std::erase(kept, layer);
-      const double loss =
-          mean_nll(without_layers(model_, kept).open(), measured_text(false), compute_) - before;
-      if (order_.removed.empty()) order_.alone.push_back(loss);
-      if (loss >= least) continue;
-      least = loss;
-      cheapest = layer;
-    }
-    order_.removed.push_back(cheapest);
-    order_.losses.push_back(least);
+    std::vector<double> losses = nll_without_each(left);
+    for (double& loss : losses) loss -= before;
+    if (order_.removed.empty()) order_.alone = losses;
+    const auto least = std::min_element(losses.begin(), losses.end());
+    order_.removed.push_back(left[static_cast<std::size_t>(least - losses.begin())]);
+    order_.losses.push_back(*least);
   }
   return order_;
+}
+
+std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& left) {
+  const MeasuredText text = measured_text(false);
+  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
+  if (!text.mask && pass.may_start_between()) {
+    const std::set<std::int64_t> gone(order_.removed.begin(), order_.removed.end());
+    return mean_nll_without(pass, text.windows, gone, left, compute_);
+  }
+  std::vector<double> out;
+  for (const std::int64_t layer : left) {
+    std::vector<std::int64_t> kept = left;
+    std::erase(kept, layer);
+    out.push_back(mean_nll(without_layers(model_, kept).open(), text, compute_));
+  }
+  return out;
 }
 
 /// The stream after the last layer is seen through the last norm alone, which turns it.

@@ -73,7 +73,9 @@ class Planner {
 
  private:
   Choice latent_of_size(std::int64_t elements);
-  void probe_ranks();
+  /// Of the model without the layers that were removed and, of each that is left, without that one.
+  std::vector<double> nll_without_each(const std::vector<std::int64_t>& left);
+  void find_ranks_of(std::int64_t layer, const Divergence* divergence);
   void find_influence();
 
   const Model& model_;
@@ -83,6 +85,7 @@ class Planner {
   ModelSize size_;
   std::optional<double> before_few_, before_all_;
   LayerOrder order_;
+  std::vector<std::vector<std::int64_t>> neurons_;  // of each layer, in the order that they go
   RankTable ranks_;
 };
 

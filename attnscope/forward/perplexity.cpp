@@ -55,11 +55,17 @@ std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const Toke
     sequences.emplace_back(begin, begin + window.length);
   }
   const Matrix<float> states = pass.run(sequences, {}, compute);
+  return negative_log_likelihoods(pass, states.view(), text, windows, compute);
+}
+
+std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
+                                             MatrixView<const float> states, const TokenIds& text,
+                                             std::span<const PerplexityWindow> windows,
+                                             const Compute& compute) {
   std::vector<double> sums;
   std::int64_t row = 0;
   for (const PerplexityWindow& window : windows) {
-    sums.push_back(
-        window_sum(pass, text, window, states.view().row_block(row, window.length), compute));
+    sums.push_back(window_sum(pass, text, window, states.row_block(row, window.length), compute));
     row += window.length;
   }
   return sums;

@@ -29,6 +29,13 @@ std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const Toke
                                              std::span<const PerplexityWindow> windows,
                                              const Compute& compute);
 
+/// The same of states that a pass gave of those windows, one below the other, and of tokens that it
+/// knows.
+std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
+                                             MatrixView<const float> states, const TokenIds& text,
+                                             std::span<const PerplexityWindow> windows,
+                                             const Compute& compute);
+
 /// `target`: what a decoder runs on, and then the last label. Each token but the first is foretold
 /// from the source and those before it.
 struct TargetPair {

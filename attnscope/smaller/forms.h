@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "attnscope/rewrite/finished_layers.h"
 #include "attnscope/smaller/choice.h"
 #include "attnscope/smaller/moments.h"
+#include "attnscope/smaller/truncation.h"
 
 namespace attnscope {
 
@@ -42,6 +44,14 @@ std::vector<std::int64_t> possible_sizes(const Model& model, Form form);
 /// need no choice but their size, or make it by measuring (`layers`, `latent`).
 Choice choose(const Model& model, Form form, std::int64_t size, const TextStatistics& text,
               const Compute& compute);
+
+/// Of each layer's MLP the neurons to leave out, the first to go first (neurons.h); and the choice
+/// of a width that leaves out as many of them as it must. What `choose` does, for several widths.
+std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std::int64_t count,
+                                                         const TextStatistics& text,
+                                                         const Compute& compute);
+Choice choice_of_width(const Model& model, std::int64_t size,
+                       std::span<const std::vector<std::int64_t>> removed);
 
 /// The model that is left. Throws Error(format) for a choice that is not one of the model.
 ChangedModel make_smaller(const Model& model, const Choice& choice, const TextStatistics& text,
@@ -108,6 +118,12 @@ Matrix<double> with_bias_column(const Model& model, std::int64_t layer, Role rol
 /// W_O,hᵀ W_O,h over the query heads that read a value head. Sets both, with the bias of V.
 void narrow_values(LayerMatrices& out, const Model& model, std::int64_t layer, std::int64_t merged,
                    std::int64_t size, const TextStatistics& text, const Compute& compute);
+
+/// The output directions of matrices of one layer on the text, with its ridge: of `ranks`.
+std::vector<OutputDirections> directions_of_layer(const Model& model, std::int64_t layer,
+                                                  const std::vector<Role>& roles,
+                                                  const TextStatistics& text,
+                                                  const Compute& compute);
 
 /// Projections of the layer that the files hold and that can be given other numbers.
 std::vector<Role> stored_projections(const Model& model, std::int64_t layer);

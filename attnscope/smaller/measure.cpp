@@ -8,6 +8,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/perplexity.h"
+#include "attnscope/forward/sized.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/smaller/forms.h"
 #include "attnscope/tokens/token_windows.h"
@@ -15,24 +16,27 @@
 namespace attnscope {
 namespace {
 
-Matrix<float> copied(MatrixView<const float> view) {
-  Matrix<float> out(view.rows, view.cols);
-  for (std::int64_t row = 0; row < view.rows; ++row) {
-    std::copy_n(&view(row, 0), view.cols, &out(row, 0));
+/// Σ_v p log(p / q) of one position and several q.
+class DivergenceFrom {
+ public:
+  explicit DivergenceFrom(std::span<const float> logits)
+      : logits_(logits), log_sum_(log_sum_exp(logits)) {
+    for (const float logit : logits) p_.push_back(std::exp(static_cast<double>(logit) - log_sum_));
   }
-  return out;
-}
 
-/// Σ_v p log(p / q) of one position.
-double divergence_of(std::span<const float> p, std::span<const float> q) {
-  const double of_p = log_sum_exp(p), of_q = log_sum_exp(q);
-  double sum = 0;
-  for (std::size_t at = 0; at < p.size(); ++at) {
-    const double log_p = static_cast<double>(p[at]) - of_p;
-    sum += std::exp(log_p) * (log_p - (static_cast<double>(q[at]) - of_q));
+  double to(std::span<const float> q) const {
+    double sum = 0;
+    for (std::size_t at = 0; at < p_.size(); ++at) {
+      sum += p_[at] * (static_cast<double>(logits_[at]) - static_cast<double>(q[at]));
+    }
+    return sum - log_sum_ + log_sum_exp(q);
   }
-  return sum;
-}
+
+ private:
+  std::span<const float> logits_;
+  double log_sum_;
+  std::vector<double> p_;
+};
 
 Matrix<float> rows_at(MatrixView<const float> states, const std::vector<std::int64_t>& rows) {
   Matrix<float> out(std::ssize(rows), states.cols);
@@ -126,7 +130,7 @@ double mean_nll(const Model& model, const MeasuredText& text, const Compute& com
 }
 
 Divergence::Divergence(const Model& model, const MeasuredText& text, const Compute& compute)
-    : model_(model), pass_(std::make_unique<ForwardPass>(model, /*copy_weights=*/true, compute)) {
+    : pass_(std::make_unique<ForwardPass>(model, /*copy_weights=*/true, compute)) {
   if (text.mask) {
     Masked masked = with_masks(text.windows, *text.mask);
     windows_ = std::move(masked.windows);
@@ -139,7 +143,8 @@ Divergence::Divergence(const Model& model, const MeasuredText& text, const Compu
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   }
   const bool scaled_by_layer = !model.spec().architecture.scores.by_layer.name.empty();
-  cuts_ = !text.mask && why_not(model, Form::layers).empty() && !scaled_by_layer;
+  cuts_ = !text.mask && why_not(model, Form::layers).empty() && !scaled_by_layer &&
+          pass_->may_start_between();
   pass_->run(windows_,
              {.on_hidden_states =
                   [&](std::int64_t, MatrixView<const float> states) {
@@ -148,39 +153,52 @@ Divergence::Divergence(const Model& model, const MeasuredText& text, const Compu
              compute);
 }
 
-double Divergence::of(const Model& changed, std::int64_t from_layer, const Compute& compute) const {
-  Matrix<float> last;
-  if (cuts_ && from_layer > 0) {
-    std::vector<std::int64_t> rest(
-        static_cast<std::size_t>(model_.dimensions().layers - from_layer));
-    std::iota(rest.begin(), rest.end(), from_layer);
-    const Model upper = without_layers(changed, rest).open();
-    const ForwardPass pass(upper, /*copy_weights=*/true, compute);
-    PreparedStates prepared{.states = copied(states_[static_cast<std::size_t>(from_layer)].view())};
-    for (const TokenIds& window : windows_) prepared.lengths.push_back(std::ssize(window));
-    last = pass.run(std::move(prepared), {}, compute);
-  } else {
-    last = ForwardPass(changed, /*copy_weights=*/true, compute).run(windows_, {}, compute);
-  }
-  const ForwardPass head(changed, /*copy_weights=*/false, compute);
+Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
+                                      const Compute& compute) const {
+  if (!cuts_)
+    return ForwardPass(changed, /*copy_weights=*/true, compute).run(windows_, {}, compute);
+  const Model alone = without_layers(changed, {layer}).open();
+  Matrix<float> stream;
+  ForwardObserver observer{.on_stream = [&](std::int64_t index, MatrixView<const float> seen) {
+    if (index == 1) stream = copied(seen);
+  }};
+  observer.end_after_layer = 0;
+  const PassStart start{.layer = 0, .stream = states_[static_cast<std::size_t>(layer)].view()};
+  ForwardPass(alone, /*copy_weights=*/false, compute).run_from(start, windows_, observer, compute);
+  return pass_->run_from({.layer = layer + 1, .stream = stream.view()}, windows_, {}, compute);
+}
+
+std::vector<double> Divergence::of(std::span<const ChangedModel> changed, std::int64_t layer,
+                                   const Compute& compute) const {
   const Matrix<float> own = rows_at(states_.back().view(), rows_);
-  last = rows_at(last.view(), rows_);
-  constexpr std::int64_t kRows = 64;
-  double sum = 0;
-  for (std::int64_t first = 0; first < last.rows(); first += kRows) {
+  std::vector<Matrix<float>> last;
+  for (const ChangedModel& model : changed) {
+    last.push_back(rows_at(last_states(model.open(), layer, compute).view(), rows_));
+  }
+  const std::int64_t at_once = std::max<std::int64_t>(1, rows_of_logits(*pass_) / 2);
+  std::vector<double> sums(changed.size(), 0.0);
+  for (std::int64_t first = 0; first < own.rows(); first += at_once) {
     compute.check_stop();
-    const std::int64_t count = std::min(kRows, last.rows() - first);
-    const Matrix<float> p = finite_logits(*pass_, own.view().row_block(first, count), compute);
-    const Matrix<float> q = finite_logits(head, last.view().row_block(first, count), compute);
-    std::vector<double> each(static_cast<std::size_t>(count));
+    const std::int64_t count = std::min(at_once, own.rows() - first);
+    const auto logits_of = [&](const Matrix<float>& states) {
+      return finite_logits(*pass_, states.view().row_block(first, count), compute);
+    };
+    const Matrix<float> p = logits_of(own);
+    std::vector<Matrix<float>> all_q;
+    for (const Matrix<float>& states : last) all_q.push_back(logits_of(states));
+    std::vector<std::vector<double>> each(static_cast<std::size_t>(count));
     const auto width = static_cast<std::size_t>(p.cols());
     run_parts(compute, each.size(), [&](std::size_t row) {
       const auto at = static_cast<std::int64_t>(row);
-      each[row] = divergence_of({&p(at, 0), width}, {&q(at, 0), width});
+      const DivergenceFrom from({&p(at, 0), width});
+      for (const Matrix<float>& q : all_q) each[row].push_back(from.to({&q(at, 0), width}));
     });
-    sum += std::accumulate(each.begin(), each.end(), 0.0);
+    for (const std::vector<double>& row : each) {
+      for (std::size_t model = 0; model < sums.size(); ++model) sums[model] += row[model];
+    }
   }
-  return sum / static_cast<double>(std::max<std::int64_t>(1, last.rows()));
+  for (double& sum : sums) sum /= static_cast<double>(std::max<std::int64_t>(1, own.rows()));
+  return sums;
 }
 
 }  // namespace attnscope

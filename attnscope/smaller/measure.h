@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/rewrite/changed_model.h"
 
 namespace attnscope {
 
@@ -33,11 +34,14 @@ class Divergence {
   /// Keeps what enters each layer of the model on the windows. The model must outlive it.
   Divergence(const Model& model, const MeasuredText& text, const Compute& compute);
 
-  /// Of a model that is the same up to that layer, in nats, float64. Runs it from there on.
-  double of(const Model& changed, std::int64_t from_layer, const Compute& compute) const;
+  /// Of each of several models with other numbers in that layer alone, in nats, float64. Runs the
+  /// layer with them, and then those above it as they are.
+  std::vector<double> of(std::span<const ChangedModel> changed, std::int64_t layer,
+                         const Compute& compute) const;
 
  private:
-  const Model& model_;
+  Matrix<float> last_states(const Model& changed, std::int64_t layer, const Compute& compute) const;
+
   std::vector<TokenIds> windows_;
   std::vector<std::int64_t> rows_;  // that are compared, of all windows' together
   std::unique_ptr<ForwardPass> pass_;

@@ -41,9 +41,8 @@ class MomentSums {
   static std::uint64_t bytes(const Model& model, std::span<const Site> sites);
 
   bool has(const Site& site) const { return sums_.contains(site); }
-  /// Adds a batch of rows (rows, n). Float32 products of up to 128 rows are summed in float64: each
-  /// sum of products has a relative error of about √128 2^-24, 7e-7, of the sum of their
-  /// magnitudes. Throws Error(numerical) for NaN or infinity.
+  /// Adds a batch of rows (rows, n). Sums as add_second_moments() has them. Throws Error(numerical)
+  /// for NaN or infinity.
   void add(const Site& site, MatrixView<const float> rows, const Compute& compute);
 
   const Moments& of(std::int64_t layer, Role projection) const;

@@ -18,18 +18,17 @@ double squared_column(MatrixView<const double> matrix, std::int64_t col) {
   return sum;
 }
 
-std::vector<std::int64_t> strongest(MatrixView<const double> down, MatrixView<const double> moments,
-                                    std::int64_t kept) {
+std::vector<std::int64_t> weakest(MatrixView<const double> down, MatrixView<const double> moments,
+                                  std::int64_t count) {
   std::vector<std::pair<double, std::int64_t>> scores;
   for (std::int64_t neuron = 0; neuron < down.cols; ++neuron) {
-    scores.emplace_back(-moments(neuron, neuron) * squared_column(down, neuron), neuron);
+    scores.emplace_back(moments(neuron, neuron) * squared_column(down, neuron), -neuron);
   }
   std::sort(scores.begin(), scores.end());
   std::vector<std::int64_t> out;
-  for (std::int64_t at = 0; at < kept; ++at) {
-    out.push_back(scores[static_cast<std::size_t>(at)].second);
+  for (std::int64_t at = 0; at < count; ++at) {
+    out.push_back(-scores[static_cast<std::size_t>(at)].second);
   }
-  std::sort(out.begin(), out.end());
   return out;
 }
 
@@ -68,7 +67,8 @@ struct Surgeon {
     std::swap(squares[static_cast<std::size_t>(a)], squares[static_cast<std::size_t>(last)]);
   }
 
-  void remove(std::int64_t neuron, const Compute& compute) {
+  /// Gives its number.
+  std::int64_t remove(std::int64_t neuron, const Compute& compute) {
     const std::int64_t last = std::ssize(neurons) - 1;
     exchange(neuron, last);
     const double own = inverse(last, last);
@@ -91,18 +91,20 @@ struct Surgeon {
         for (std::int64_t col = 0; col <= at; ++col) others[col] -= factor * row[col];
       }
     });
+    const std::int64_t number = neurons.back();
     neurons.pop_back();
     squares.pop_back();
+    return number;
   }
 };
 
 }  // namespace
 
-std::vector<std::int64_t> kept_neurons(MatrixView<const double> down,
-                                       MatrixView<const double> moments, std::int64_t kept,
-                                       const Compute& compute) {
+std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
+                                            MatrixView<const double> moments, std::int64_t count,
+                                            const Compute& compute) {
   const std::int64_t neurons = down.cols;
-  if (neurons > kMaxSurgeon) return strongest(down, moments, kept);
+  if (neurons > kMaxSurgeon) return weakest(down, moments, count);
   Matrix<double> identity(neurons, neurons);
   for (std::int64_t row = 0; row < neurons; ++row) {
     for (std::int64_t col = 0; col < neurons; ++col) identity(row, col) = row == col ? 1 : 0;
@@ -119,12 +121,12 @@ std::vector<std::int64_t> kept_neurons(MatrixView<const double> down,
     }
     surgeon.squares.push_back(squared_column(down, neuron));
   }
-  while (std::ssize(surgeon.neurons) > kept) {
+  std::vector<std::int64_t> removed;
+  while (std::ssize(removed) < count) {
     compute.check_stop();
-    surgeon.remove(surgeon.cheapest(), compute);
+    removed.push_back(surgeon.remove(surgeon.cheapest(), compute));
   }
-  std::sort(surgeon.neurons.begin(), surgeon.neurons.end());
-  return surgeon.neurons;
+  return removed;
 }
 
 }  // namespace attnscope

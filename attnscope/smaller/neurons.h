@@ -9,14 +9,14 @@
 
 namespace attnscope {
 
-/// The neurons to keep, ascending: from all of them, one after another goes whose removal costs
-/// E‖W_down a‖² least when the others make up for it. With H = (G + ε I)⁻¹, ε 1e-6 of the mean of
-/// G's diagonal, that is the least ‖W_:j‖² / H_jj; then W −= W_:j H_j: / H_jj, H −= H_:j H_j: /
-/// H_jj. `down` (m, F), `moments` G (F, F) of the activations. Source: optimal brain surgeon
-/// (Hassibi & Stork 1992), as SparseGPT has it. (F³ − s³) / 3 operations for s kept. Above 8192
-/// neurons those with the largest G_jj ‖W_:j‖² stay.
-std::vector<std::int64_t> kept_neurons(MatrixView<const double> down,
-                                       MatrixView<const double> moments, std::int64_t kept,
-                                       const Compute& compute);
+/// The neurons to leave out, `count` of them, the first to go first: each time the one whose
+/// removal costs E‖W_down a‖² least when the others make up for it. With H = (G + ε I)⁻¹, ε 1e-6 of
+/// the mean of G's diagonal, that is the least ‖W_:j‖² / H_jj; then W −= W_:j H_j: / H_jj, H −=
+/// H_:j H_j: / H_jj. `down` (m, F), `moments` G (F, F) of the activations. Source: optimal brain
+/// surgeon (Hassibi & Stork 1992), as SparseGPT has it. (F³ − s³) / 3 operations for s kept. Above
+/// 8192 neurons those with the least G_jj ‖W_:j‖² go.
+std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
+                                            MatrixView<const double> moments, std::int64_t count,
+                                            const Compute& compute);
 
 }  // namespace attnscope

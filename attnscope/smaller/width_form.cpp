@@ -120,16 +120,44 @@ Choice choose(const Model& model, Form form, std::int64_t size, const TextStatis
     return choice;
   }
   if (form == Form::experts) choice.kept = most_used_experts(model, size, text);
-  if (form != Form::width && form != Form::heads) return choice;
+  if (form == Form::width) {
+    return choice_of_width(
+        model, size, neurons_to_remove(model, model.dimensions().mlp_width - size, text, compute));
+  }
+  if (form != Form::heads) return choice;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     compute.check_stop();
-    if (form == Form::heads) {
-      choice.kept.push_back(
-          kept_heads(contributions(model, layer, text, compute), model.dimensions().heads, size));
-    } else {
-      const Matrix<double> down = canonical_matrix(model, layer, Role::down);
-      const Matrix<double> moments = text.moments(layer, Role::down).mean_second();
-      choice.kept.push_back(kept_neurons(down.view(), moments.view(), size, compute));
+    choice.kept.push_back(
+        kept_heads(contributions(model, layer, text, compute), model.dimensions().heads, size));
+  }
+  return choice;
+}
+
+std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std::int64_t count,
+                                                         const TextStatistics& text,
+                                                         const Compute& compute) {
+  std::vector<std::vector<std::int64_t>> out;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    compute.check_stop();
+    const Matrix<double> down = canonical_matrix(model, layer, Role::down);
+    const Matrix<double> moments = text.moments(layer, Role::down).mean_second();
+    out.push_back(neurons_to_remove(down.view(), moments.view(), count, compute));
+  }
+  return out;
+}
+
+Choice choice_of_width(const Model& model, std::int64_t size,
+                       std::span<const std::vector<std::int64_t>> removed) {
+  const std::int64_t width = model.dimensions().mlp_width;
+  Choice choice{.form = Form::width, .size = size};
+  for (const std::vector<std::int64_t>& order : removed) {
+    std::vector<bool> goes(static_cast<std::size_t>(width), false);
+    for (std::int64_t at = 0; at < width - size; ++at) {
+      goes[static_cast<std::size_t>(order[static_cast<std::size_t>(at)])] = true;
+    }
+    std::vector<std::int64_t>& kept = choice.kept.emplace_back();
+    for (std::int64_t neuron = 0; neuron < width; ++neuron) {
+      if (!goes[static_cast<std::size_t>(neuron)]) kept.push_back(neuron);
     }
   }
   return choice;

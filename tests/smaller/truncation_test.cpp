@@ -55,6 +55,17 @@ TEST(Truncation, IsNotWorseThanPlainSingularVectors) {
   }
 }
 
+std::vector<std::int64_t> kept_neurons(const Matrix<double>& down, const Matrix<double>& moments,
+                                       std::int64_t kept) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(down.cols()));
+  std::iota(out.begin(), out.end(), std::int64_t{0});
+  for (const std::int64_t gone :
+       neurons_to_remove(down.view(), moments.view(), down.cols() - kept, test_compute())) {
+    std::erase(out, gone);
+  }
+  return out;
+}
+
 TEST(Refit, NeedsNoInputThatOthersMakeUpFor) {
   // Input 2 is the sum of the first two: nothing is lost without it.
   Matrix<double> x = gaussian_matrix(40, 4, 5);
@@ -68,8 +79,8 @@ TEST(Refit, NeedsNoInputThatOthersMakeUpFor) {
     for (int at = 0; at < 3; ++at) spread(row, kept[at]) = fitted(row, at);
   }
   EXPECT_NEAR(loss_of(weight, spread, moments), 0, 1e-6);
-  EXPECT_EQ(kept_neurons(weight.view(), moments.view(), 4, test_compute()).size(), 4u);
-  const auto three = kept_neurons(weight.view(), moments.view(), 3, test_compute());
+  EXPECT_EQ(kept_neurons(weight, moments, 4).size(), 4u);
+  const auto three = kept_neurons(weight, moments, 3);
   EXPECT_EQ(three.back(), 3);  // one of the first three goes, which depend on each other
 }
 
@@ -85,7 +96,7 @@ TEST(Refit, SurgeonBeatsTheStrongestOnDependentInputs) {
     }
     return loss_of(weight, spread, moments);
   };
-  const auto kept = kept_neurons(weight.view(), moments.view(), 11, test_compute());
+  const auto kept = kept_neurons(weight, moments, 11);
   for (std::int64_t gone = 0; gone < 12; ++gone) {
     std::vector<std::int64_t> others;
     for (std::int64_t at = 0; at < 12; ++at) {
@@ -94,8 +105,10 @@ TEST(Refit, SurgeonBeatsTheStrongestOnDependentInputs) {
     EXPECT_LE(loss(kept), loss(others) * (1 + 1e-4)) << gone;
   }
   LentTeam team(3);
-  EXPECT_EQ(kept_neurons(weight.view(), moments.view(), 5, team.compute()),
-            kept_neurons(weight.view(), moments.view(), 5, test_compute()));
+  const auto seven = neurons_to_remove(weight.view(), moments.view(), 7, test_compute());
+  EXPECT_EQ(neurons_to_remove(weight.view(), moments.view(), 7, team.compute()), seven);
+  const auto three = neurons_to_remove(weight.view(), moments.view(), 3, test_compute());
+  EXPECT_TRUE(std::equal(three.begin(), three.end(), seven.begin()));
 }
 
 TEST(Allocation, FindsTheBestRanksOfFewMatrices) {

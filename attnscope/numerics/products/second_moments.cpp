@@ -10,7 +10,7 @@ namespace attnscope {
 
 void add_second_moments(MatrixView<const float> a, MatrixView<const float> b,
                         MatrixView<double> sums, const Compute& compute) {
-  constexpr std::int64_t kRows = 128, kBlock = 256;
+  constexpr std::int64_t kRows = 256, kBlock = 256;
   const bool same = a.data == b.data;
   std::vector<std::pair<std::int64_t, std::int64_t>> blocks;
   for (std::int64_t row = 0; row < a.cols; row += kBlock) {

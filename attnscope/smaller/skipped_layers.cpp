@@ -1,0 +1,94 @@
+#include "attnscope/smaller/skipped_layers.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "attnscope/forward/perplexity.h"
+#include "attnscope/forward/sized.h"
+#include "attnscope/smaller/measure.h"
+
+namespace attnscope {
+namespace {
+
+using Windows = std::span<const TokenIds>;
+using EnterFn = std::function<void(std::int64_t layer, MatrixView<const float> stream)>;
+
+Matrix<float> entering_stream(const ForwardPass& pass, Windows windows, const Compute& compute) {
+  Matrix<float> stream;
+  ForwardObserver observer{.on_stream = [&](std::int64_t index, MatrixView<const float> seen) {
+    if (index == 0) stream = copied(seen);
+  }};
+  observer.end_after_layer = 0;
+  pass.run(windows, observer, compute);
+  return stream;
+}
+
+/// From the stream that enters a layer to what run() gives, without the layers that are gone.
+/// `on_enter`: shown what enters each of the others.
+Matrix<float> run_without(const ForwardPass& pass, Windows windows, std::int64_t layer,
+                          MatrixView<const float> entering, const std::set<std::int64_t>& gone,
+                          const EnterFn& on_enter, const Compute& compute) {
+  Matrix<float> stream = copied(entering);
+  for (;;) {
+    while (gone.contains(layer)) ++layer;
+    const auto next_gone = gone.lower_bound(layer);
+    const PassStart start{.layer = layer, .stream = stream.view()};
+    if (next_gone == gone.end()) {
+      return pass.run_from(start, windows, {.on_stream = on_enter}, compute);
+    }
+    Matrix<float> after;
+    ForwardObserver observer{.on_stream = [&](std::int64_t index, MatrixView<const float> seen) {
+      if (index == *next_gone) {
+        after = copied(seen);
+      } else if (on_enter) {
+        on_enter(index, seen);
+      }
+    }};
+    observer.end_after_layer = *next_gone - 1;
+    pass.run_from(start, windows, observer, compute);
+    stream = std::move(after);
+    layer = *next_gone;
+  }
+}
+
+double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+}  // namespace
+
+std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const TokenIds> windows,
+                                     const std::set<std::int64_t>& gone,
+                                     std::span<const std::int64_t> candidates,
+                                     const Compute& compute) {
+  std::vector<double> sums(candidates.size(), 0.0);
+  std::int64_t predicted = 0;
+  for (const Windows batch : batches_of(windows)) {
+    TokenIds tokens;
+    std::vector<PerplexityWindow> places;
+    for (const TokenIds& window : batch) {
+      const std::int64_t length = std::ssize(window);
+      places.push_back({.first = std::ssize(tokens), .length = length, .predicted = length - 1});
+      tokens.insert(tokens.end(), window.begin(), window.end());
+      predicted += length - 1;
+    }
+    const auto measure = [&](std::int64_t layer, MatrixView<const float> stream) {
+      const auto found = std::find(candidates.begin(), candidates.end(), layer);
+      if (found == candidates.end()) return;
+      compute.check_stop();
+      const Matrix<float> states =
+          run_without(pass, batch, layer + 1, stream, gone, /*on_enter=*/{}, compute);
+      sums[static_cast<std::size_t>(found - candidates.begin())] +=
+          sum_of(negative_log_likelihoods(pass, states.view(), tokens, places, compute));
+    };
+    const Matrix<float> stream = entering_stream(pass, batch, compute);
+    run_without(pass, batch, /*layer=*/0, stream.view(), gone, measure, compute);
+  }
+  for (double& sum : sums) sum /= static_cast<double>(std::max<std::int64_t>(1, predicted));
+  return sums;
+}
+
+}  // namespace attnscope

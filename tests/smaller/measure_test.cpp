@@ -1,0 +1,109 @@
+// Measures that reuse what models share, against models that are made and run whole.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <set>
+
+#include "attnscope/smaller/forms.h"
+#include "attnscope/smaller/measure.h"
+#include "attnscope/smaller/skipped_layers.h"
+#include "tests/support/compute.h"
+
+namespace attnscope::test {
+namespace {
+
+Model forward_model(const char* name) {
+  return Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / name);
+}
+
+/// Of several lengths, so that batches hold more than one.
+std::vector<TokenIds> some_windows(const Model& model) {
+  std::vector<TokenIds> windows;
+  for (const std::int64_t length : {5, 9, 7}) {
+    TokenIds& ids = windows.emplace_back();
+    for (std::int64_t at = 0; at < length; ++at) {
+      ids.push_back((at * at + 3 * length) % model.dimensions().vocabulary.value());
+    }
+  }
+  return windows;
+}
+
+class Measure : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Measure, SkippedLayersAreAsGood) {
+  const Model model = forward_model(GetParam());
+  const std::vector<TokenIds> windows = some_windows(model);
+  const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
+  ASSERT_TRUE(pass.may_start_between());
+  const std::int64_t layers = model.dimensions().layers;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(layers));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  for (std::int64_t first = -1; first < std::min<std::int64_t>(layers, 3); ++first) {
+    std::set<std::int64_t> gone;
+    if (first >= 0) gone.insert(first);
+    std::vector<std::int64_t> left = all;
+    std::erase(left, first);
+    if (left.size() < 2) continue;
+    const auto found = mean_nll_without(pass, windows, gone, left, test_compute());
+    for (std::size_t at = 0; at < left.size(); ++at) {
+      std::vector<std::int64_t> kept = left;
+      std::erase(kept, left[at]);
+      const double whole =
+          mean_nll(without_layers(model, kept).open(), {.windows = windows}, test_compute());
+      EXPECT_NEAR(found[at], whole, 1e-6) << "without " << first << " and " << left[at];
+    }
+  }
+}
+
+/// Of a matrix that is replaced by zeros: the pass that begins at its layer against a whole one.
+TEST_P(Measure, ChangesOfOneLayerRunFromIt) {
+  const Model model = forward_model(GetParam());
+  const std::vector<TokenIds> windows = some_windows(model);
+  const Divergence divergence(model, {.windows = windows}, test_compute());
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    std::vector<ChangedModel> changed;
+    for (const Role role : {Role::output, Role::down}) {
+      LayerMatrices own;
+      Matrix<double> matrix = canonical_matrix(model, layer, role);
+      std::fill_n(matrix.data(), matrix.rows() * matrix.cols() / 2, 0.0);
+      own.weights.emplace(role, std::move(matrix));
+      changed.emplace_back(model).set_layer(layer, own);
+    }
+    const std::vector<double> found = divergence.of(changed, layer, test_compute());
+    ASSERT_EQ(found.size(), changed.size());
+    for (std::size_t at = 0; at < changed.size(); ++at) {
+      const Model after = changed[at].open();
+      double sum = 0, rows = 0;
+      for (const TokenIds& window : windows) {
+        const auto logits = [&](const Model& of) {
+          const ForwardPass pass(of, /*copy_weights=*/true, test_compute());
+          return pass.logits(pass.run(std::span(&window, 1), {}, test_compute()).view(),
+                             test_compute());
+        };
+        const Matrix<float> p = logits(model), q = logits(after);
+        for (std::int64_t row = 0; row < p.rows(); ++row) {
+          double of_p = 0, of_q = 0;
+          for (std::int64_t col = 0; col < p.cols(); ++col) {
+            of_p += std::exp(static_cast<double>(p(row, col)));
+            of_q += std::exp(static_cast<double>(q(row, col)));
+          }
+          for (std::int64_t col = 0; col < p.cols(); ++col) {
+            const double log_p = static_cast<double>(p(row, col)) - std::log(of_p);
+            sum += std::exp(log_p) * (log_p - (static_cast<double>(q(row, col)) - std::log(of_q)));
+          }
+          rows += 1;
+        }
+      }
+      EXPECT_NEAR(found[at], sum / rows, 1e-6 + 1e-3 * sum / rows) << layer;
+      EXPECT_GT(found[at], 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Measure,
+                         ::testing::Values("gpt2", "llama", "mistral", "gemma2", "phi"));
+
+}  // namespace
+}  // namespace attnscope::test
