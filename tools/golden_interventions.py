@@ -5,7 +5,8 @@
 
 Everything is computed by transformers' eager models in float64 with PyTorch hooks: a hook that replaces the input of an
 output projection or the output of an MLP, another that sees the stream between layers. Texts are those of the goldens
-that are there already. A second run gives the same bytes. Needs numpy, torch and transformers; no test needs them.
+that are there already. <case>-prompts.json: what `--prompts` must say, of examples/prompts.jsonl and of random tokens
+that repeat. A second run gives the same bytes. Needs numpy, torch and transformers; no test needs them.
 """
 
 import json
@@ -187,6 +188,126 @@ def raises(hooked, ids):
     return rows
 
 
+class Prompts:
+    """Prompts of any lengths with answers, each run by itself."""
+
+    def __init__(self, hooked, prompts):
+        self.hooked, self.prompts = hooked, prompts
+        self.kept = {side: [self.keep(prompt[side]) for prompt in prompts] for side in ("clean", "corrupted")}
+        self.base = {side: self.differences(side) for side in self.kept}
+        self.lead = self.base["clean"].mean() - self.base["corrupted"].mean()
+
+    def keep(self, ids):
+        self.hooked.run(torch.tensor([ids]))
+        return list(self.hooked.heads), list(self.hooked.mlps), list(self.hooked.streams), scales(self.hooked)
+
+    def difference(self, logits, prompt):
+        return (logits[0, -1, prompt["right"]] - logits[0, -1, prompt["wrong"]]).item()
+
+    def differences(self, side, edits=None):
+        """edits: of each prompt, the arguments of Hooked.run()."""
+        edits = edits or [{}] * len(self.prompts)
+        return np.array([self.difference(self.hooked.run(torch.tensor([prompt[side]]), **edit), prompt)
+                         for prompt, edit in zip(self.prompts, edits)])
+
+    @staticmethod
+    def share(name, moved, whole):
+        moved = moved / whole
+        return {name: float(moved.mean()), f"{name}_error": float(moved.std(ddof=1) / np.sqrt(len(moved)))}
+
+    def edits(self, part, layer, columns, other):
+        """Of each prompt, that part with what `other` gives for it in its place."""
+        def edit(number):
+            def replaced(x):
+                out = x.clone()
+                out[..., columns] = other(number)[..., columns]
+                return out
+            return {part: {layer: replaced}}
+        return [edit(number) for number in range(len(self.prompts))]
+
+    def row(self, component, layer, head, how):
+        part, of = ("mlps", 1) if component == "mlp" else ("heads", 0)
+        kept = {side: [one[of][layer] for one in self.kept[side]] for side in self.kept}
+        size = kept["clean"][0].shape[-1] // self.hooked.model.config.num_attention_heads
+        columns = slice(None) if head is None else slice(head * size, (head + 1) * size)
+        row = {"layer": layer, "head": head, "component": component, "logit_difference": float(self.base["clean"].mean())}
+        if how == "corrupted":
+            restored = self.differences("corrupted", self.edits(part, layer, columns, lambda at: kept["clean"][at]))
+            row |= self.share("restored", restored - self.base["corrupted"], self.lead)
+            other = lambda at: kept["corrupted"][at]  # noqa: E731
+        else:
+            mean = torch.cat([one[0] for one in kept["clean"]]).mean(0)
+            other = lambda at: (mean if how == "mean" else 0 * mean).expand_as(kept["clean"][at])  # noqa: E731
+        destroyed = self.differences("clean", self.edits(part, layer, columns, other))
+        whole = self.lead if how == "corrupted" else self.base["clean"].mean()
+        return row | self.share("destroyed", self.base["clean"] - destroyed, whole)
+
+    def ablations(self, layers, how):
+        heads = range(self.hooked.model.config.num_attention_heads)
+        return [self.row(component, n, head, how) for n in layers
+                for component, head in [("attention", None), ("mlp", None), *(("head", h) for h in heads)]]
+
+    @torch.no_grad()
+    def lens(self):
+        places, rows = self.hooked.places, []
+        for n in range(len(places.layers) + 1):
+            found = {side: np.array([self.difference(places.head(places.norm(one[2][n])), prompt)
+                                     for one, prompt in zip(self.kept[side], self.prompts)]) for side in self.kept}
+            rows.append({"layer": n, "logit_difference": float(found["clean"].mean()), "right": float((found["clean"] > 0).mean()),
+                         "corrupted_logit_difference": float(found["corrupted"].mean()),
+                         **self.share("share", found["clean"] - found["corrupted"], self.lead)})
+        return rows
+
+    def directly(self, side, written):
+        """What is written, (T, D) of each prompt, adds to its logit difference."""
+        unembed = self.hooked.places.head.weight
+        return np.array([(frozen(self.hooked, one[None])[0, -1] / kept[3][0, -1] *
+                          (unembed[prompt["right"]] - unembed[prompt["wrong"]])).sum().item()
+                         for one, kept, prompt in zip(written, self.kept[side], self.prompts)])
+
+    @torch.no_grad()
+    def attribution(self):
+        rows = []
+        for n in range(len(self.hooked.places.layers)):
+            writes = {side: [head_writes(self.hooked, n, one[0][n])[0] for one in self.kept[side]] for side in self.kept}
+            parts = [("head", h, {side: [one[:, h] for one in writes[side]] for side in writes}) for h in range(writes["clean"][0].shape[1])]
+            parts.append(("mlp", None, {side: [one[1][n][0] for one in self.kept[side]] for side in self.kept}))
+            for component, head, written in parts:
+                direct = {side: self.directly(side, written[side]) for side in written}
+                rows.append({"component": component, "layer": n, "head": head, "direct": float(direct["clean"].mean()),
+                             "corrupted_direct": float(direct["corrupted"].mean()),
+                             **self.share("share", direct["clean"] - direct["corrupted"], self.lead)})
+        return rows
+
+
+def shakespeare_prompts():
+    tokenizer = transformers.AutoTokenizer.from_pretrained(ROOT / "examples/shakespeare-gpt2")
+    lines = [json.loads(line) for line in (ROOT / "examples/prompts.jsonl").read_text().splitlines()]
+    ids = lambda text: tokenizer(text)["input_ids"]  # noqa: E731
+    return [{"clean": ids(line["clean"]), "corrupted": ids(line["corrupted"]), "right": ids(line["right"])[0],
+             "wrong": ids(line["wrong"])[0]} for line in lines]
+
+
+def repeated_prompts():
+    """A block, and its beginning again; corrupted: with the answers in each other's place."""
+    generator, prompts = np.random.default_rng(0), []
+    for length in (9, 12, 12, 15):
+        block = generator.permutation(64)[:length].tolist()
+        right, wrong = length // 2, length // 2 - 3
+        swapped = list(block)
+        swapped[right], swapped[wrong] = block[wrong], block[right]
+        again = [token for at, token in enumerate(block[:right]) if at != wrong]
+        prompts.append({"clean": block + again, "corrupted": swapped + again, "right": block[right], "wrong": block[wrong]})
+    return prompts
+
+
+def prompts_golden(folder, prompts, layers):
+    found = Prompts(Hooked(ROOT / folder), prompts)
+    return rounded({"model": folder, "prompts": prompts, "layers": ",".join(map(str, layers)),
+                    "ablate": {how: found.ablations(layers, how) for how in ("corrupted", "mean", "zero")},
+                    "lens": found.lens(), "attribution": found.attribution()})
+
+
 def rounded(value):
     if isinstance(value, dict):
         return {key: rounded(entry) for key, entry in value.items()}
@@ -218,10 +339,13 @@ def main() -> None:
         vocabulary = json.loads((folder / "config.json").read_text())["vocab_size"]
         tokens = np.random.default_rng(1).integers(0, vocabulary, (3, 12)).tolist()
         cases[name] = (f"tests/data/forward/{name}", tokens, [0, 1])
-    for name, case in cases.items():
+    made = {name: lambda case=case: golden(*case) for name, case in cases.items()}
+    made["shakespeare-gpt2-prompts"] = lambda: prompts_golden("examples/shakespeare-gpt2", shakespeare_prompts(), [0, 3])
+    made["induction-gpt2-prompts"] = lambda: prompts_golden("examples/induction-gpt2", repeated_prompts(), [0, 1])
+    for name, make in made.items():
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue
-        text = json.dumps(golden(*case)).replace('{"layer"', '\n{"layer"').replace('{"component"', '\n{"component"')
+        text = json.dumps(make()).replace('{"layer"', '\n{"layer"').replace('{"component"', '\n{"component"')
         (GOLDEN / f"{name}.json").write_text(text + "\n")
         print(f"{name}: {len(text)} bytes")
 

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
+#include "attnscope/analyses/ablation_parts.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analysis/attention_means.h"
 #include "attnscope/core/error.h"
@@ -16,28 +15,10 @@
 namespace attnscope {
 namespace {
 
-constexpr std::array kPartNames = {"head", "attention", "mlp"};         // as LayerPart counts
-constexpr std::array kReplacementNames = {"mean", "zero", "resample"};  // as Replacement counts
-
-Replacement replacement_named(const std::string& name) {
-  const auto* found = std::find(kReplacementNames.begin(), kReplacementNames.end(), name);
-  if (found == kReplacementNames.end()) refuse_field("how");
-  return static_cast<Replacement>(found - kReplacementNames.begin());
-}
-
-AblationRequest request_of_parts(const std::string& parts, std::int64_t layer) {
-  const bool all = parts == "all", layers = parts == "layers";
-  return {.layer = layer,
-          .heads = all || parts == "heads",
-          .attention = all || layers || parts == "attention",
-          .mlp = all || layers || parts == "mlp"};
-}
-
 AblationRequest request_of(const WorkItem& item) {
-  AblationRequest request =
-      request_of_parts(expect<std::string>(item.parameters, "parts"), item.batch->layers.front());
-  request.how = replacement_named(expect<std::string>(item.parameters, "how"));
-  return request;
+  return {.layer = item.batch->layers.front(),
+          .parts = parts_named(expect<std::string>(item.parameters, "parts")),
+          .how = replacement_named(expect<std::string>(item.parameters, "how"))};
 }
 
 std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& source,
@@ -47,7 +28,7 @@ std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& so
   const LayerAblation found = ablate_layer(pass, foretold_places(item), request_of(item), compute);
   std::vector<Outcome> outcomes;
   for (const AblationEffect& effect : found.effects) {
-    Record fields = {{"component", kPartNames[static_cast<std::size_t>(effect.part)]},
+    Record fields = {{"component", part_name(effect.part.part)},
                      {"layer", item.batch->layers.front()},
                      {"how", expect<std::string>(item.parameters, "how")},
                      {"clean_loss", found.loss},
@@ -57,52 +38,18 @@ std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& so
                      {"predicted", found.predicted},
                      {"places", found.places}};
     if (!effect.direct.empty()) fields.add("direct", effect.direct);
-    outcomes.push_back({.head = effect.head, .fields = std::move(fields)});
+    outcomes.push_back({.head = effect.part.head, .fields = std::move(fields)});
   }
   return outcomes;
 }
 
-/// Of a model's whole pass, and of the head's product, for one token.
-struct TokenFlops {
-  double layer = 0, head = 0;
-};
-TokenFlops token_flops(const Model& model) {
-  const Dimensions& dimensions = model.dimensions();
-  SequenceBatch one{.first = 0, .tokens = {{0}}, .layers = {0}};
-  WorkItem item;
-  item.batch = std::move(one);
-  const ModelSource source{.model = &model};
-  return {.layer = batch_cost(item, source).flops,
-          .head = 2.0 * static_cast<double>(dimensions.width) *
-                  static_cast<double>(dimensions.vocabulary.value_or(0))};
-}
-
-std::int64_t variants_of(const AblationRequest& request, const Model& model) {
-  return (request.attention ? 1 : 0) + (request.mlp ? 1 : 0) +
-         (request.heads ? model.spec().dimensions_of(request.layer).heads.heads : 0);
-}
-
-double flops_of(const AblationRequest& request, const Model& model, double rows) {
-  const TokenFlops flops = token_flops(model);
-  const auto variants = static_cast<double>(variants_of(request, model) + 1);
-  const auto layers = static_cast<double>(model.dimensions().layers);
-  const auto layer = static_cast<double>(request.layer);
-  return rows * (layer * flops.layer + variants * ((layers - layer) * flops.layer + flops.head));
-}
-
 Cost ablate_cost(const WorkItem& item, const ModelSource& source) {
-  const Model& model = *source.model;
-  const Dimensions& dimensions = model.dimensions();
+  const AblationRequest request = request_of(item);
   const std::int64_t length = std::ssize(item.batch->tokens.front());
-  const double rows =
-      static_cast<double>(std::ssize(item.batch->tokens)) * static_cast<double>(length);
-  const double kept =
-      rows * static_cast<double>(2 * dimensions.width + dimensions.heads.total_dim(Role::output)) *
-      sizeof(float);
-  constexpr double kLogits = 4.0 * (64 << 20);
-  return {.flops = flops_of(request_of(item), model, rows),
-          .memory_bytes = run_bytes(model.spec(), std::max<std::int64_t>(1, 512 / length), length) +
-                          static_cast<std::uint64_t>(kept + kLogits)};
+  const std::int64_t rows = std::ssize(item.batch->tokens) * length;
+  return {.flops = ablation_flops(request.parts, *source.model, request.layer,
+                                  static_cast<double>(rows)),
+          .memory_bytes = ablation_bytes(*source.model, rows, length)};
 }
 
 void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
@@ -173,16 +120,6 @@ RowMaker make_ablate_rows(RowSink& sink) {
   }};
 }
 
-std::string usual_parts(const Model& model, const std::vector<std::int64_t>& layers,
-                        RowSink& sink) {
-  std::int64_t heads = 0;
-  for (const std::int64_t layer : layers) heads += model.spec().dimensions_of(layer).heads.heads;
-  if (heads <= kUsualHeads) return "all";
-  sink.add_note(model.name() + ": attention and MLP of each layer; its " + std::to_string(heads) +
-                " heads cost more: ask for them with {parts} all, or some with {layers}");
-  return "layers";
-}
-
 }  // namespace
 
 const Analysis& ablate_analysis() {
@@ -201,8 +138,8 @@ double ablate_flops(const Model& model, const std::string& parts, std::int64_t w
                     std::int64_t length) {
   double flops = 0;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
-    flops += flops_of(request_of_parts(parts, layer), model,
-                      static_cast<double>(windows) * static_cast<double>(length));
+    flops += ablation_flops(parts_named(parts), model, layer,
+                            static_cast<double>(windows) * static_cast<double>(length));
   }
   return flops;
 }
@@ -211,23 +148,22 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
                 RowSink& sink) {
   Plan plan{.analysis = &ablate_analysis(), .parameters = {{"how", request.how}}};
   plan.parameters.add("layers", request.layers.parameter())
-      .add("tokens_hash", tokens_hash(request.sequences));
+      .add("tokens_hash", tokens_hash(request.texts.sequences));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const std::vector<TokenIds>& sequences = request.sequences[index];
+    const std::vector<TokenIds>& sequences = request.texts.sequences[index];
     if (request.how == "resample" && sequences.size() < 2) {
       throw Error(
           ErrorKind::usage,
           {.parameter = "how", .problem = "resample takes another window's, and there is one"});
     }
-    check_foretelling(ready.pass(index), sequences, request.masks[index]);
+    check_foretelling(ready.pass(index), sequences, request.texts.masks[index]);
     const std::vector<std::int64_t> layers = attention_layers(request.layers, models[index], &sink);
-    const std::string parts =
-        request.parts.empty() ? usual_parts(models[index], layers, sink) : request.parts;
+    const std::string parts = parts_or_usual(request.parts, models[index], layers, sink);
     for (const std::int64_t layer : layers) {
       WorkItem& item = plan.add(index, std::nullopt);
       item.parameters.add("parts", parts);
-      add_mask_parameter(item, request.masks[index]);
+      add_mask_parameter(item, request.texts.masks[index]);
       item.batch = SequenceBatch{.first = 0, .tokens = sequences, .layers = {layer}};
     }
   }
@@ -236,15 +172,16 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
   std::int64_t variants = 0;
   for (const WorkItem& item : plan.items) {
     flops += ablate_cost(item, sources[item.model]).flops;
-    variants += variants_of(request_of(item), models[item.model]);
+    const AblationRequest replaced = request_of(item);
+    variants += count_parts(replaced.parts, models[item.model], replaced.layer);
   }
   constexpr double kLong = 1e12;  // seconds to come
   if (flops > kLong) {
     sink.add_note(fmt::format("{} on {}: about {:.2g} TFLOP", counted(variants, "replacement"),
-                              counted(std::ssize(request.sequences.front()), "window"),
+                              counted(std::ssize(request.texts.sequences.front()), "window"),
                               flops / 1e12));
   }
-  ReportHead head{.command = "ablate", .parameters = request.text};
+  ReportHead head{.command = "ablate", .parameters = request.texts.parameters};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
   run_plan(plan, sources, std::move(head), ready.rest(), sink);
 }

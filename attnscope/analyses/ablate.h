@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/analyses/answers.h"
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/foretelling.h"
@@ -28,9 +29,7 @@ const Analysis& ablate_induction_analysis();
 inline constexpr std::int64_t kUsualHeads = 200;
 
 struct AblateRequest {
-  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
-  std::vector<MaskToken> masks;                  // of each model
-  Record text;                                   // what the report says of where they come from
+  ForetoldTexts texts;
   LayerSelection layers;
   /// all, heads, attention, mlp, or layers: the latter two. Empty: all, without heads where they
   /// are more than kUsualHeads.
@@ -42,6 +41,18 @@ struct AblateRequest {
 /// as check_foretelling(), and Error(usage) where one sequence is to be resampled.
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink);
+
+struct AblatePromptsRequest {
+  PromptsRequest prompts;
+  LayerSelection layers;
+  std::string parts;  // as of AblateRequest
+  std::string how;    // mean, zero; empty: what they give after corrupted prompts, which there are
+};
+
+/// Rows: as of run_ablate(), with the share of the preference for the right answers that each part
+/// restores or destroys. Throws as check_answers().
+void run_ablate_prompts(std::span<const Model> models, const AblatePromptsRequest& request,
+                        const Context& context, RowSink& sink);
 
 /// Rows: each head of the chosen layers with each later head, whose induction is given before and
 /// after the first is replaced; with `later`, each earlier head taken out of that head's queries or

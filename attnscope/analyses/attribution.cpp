@@ -90,22 +90,25 @@ FoundParts attribute_text(const ForwardPass& pass, const Prompt& prompt, const A
 }
 
 void check_attribution(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked) {
-  const Model& model = pass.model();
   check_foretelling(pass, {}, MaskToken(0));
   pass.check(prompt.tokens);
-  const std::string obstacle =
-      model.spec().causal ? LinearHead::obstacle(pass) : "it foretells no next tokens";
-  if (!obstacle.empty()) {
-    throw Error(ErrorKind::unsupported,
-                {.parameter = "attribution",
-                 .problem = model.name() + " has logits that are no sum of what its parts write: " +
-                            verbatim(obstacle)});
-  }
+  check_attributable(pass);
   if (asked.token) return;
   check_foretelling(pass, {prompt.tokens}, MaskToken());
 }
 
 }  // namespace
+
+void check_attributable(const ForwardPass& pass) {
+  const Model& model = pass.model();
+  const std::string obstacle =
+      model.spec().causal ? LinearHead::obstacle(pass) : "it foretells no next tokens";
+  if (obstacle.empty()) return;
+  throw Error(ErrorKind::unsupported,
+              {.parameter = "attribution",
+               .problem = model.name() + " has logits that are no sum of what its parts write: " +
+                          verbatim(obstacle)});
+}
 
 void run_attribution(std::span<const Model> models, const AttributionRequest& request,
                      const Context& context, RowSink& sink) {

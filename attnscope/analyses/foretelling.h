@@ -15,6 +15,13 @@ namespace attnscope {
 /// models that write.
 using MaskToken = std::optional<std::int64_t>;
 
+/// What each of several models is to foretell.
+struct ForetoldTexts {
+  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  std::vector<MaskToken> masks;                  // of each model
+  Record parameters;                             // what the report says of where they come from
+};
+
 /// What decides which tokens of texts are masked.
 inline constexpr std::uint64_t kMaskSeed = 0;
 

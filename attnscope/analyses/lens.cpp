@@ -156,19 +156,20 @@ const Analysis& lens_analysis() {
 void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
               RowSink& sink) {
   Plan plan{.analysis = &lens_analysis(), .parameters = {{"mid", request.middles}}};
-  plan.parameters.add("tokens_hash", tokens_hash(request.sequences));
+  plan.parameters.add("tokens_hash", tokens_hash(request.texts.sequences));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    check_foretelling(ready.pass(index), request.sequences[index], request.masks[index]);
+    check_foretelling(ready.pass(index), request.texts.sequences[index],
+                      request.texts.masks[index]);
     std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
     std::iota(layers.begin(), layers.end(), std::int64_t{0});
     const std::size_t known = plan.items.size();
-    add_batches(plan, index, models[index], {.tokens = request.sequences[index]}, layers);
+    add_batches(plan, index, models[index], {.tokens = request.texts.sequences[index]}, layers);
     for (std::size_t item = known; item < plan.items.size(); ++item) {
-      add_mask_parameter(plan.items[item], request.masks[index]);
+      add_mask_parameter(plan.items[item], request.texts.masks[index]);
     }
   }
-  ReportHead head{.command = "lens", .parameters = request.text};
+  ReportHead head{.command = "lens", .parameters = request.texts.parameters};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
   run_plan(plan, ready.sources(), std::move(head), ready.rest(), sink);
 }

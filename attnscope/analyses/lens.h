@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/analyses/answers.h"
 #include "attnscope/analyses/foretelling.h"
 #include "attnscope/analyses/predict.h"
 #include "attnscope/forward/forward_pass.h"
@@ -18,10 +19,8 @@ namespace attnscope {
 const Analysis& lens_analysis();
 
 struct LensRequest {
-  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
-  std::vector<MaskToken> masks;                  // of each model
-  Record text;                                   // what the report says of where they come from
-  bool middles = false;                          // states within layers too
+  ForetoldTexts texts;
+  bool middles = false;  // states within layers too
 };
 
 /// Rows: each state, from the first layer to the last. Throws as check_foretelling().
@@ -38,5 +37,15 @@ struct LensGridRequest {
 /// its model; of a model that sees texts both ways, without losses. Throws as run_lens().
 void run_lens_grid(std::span<const Model> models, const LensGridRequest& request,
                    const Context& context, RowSink& sink);
+
+struct LensPromptsRequest {
+  PromptsRequest prompts;
+  bool middles = false;
+};
+
+/// Rows: each state, with how much it prefers the right answers to the wrong ones. Throws as
+/// check_answers().
+void run_lens_prompts(std::span<const Model> models, const LensPromptsRequest& request,
+                      const Context& context, RowSink& sink);
 
 }  // namespace attnscope

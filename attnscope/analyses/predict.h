@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/analyses/answers.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/sink.h"
@@ -69,10 +70,18 @@ struct AttributionRequest {
   Record text;
 };
 
+/// Throws Error(unsupported) where logits are no sum of what parts write.
+void check_attributable(const ForwardPass& pass);
+
 /// Rows: what each part of a model adds to the logit, mean over places. Throws as
 /// check_foretelling(), and Error(unsupported) where logits are no sum of what parts write.
 void run_attribution(std::span<const Model> models, const AttributionRequest& request,
                      const Context& context, RowSink& sink);
+
+/// Rows: what each part adds to how much the right answers' logits are above the wrong ones', mean
+/// over prompts. Throws as check_answers() and check_attributable().
+void run_attribution_prompts(std::span<const Model> models, const PromptsRequest& request,
+                             const Context& context, RowSink& sink);
 
 struct PerplexityRequest {
   std::vector<TokenIds> texts;  // of each model

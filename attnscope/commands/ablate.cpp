@@ -2,6 +2,7 @@
 
 #include "attnscope/commands/attention.h"
 #include "attnscope/commands/open_models.h"
+#include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
@@ -21,6 +22,22 @@ void run_induction_of(const Arguments& arguments, const std::vector<Model>& mode
                        context, sink);
 }
 
+void run_prompts_of(const Arguments& arguments, const Session& session,
+                    const std::vector<Model>& models, RowSink& sink) {
+  AblatePromptsRequest request{.prompts = prompts_request(arguments, session, models),
+                               .layers = arguments.layers("layers"),
+                               .parts = arguments.text("parts")};
+  const bool corrupted = !request.prompts.of_models.front().corrupted.empty();
+  if (arguments.given("how") || !corrupted) request.how = arguments.text("how");
+  if (request.how == "resample") {
+    throw Error(ErrorKind::usage,
+                {.parameter = "how",
+                 .problem = "resample takes another window's, and prompts are no windows",
+                 .hint = "give each a 'corrupted' one, whose parts are taken"});
+  }
+  run_ablate_prompts(models, request, session.context, sink);
+}
+
 void run_ablate_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   const std::vector<Model> models = open_models(arguments, session);
   const StoringContext context(arguments, session);
@@ -28,18 +45,13 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
   if (arguments.given("into")) {
     throw Error(ErrorKind::usage, {.parameter = "into", .problem = "needs {induction}"});
   }
-  check_names_a_text(arguments);
-  AblateRequest request{.layers = arguments.layers("layers"),
-                        .parts = arguments.text("parts"),
-                        .how = arguments.text("how")};
-  for (const Model& model : models) {
-    TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
-    if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
-    request.text = std::move(sequences.parameters);
-    request.sequences.push_back(std::move(sequences.of_model));
-    request.masks.push_back(mask_of(model));
-  }
-  run_ablate(models, request, context, sink);
+  if (arguments.given("prompts")) return run_prompts_of(arguments, session, models, sink);
+  run_ablate(models,
+             {.texts = foretold_texts(arguments, session, models, sink),
+              .layers = arguments.layers("layers"),
+              .parts = arguments.text("parts"),
+              .how = arguments.text("how")},
+             context, sink);
 }
 
 Parameters ablate_parameters() {
@@ -63,36 +75,42 @@ Parameters ablate_parameters() {
           {.name = "into",
            .type = head,
            .help = "with {induction}: taken out of this head's queries or keys alone",
-           .metavariable = "L,H"}};
+           .metavariable = "L,H"},
+          prompts_parameter("instead: which parts make the model prefer the right answer, of "
+                            "prompts in JSON lines")};
 }
 
 }  // namespace
 
 Command ablate_command() {
-  return {.name = "ablate",
-          .summary = "which heads and layers matter: what the loss on a text is without them",
-          .examples = {{{"models", "examples/shakespeare-gpt2"},
-                        {"text_file", "examples/README.md"},
-                        {"sequences", "2"},
-                        {"length", "64"}},
-                       {{"models", "MODEL"}, {"text_file", "book.txt"}, {"parts", "layers"}},
-                       {{"models", "MODEL"}, {"induction", ""}},
-                       {{"models", "MODEL"}, {"induction", ""}, {"into", "1,0"}},
-                       {{"models", "MODEL"},
-                        {"token_file", "val.bin"},
-                        {"layers", "-4-"},
-                        {"store", "runs.sqlite"}}},
-          .parameters = joined({remote_model_parameters(), text_parameters(),
-                                window_parameters(kForetoldWindows), ablate_parameters(),
-                                work_parameters(), output_parameters()}),
-          .exclusions = joined_exclusions(
-              {{"induction",
-                {"parts", "how", "text", "text_file", "tokens", "token_file", "no_special_tokens"},
-                "runs random tokens"},
-               {"into", {"layers"}, "names its layer"}},
-              text_exclusions(/*with_windows=*/true)),
-          .analyses = {&ablate_analysis(), &ablate_induction_analysis()},
-          .run = run_ablate_command};
+  return {
+      .name = "ablate",
+      .summary = "which heads and layers matter: what the loss on a text is without them",
+      .examples = {{{"models", "examples/shakespeare-gpt2"},
+                    {"text_file", "examples/README.md"},
+                    {"sequences", "2"},
+                    {"length", "64"}},
+                   {{"models", "MODEL"}, {"text_file", "book.txt"}, {"parts", "layers"}},
+                   {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
+                   {{"models", "MODEL"}, {"induction", ""}},
+                   {{"models", "MODEL"}, {"induction", ""}, {"into", "1,0"}},
+                   {{"models", "MODEL"},
+                    {"token_file", "val.bin"},
+                    {"layers", "-4-"},
+                    {"store", "runs.sqlite"}}},
+      .parameters =
+          joined({remote_model_parameters(), text_parameters(), window_parameters(kForetoldWindows),
+                  ablate_parameters(), work_parameters(), output_parameters()}),
+      .exclusions = joined_exclusions(
+          {{"induction",
+            {"parts", "how", "text", "text_file", "tokens", "token_file", "no_special_tokens",
+             "prompts"},
+            "runs random tokens"},
+           {"into", {"layers"}, "names its layer"},
+           prompts_exclusion({"token_file", "sequences", "length", "sample", "store"})},
+          text_exclusions(/*with_windows=*/true)),
+      .analyses = {&ablate_analysis(), &ablate_induction_analysis()},
+      .run = run_ablate_command};
 }
 
 }  // namespace attnscope

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "attnscope/commands/open_models.h"
+#include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
@@ -32,24 +33,26 @@ void run_grid_of(const Arguments& arguments, const Session& session,
 
 void run_lens_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   const std::vector<Model> models = open_models(arguments, session);
-  check_names_a_text(arguments);
-  const StoringContext context(arguments, session);
-  if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
-  LensRequest request{.middles = wants_middles(arguments)};
-  for (const Model& model : models) {
-    TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
-    if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
-    request.text = std::move(sequences.parameters);
-    request.sequences.push_back(std::move(sequences.of_model));
-    request.masks.push_back(mask_of(model));
+  if (arguments.given("prompts")) {
+    return run_lens_prompts(models,
+                            {.prompts = prompts_request(arguments, session, models),
+                             .middles = wants_middles(arguments)},
+                            session.context, sink);
   }
-  run_lens(models, request, context, sink);
+  if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
+  const StoringContext context(arguments, session);
+  run_lens(models,
+           {.texts = foretold_texts(arguments, session, models, sink),
+            .middles = wants_middles(arguments)},
+           context, sink);
 }
 
 }  // namespace
 
 Command lens_command() {
   std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
+  exclusions.push_back(
+      prompts_exclusion({"token_file", "sequences", "length", "sample", "grid", "store"}));
   exclusions.push_back({"grid",
                         {"token_file", "sequences", "length", "sample", "store"},
                         "gives a row for each token of one text"});
@@ -60,6 +63,7 @@ Command lens_command() {
                     {"text", "To be, or not to be"},
                     {"grid", ""}},
                    {{"models", "MODEL"}, {"text_file", "book.txt"}},
+                   {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
                    {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "layers,mid"}}},
       .parameters = joined({remote_model_parameters(),
                             text_parameters(),
@@ -72,7 +76,9 @@ Command lens_command() {
                               .default_text = "layers"},
                              {.name = "grid",
                               .type = flag,
-                              .help = "of one text, what each state foretells at each token"}},
+                              .help = "of one text, what each state foretells at each token"},
+                             prompts_parameter("instead: how much each state prefers the right "
+                                               "answer, of prompts in JSON lines")},
                             run_parameters(),
                             {store_parameter()},
                             output_parameters()}),

@@ -7,6 +7,7 @@
 
 #include "attnscope/analyses/image_prediction.h"
 #include "attnscope/commands/open_models.h"
+#include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/saved_run.h"
 #include "attnscope/commands/shared_parameters.h"
@@ -219,6 +220,13 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   if (arguments.flag("perplexity") && needs_target(models.front())) {
     return run_target_perplexity_of(arguments, session, models, sink);
   }
+  if (arguments.given("prompts")) {
+    if (arguments.flag("attribution")) {
+      return run_attribution_prompts(models, prompts_request(arguments, session, models),
+                                     session.context, sink);
+    }
+    throw Error(ErrorKind::usage, {.parameter = "prompts", .problem = "needs {attribution}"});
+  }
   std::deque<TokenizedText> texts = texts_of(arguments, session, models);
   for (const TokenizedText& text : texts) {
     if (!text.unknown_note.empty()) sink.add_note(text.unknown_note);
@@ -284,6 +292,9 @@ Parameters predict_parameters() {
        .help = "with {attribution}: to the logit of this token after the text",
        .metavariable = "TOKEN"},
       {.name = "against", .type = text, .help = "less that of this one", .metavariable = "TOKEN"},
+      prompts_parameter("with {attribution}: to the right answer's logit less the wrong one's, of "
+                        "prompts in JSON "
+                        "lines"),
       {.name = "target_file",
        .type = file,
        .help = "of {perplexity}: a file of targets, line by line those of {text_file}",
@@ -312,6 +323,9 @@ Command predict_command() {
                     {"attribution", ""},
                     {"token", " be"},
                     {"against", " the"}},
+                   {{"models", "examples/shakespeare-gpt2"},
+                    {"attribution", ""},
+                    {"prompts", "examples/prompts.jsonl"}},
                    {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}},
                    {{"models", "MODEL"}, {"image", "cat.jpg"}},
                    {{"models", "CLIP"}, {"image", "cat.jpg"}, {"text_file", "texts.txt"}},
@@ -328,6 +342,8 @@ Command predict_command() {
            {"target_tokens", {"target_file"}, "are the target"},
            {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"},
            {"perplexity", {"top", "generate", "save"}, "is of a whole text"},
+           prompts_exclusion({"token", "against", "image", "pixel_values", "audio", "features",
+                              "target", "target_tokens", "target_file"}),
            {"attribution",
             {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values", "audio",
              "features", "target", "target_tokens", "target_file"},

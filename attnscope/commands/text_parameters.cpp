@@ -150,12 +150,6 @@ std::vector<Exclusion> text_exclusions(bool with_windows) {
   return out;
 }
 
-void check_names_a_text(const Arguments& arguments) {
-  if (names_a_text(arguments)) return;
-  throw Error(ErrorKind::usage, {.parameter = "text",
-                                 .problem = "is needed, or {text_file}, {tokens} or {token_file}"});
-}
-
 std::optional<std::int64_t> mask_of(const Model& model) {
   if (model.spec().causal) return {};
   const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
@@ -278,6 +272,24 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
                     {"length", request.length},
                     {"sample", sample}};
   return out;
+}
+
+ForetoldTexts foretold_texts(const Arguments& arguments, const Session& session,
+                             const std::vector<Model>& models, RowSink& sink) {
+  if (!names_a_text(arguments)) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "text",
+                 .problem = "is needed, or {text_file}, {tokens}, {token_file} or {prompts}"});
+  }
+  ForetoldTexts texts;
+  for (const Model& model : models) {
+    TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
+    if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
+    texts.parameters = std::move(sequences.parameters);
+    texts.sequences.push_back(std::move(sequences.of_model));
+    texts.masks.push_back(mask_of(model));
+  }
+  return texts;
 }
 
 }  // namespace attnscope

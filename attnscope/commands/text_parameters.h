@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/analyses/foretelling.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/tokens/tokenizer.h"
@@ -25,8 +26,6 @@ inline constexpr UsualWindows kForetoldWindows = {.sequences = 16, .length = 256
 
 /// token_file, sequences, length, sample: windows of long texts.
 Parameters window_parameters(const UsualWindows& usual = {});
-/// Throws Error(usage) where there is none of them: for commands that have no other use.
-void check_names_a_text(const Arguments& arguments);
 /// Whether there is one, or a shard of tokens.
 bool names_a_text(const Arguments& arguments);
 /// Ways to name tokens that exclude each other.
@@ -93,6 +92,12 @@ void check_token_count(std::int64_t sequences, std::int64_t length);
 /// One text as a whole; of a file the windows that were asked for.
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual = {});
+
+/// token_sequences() of every model, as many and as long as commands take that measure how well
+/// models foretell; what there is to say of them goes to `sink`. Throws Error(usage) where no text
+/// is named.
+ForetoldTexts foretold_texts(const Arguments& arguments, const Session& session,
+                             const std::vector<Model>& models, RowSink& sink);
 
 /// The token under which a model that sees texts both ways foretells; none of models that write,
 /// and of those whose tokenizer has none.

@@ -2,35 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/layer_parts.h"
+#include "attnscope/forward/replacements.h"
 
 namespace attnscope {
 
-/// Parts of a layer. Of a head, what it gives to the output projection; of the attention, that of
-/// all heads, so that the projection's bias stays; of the MLP, what it gives, experts and all.
-enum class LayerPart { head, attention, mlp };
-
-enum class Replacement {
-  mean,      // its mean over all positions of all sequences
-  zero,      // zeros
-  resample,  // what it gave at the same place of the next sequence; all are of one length
-};
-
 struct AblationRequest {
   std::int64_t layer = 0;
-  bool heads = true, attention = true, mlp = true;
+  AskedParts parts;
   Replacement how = Replacement::mean;
 };
 
 /// Sums over the places of each sequence.
 struct AblationEffect {
-  LayerPart part = LayerPart::head;
-  std::optional<std::int64_t> head;
+  PartOfLayer part;
   std::vector<double> loss;     // −log of the probability of the text's token, nats
   std::vector<double> kl;       // KL(the model ‖ this), nats
   std::vector<double> changed;  // places with another likeliest token

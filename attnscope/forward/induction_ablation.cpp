@@ -7,6 +7,7 @@
 #include "attnscope/forward/changed_logits.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/logits.h"
+#include "attnscope/forward/replacements.h"
 #include "attnscope/forward/sized.h"
 
 namespace attnscope {
@@ -31,20 +32,6 @@ double mean_induction(const LayerMaps& maps, std::int64_t head, std::int64_t seq
   return sum / static_cast<double>(sequences);
 }
 
-std::vector<float> mean_columns(const Matrix<float>& rows) {
-  std::vector<double> sums(static_cast<std::size_t>(rows.cols()), 0.0);
-  for (std::int64_t row = 0; row < rows.rows(); ++row) {
-    for (std::int64_t col = 0; col < rows.cols(); ++col) {
-      sums[static_cast<std::size_t>(col)] += static_cast<double>(rows(row, col));
-    }
-  }
-  std::vector<float> means;
-  for (const double sum : sums) {
-    means.push_back(static_cast<float>(sum / static_cast<double>(rows.rows())));
-  }
-  return means;
-}
-
 class InductionRun {
  public:
   InductionRun(const ForwardPass& pass, const RepeatedText& text, const Compute& compute)
@@ -58,7 +45,7 @@ class InductionRun {
     keep(layer, layer);
     LayerInduction out{.predicted = text_.block - 1};
     out.loss = run_with(layer, heads_.at(0), out.later);
-    const std::vector<float> means = mean_columns(heads_.at(0));
+    const std::vector<float> means = column_means(heads_.at(0));
     const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;
     for (std::int64_t head = 0; head < shape.heads; ++head) {
       Matrix<float> changed = copied(std::as_const(heads_.at(0)).view());
@@ -179,7 +166,7 @@ class InductionRun {
     const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(layer)];
     const LayerSpec& spec = pass_.model().spec().layers[static_cast<std::size_t>(layer)];
     const Matrix<float>& heads = heads_[static_cast<std::size_t>(layer)];
-    const std::vector<float> means = mean_columns(heads);
+    const std::vector<float> means = column_means(heads);
     const std::int64_t size = pass_.model().spec().dimensions_of(layer).heads.value_dim;
     Matrix<float> alone(heads.rows(), heads.cols());
     for (std::int64_t row = 0; row < heads.rows(); ++row) {

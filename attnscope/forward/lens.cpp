@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "attnscope/forward/answered_prompts.h"
 #include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/sized.h"
@@ -25,15 +27,13 @@ LensReading reading_of(std::span<const float> logits, std::span<const float> fin
   return out;
 }
 
-}  // namespace
-
-Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
-               std::span<const std::int64_t> rows, std::span<const std::int64_t> tokens,
-               bool middles, const Compute& compute) {
-  Lens out;
+/// Those rows of each state, whose names go to `states`.
+std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const TokenIds> sequences,
+                                       std::span<const std::int64_t> rows, bool middles,
+                                       std::vector<LensState>& states, const Compute& compute) {
   std::vector<Matrix<float>> kept;
   const auto keep = [&](const LensState& state, MatrixView<const float> stream) {
-    out.states.push_back(state);
+    states.push_back(state);
     kept.push_back(picked_rows(stream, rows));
   };
   ForwardObserver observer;
@@ -46,6 +46,17 @@ Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
     };
   }
   pass.run(sequences, observer, compute);
+  return kept;
+}
+
+}  // namespace
+
+Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
+               std::span<const std::int64_t> rows, std::span<const std::int64_t> tokens,
+               bool middles, const Compute& compute) {
+  Lens out;
+  const std::vector<Matrix<float>> kept =
+      kept_states(pass, sequences, rows, middles, out.states, compute);
 
   const std::int64_t count = std::ssize(rows);
   out.readings.assign(kept.size(), std::vector<LensReading>(rows.size()));
@@ -67,6 +78,20 @@ Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
             reading_of({&logits(row, 0), columns}, {&final_logits(row, 0), columns}, tokens[place]);
       });
     }
+  }
+  return out;
+}
+
+LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const TokenIds> texts,
+                                      std::span<const std::int64_t> right,
+                                      std::span<const std::int64_t> wrong, bool middles,
+                                      const Compute& compute) {
+  LensDifferences out;
+  std::vector<Matrix<float>> kept =
+      kept_states(pass, texts, last_rows(texts), middles, out.states, compute);
+  for (Matrix<float>& state : kept) {
+    const Matrix<float> ended = pass.finish(std::move(state), compute);
+    out.differences.push_back(logit_differences(pass, ended.view(), right, wrong, compute));
   }
   return out;
 }

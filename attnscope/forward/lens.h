@@ -43,4 +43,15 @@ Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
                std::span<const std::int64_t> rows, std::span<const std::int64_t> tokens,
                bool middles, const Compute& compute);
 
+struct LensDifferences {
+  std::vector<LensState> states;                 // as the pass has them
+  std::vector<std::vector<double>> differences;  // of each state, logit(right) − logit(wrong)
+};
+
+/// The same of two answers after each text, which read_lens() would foretell at its last token.
+LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const TokenIds> texts,
+                                      std::span<const std::int64_t> right,
+                                      std::span<const std::int64_t> wrong, bool middles,
+                                      const Compute& compute);
+
 }  // namespace attnscope

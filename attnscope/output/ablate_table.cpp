@@ -4,24 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/legend.h"
+#include "attnscope/output/part_grid.h"
 #include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
 
 namespace attnscope {
 namespace {
-
-std::optional<double> number_in(const Record& row, std::string_view name) {
-  const Value* value = row.find(name);
-  const auto* number = value == nullptr ? nullptr : value->get<double>();
-  return number == nullptr ? std::nullopt : std::optional(*number);
-}
 
 /// Whether the increase is beyond two standard errors; that of one window is not judged.
 bool counts(const Record& row) {
@@ -36,52 +30,15 @@ std::string cell(const Record& row, double largest, const Style& style) {
   return style.shade(std::clamp(increase / largest, 0.0, 1.0), text == "-0" ? "0" : text);
 }
 
-struct LayerParts {
-  const Record *attention = nullptr, *mlp = nullptr;
-  std::vector<const Record*> heads;
-};
-
 void write_model(const std::vector<const Record*>& rows, const WriteOptions& options,
                  const Style& style, std::ostream& out) {
-  std::map<std::int64_t, LayerParts> layers;
   double largest = 1e-9;  // of heads and attention: MLPs dwarf them
   for (const Record* row : rows) {
-    LayerParts& layer = layers[integer_field(*row, "layer")];
-    const std::string component = text_field(*row, "component");
-    if (component == "mlp") {
-      layer.mlp = row;
-      continue;
-    }
+    if (text_field(*row, "component") == "mlp") continue;
     largest = std::max(largest, number_in(*row, "loss_increase").value_or(0));
-    if (component == "attention") {
-      layer.attention = row;
-    } else {
-      layer.heads.push_back(row);
-    }
   }
-  std::size_t heads = 0;
-  for (const auto& [number, layer] : layers) heads = std::max(heads, layer.heads.size());
-  std::vector<std::vector<std::string>> lines(1);
-  lines[0] = {style.bold("layer"), style.bold("attention"), style.bold("mlp")};
-  for (std::size_t head = 0; head < heads; ++head) {
-    lines[0].push_back(style.bold((head == 0 ? "head 0" : std::to_string(head))));
-  }
-  for (const auto& [number, layer] : layers) {
-    auto& line = lines.emplace_back();
-    line.push_back(std::to_string(number));
-    line.push_back(layer.attention == nullptr ? "" : cell(*layer.attention, largest, style));
-    line.push_back(layer.mlp == nullptr ? "" : cell(*layer.mlp, largest, style));
-    for (const Record* head : layer.heads) line.push_back(cell(*head, largest, style));
-    line.resize(lines[0].size());
-  }
-  out << fold(lines, static_cast<std::size_t>(options.width));
-}
-
-std::string part_title(const Record& row) {
-  const std::string component = text_field(row, "component");
-  const std::int64_t layer = integer_field(row, "layer");
-  if (component != "head") return fmt::format("{} {}", component, layer);
-  return fmt::format("L{}H{}", layer, integer_field(row, "head"));
+  const PartCell shaded = [&](const Record& row) { return cell(row, largest, style); };
+  out << part_grid(rows, shaded, style, options.width);
 }
 
 void write_most(std::vector<const Record*> rows, const Style& style, std::ostream& out) {

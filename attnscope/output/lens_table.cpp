@@ -9,6 +9,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/legend.h"
+#include "attnscope/output/part_grid.h"
 #include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
@@ -73,7 +74,50 @@ void write_grid(const std::vector<const Record*>& rows, const WriteOptions& opti
   out << fold(lines, static_cast<std::size_t>(options.width));
 }
 
+/// Of prompts with answers.
+void write_preferences(const std::vector<const Record*>& rows, const Style& style,
+                       std::ostream& out) {
+  const bool corrupted = !rows.front()->find("corrupted_logit_difference")->is_null();
+  std::vector<std::vector<std::string>> lines(1);
+  lines[0] = {style.bold("layer"),
+              style.bold("logit difference"),
+              style.bold(corrupted ? "corrupted" : ""),
+              style.bold("share"),
+              style.bold("right"),
+              ""};
+  for (const Record* row : rows) {
+    const auto share = number_in(*row, "share");
+    lines.push_back({state_title(*row), number_text(*row, "logit_difference", "{:+.4f}"),
+                     corrupted ? number_text(*row, "corrupted_logit_difference", "{:+.4f}") : "",
+                     share ? fmt::format("{:+.1f}%", 100 * *share) : "-",
+                     number_text(*row, "right", "{:.3f}"),
+                     share ? style.bar(std::clamp(*share, 0.0, 1.0)) : ""});
+  }
+  out << align(lines);
+}
+
 }  // namespace
+
+void write_lens_prompts_table(const Report& report, const WriteOptions& options,
+                              std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    const std::vector<const Record*> rows = rows_of_model(report, name);
+    if (rows.empty()) continue;
+    out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << "\n\n";
+    write_preferences(rows, style, out);
+    out << '\n';
+  }
+  if (report.rows.empty()) return;
+  write_legend(
+      "How far the right answer's logit is above the wrong one's, mean over prompts, in the eyes "
+      "of "
+      "the stream before each layer, through the final norm, computed anew, and the output head. "
+      "share: of what the model itself prefers in the end; right: prompts whose right answer is "
+      "ahead.",
+      options, out);
+}
 
 void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);

@@ -44,6 +44,7 @@ struct TableOf {
 /// The first that fits a report is its table.
 constexpr std::array kTables = {
     TableOf{"ablate", "induction", make_collected<write_ablate_induction_table>},
+    TableOf{"ablate", "prompts", make_collected<write_ablate_prompts_table>},
     TableOf{"ablate", "", make_collected<write_ablate_table>},
     TableOf{"attention", "heatmap", make_attention_map_table},
     TableOf{"attention", "induction", make_collected<write_induction_table>},
@@ -55,6 +56,7 @@ constexpr std::array kTables = {
     TableOf{"experts", "", make_collected<write_experts_table>},
     TableOf{"export", "list", make_collected<write_contents_table>},
     TableOf{"info", "", make_collected<write_info_table>},
+    TableOf{"lens", "prompts", make_collected<write_lens_prompts_table>},
     TableOf{"lens", "", make_collected<write_lens_table>},
     TableOf{"matrix", "", make_matrix_table},
     TableOf{"predict", "input", make_collected<write_plain_table>},

@@ -15,6 +15,8 @@ using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
 void write_ablate_induction_table(const Report& report, const WriteOptions& options,
                                   std::ostream& out);
 /// What parts are worth to the loss.
+void write_ablate_prompts_table(const Report& report, const WriteOptions& options,
+                                std::ostream& out);
 void write_ablate_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_activation_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);
@@ -32,6 +34,7 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
 /// What `spectrum --mla` found.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// States of the stream and what they foretell.
+void write_lens_prompts_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attribution_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// Tokens that name directions.

@@ -819,6 +819,7 @@ def predict(
     attribution: bool = False,
     token: str | None = None,
     against: str | None = None,
+    prompts: Path | None = None,
     target_file: Path | None = None,
     save: Path | bool | None = None,
     threads: int | None = None,
@@ -854,6 +855,8 @@ def predict(
     - attribution: instead: what each part adds to the logits of the tokens that follow
     - token: with attribution: to the logit of this token after the text
     - against: less that of this one
+    - prompts: with attribution: to the right answer's logit less the wrong one's, of prompts in
+      JSON lines
     - target_file: of perplexity: a file of targets, line by line those of text_file
     - save: write tokens, attentions, hidden states and logits to this .safetensors file
     - threads: threads to work on; they never change a result (default: all cores)
@@ -892,6 +895,11 @@ def predict(
     - component: what adds it: the tokens' embedding, their positions, a head, the bias of an output
       projection, an MLP, the final norm's bias
     - direct: what it adds, mean over places; all parts sum to the logit
+    - direct_error: the standard error of that over prompts; null of one prompt
+    - corrupted_direct: what it adds after corrupted prompts; null where there are none
+    - share: what it adds after clean prompts beyond that after corrupted ones, of what all parts
+      do; null where there is no preference
+    - share_error: the standard error of that over prompts; null of one prompt
     """
     return run("predict", locals())
 
@@ -912,6 +920,7 @@ def lens(
     sample: int | None = None,
     states: Literal["layers", "layers,mid"] | None = None,
     grid: bool = False,
+    prompts: Path | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
@@ -937,6 +946,7 @@ def lens(
     - states: the stream before each layer, or after its attention too: layers or layers,mid
       (default: layers)
     - grid: of one text, what each state foretells at each token
+    - prompts: instead: how much each state prefers the right answer, of prompts in JSON lines
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -971,6 +981,16 @@ def lens(
     - rank: of the model's own likeliest token; 1: the likeliest here too
     - entropy: of what is foretold there
     - kl: KL(what the model foretells ‖ what the state does)
+
+    Rows, with prompts: how much a state of the stream prefers the right answers.
+    - logit_difference: logit(right) − logit(wrong) after clean prompts, mean
+    - logit_difference_error: the standard error of the mean before it; null of one prompt
+    - corrupted_logit_difference: the same after corrupted ones; null where there are none
+    - share: the difference between clean and corrupted prompts, of that in the end; null where
+      there is none
+    - share_error: the standard error of that over prompts; null of one prompt
+    - right: clean prompts whose right answer is preferred
+    - prompts: how many prompts the means are over
     """
     return run("lens", locals())
 
@@ -993,6 +1013,7 @@ def ablate(
     how: Literal["mean", "zero", "resample"] | None = None,
     induction: bool = False,
     into: Head | None = None,
+    prompts: Path | None = None,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -1023,6 +1044,7 @@ def ablate(
     - induction: instead: what heads are worth to those that find a repeated token, on random tokens
       repeated twice
     - into: with induction: taken out of this head's queries or keys alone
+    - prompts: instead: which parts make the model prefer the right answer, of prompts in JSON lines
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -1063,6 +1085,17 @@ def ablate(
     - loss_increase_error: the standard error of that over sequences; null of one sequence and of a
       path
     - loss: the model's own on the second half; null of a path
+
+    Rows, with prompts: what share of the preference for right answers is a part's doing.
+    - how: by what: what it gives after the corrupted prompt, its mean over the prompts, or zeros
+    - restored: what it brings back after corrupted prompts where it is as after the clean ones;
+      null without corrupted ones, or a preference
+    - restored_error: the standard error of that over prompts; null of one prompt
+    - destroyed: what is lost after clean prompts where it is replaced; null without a preference
+    - destroyed_error: the standard error of that over prompts; null of one prompt
+    - logit_difference: logit(right) − logit(wrong) after clean prompts, mean
+    - corrupted_logit_difference: the same after corrupted ones; null where there are none
+    - prompts: how many prompts the means are over
     """
     return run("ablate", locals())
 
@@ -1772,6 +1805,7 @@ class ModelCommands:
         attribution: bool = False,
         token: str | None = None,
         against: str | None = None,
+        prompts: Path | None = None,
         target_file: Path | None = None,
         save: Path | bool | None = None,
         threads: int | None = None,
@@ -1803,6 +1837,8 @@ class ModelCommands:
         - attribution: instead: what each part adds to the logits of the tokens that follow
         - token: with attribution: to the logit of this token after the text
         - against: less that of this one
+        - prompts: with attribution: to the right answer's logit less the wrong one's, of prompts in
+          JSON lines
         - target_file: of perplexity: a file of targets, line by line those of text_file
         - save: write tokens, attentions, hidden states and logits to this .safetensors file
         - threads: threads to work on; they never change a result (default: all cores)
@@ -1827,6 +1863,7 @@ class ModelCommands:
         sample: int | None = None,
         states: Literal["layers", "layers,mid"] | None = None,
         grid: bool = False,
+        prompts: Path | None = None,
         threads: int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
@@ -1848,6 +1885,7 @@ class ModelCommands:
         - states: the stream before each layer, or after its attention too: layers or layers,mid
           (default: layers)
         - grid: of one text, what each state foretells at each token
+        - prompts: instead: how much each state prefers the right answer, of prompts in JSON lines
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)
@@ -1875,6 +1913,7 @@ class ModelCommands:
         how: Literal["mean", "zero", "resample"] | None = None,
         induction: bool = False,
         into: Head | None = None,
+        prompts: Path | None = None,
         layers: Layers | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -1901,6 +1940,8 @@ class ModelCommands:
         - induction: instead: what heads are worth to those that find a repeated token, on random
           tokens repeated twice
         - into: with induction: taken out of this head's queries or keys alone
+        - prompts: instead: which parts make the model prefer the right answer, of prompts in JSON
+          lines
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)

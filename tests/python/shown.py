@@ -104,6 +104,7 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "activations": [str(text_file)],
         "token": [" be"],
         "against": [" the"],
+        "prompts": [str(ROOT / "examples/prompts.jsonl")],
         "target": [TEXT],
         "target_tokens": [[2, 5]],
         "target_file": [str(text_file)],
@@ -145,7 +146,7 @@ def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywo
     needed = {"layer": 0, "matrix": "q", "file": named["file"][0]}
     base = {name: needed[name] for name in needed if name in parameters and parameters[name]["needed"]}
     inputs: list[Keywords] = [{}]
-    for name in ("text", "text_file", "token_file"):
+    for name in ("text", "text_file", "token_file", "prompts"):
         inputs += [{name: named[name][0]}] if name in parameters else []
     flags: list[Keywords] = [{name: True} for name, parameter in parameters.items() if parameter["type"] == "flag"]
     flags += [{"head_matrix": (0, 1)}] if "head_matrix" in parameters else []

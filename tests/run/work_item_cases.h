@@ -196,8 +196,8 @@ inline std::vector<WorkItemCase> work_item_cases() {
        .run =
            [=](auto models, RowSink& sink) {
              LensRequest request;
-             request.sequences.resize(models.size(), sequences);
-             request.masks.resize(models.size());
+             request.texts.sequences.resize(models.size(), sequences);
+             request.texts.masks.resize(models.size());
              run_lens(models, request, {}, sink);
            },
        .parameters = {{"mid", false}},
@@ -206,8 +206,8 @@ inline std::vector<WorkItemCase> work_item_cases() {
        .run =
            [=](auto models, RowSink& sink) {
              AblateRequest request;
-             request.sequences.resize(models.size(), sequences);
-             request.masks.resize(models.size());
+             request.texts.sequences.resize(models.size(), sequences);
+             request.texts.masks.resize(models.size());
              run_ablate(models, request, {}, sink);
            },
        .parameters = {{"how", "mean"}},

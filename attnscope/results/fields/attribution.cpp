@@ -18,6 +18,15 @@ RowKind attribution_rows() {
   Field against = token;
   against.name = "against";
   against.meaning = "the token whose logit is taken off; null: the mean over the vocabulary is";
+  const auto of_prompts = [](std::string_view name, std::string_view unit,
+                             std::string_view meaning) {
+    return Field{.name = name,
+                 .nulls = Nulls::whole,
+                 .unit = unit,
+                 .meaning = meaning,
+                 .where = "metrics.md#prompts-with-an-answer",
+                 .with = "prompts"};
+  };
   RowKind kind = {
       .name = "attribution",
       .command = "predict",
@@ -45,7 +54,16 @@ RowKind attribution_rows() {
                   .unit = "logits",
                   .heading = "direct",
                   .meaning = "what it adds, mean over places; all parts sum to the logit",
-                  .where = kSection}},
+                  .where = kSection},
+                 of_prompts("direct_error", "logits",
+                            "the standard error of that over prompts; null of one prompt"),
+                 of_prompts("corrupted_direct", "logits",
+                            "what it adds after corrupted prompts; null where there are none"),
+                 of_prompts("share", "share of the preference",
+                            "what it adds after clean prompts beyond that after corrupted ones, of "
+                            "what all parts do; null where there is no preference"),
+                 of_prompts("share_error", "share of the preference",
+                            "the standard error of that over prompts; null of one prompt")},
       .models = model_facts(),
       .parameters = {{.name = "attribution",
                       .type = flag,
@@ -53,8 +71,11 @@ RowKind attribution_rows() {
                       .where = kParameters},
                      {.name = "source",
                       .type = text,
-                      .meaning = "where the tokens come from: text, a file's name, tokens",
-                      .where = kParameters}}};
+                      .meaning = "where the tokens come from: text, a file's name, tokens; absent "
+                                 "of prompts",
+                      .where = kParameters,
+                      .optional = true},
+                     prompts_parameter_field()}};
   kind.models.push_back({.name = "attributed",
                          .type = record,
                          .meaning = "which logit",
@@ -70,7 +91,14 @@ RowKind attribution_rows() {
                                      .unit = "logits",
                                      .meaning = "what the model itself gives, less the mean over "
                                                 "the vocabulary or the other token's",
-                                     .where = kSection}}});
+                                     .where = kSection},
+                                    {.name = "corrupted_logit",
+                                     .nulls = Nulls::whole,
+                                     .unit = "logits",
+                                     .meaning = "of prompts: the same after corrupted ones; null "
+                                                "where there are none",
+                                     .where = kSection,
+                                     .optional = true}}});
   return kind;
 }
 

@@ -7,6 +7,7 @@
 namespace attnscope {
 
 RowKind ablate_induction_rows();
+RowKind ablate_prompts_rows();
 RowKind ablate_rows();
 RowKind attention_map_rows();
 RowKind activation_rows();
@@ -22,6 +23,7 @@ RowKind induction_rows();
 RowKind info_rows();
 RowKind label_rows();
 RowKind lens_grid_rows();
+RowKind lens_prompts_rows();
 RowKind lens_rows();
 RowKind matrix_rows();
 RowKind mla_rows();
@@ -74,6 +76,10 @@ std::vector<Field> histogram_parameters();
 std::vector<Field> text_parameter_fields();
 Field source_tokens_fact();
 Field tokens_hash_parameter();
+/// Of runs on prompts with answers (ablate_prompts.cpp): the file's name, and what their rows tell
+/// of the model's preference.
+Field prompts_parameter_field();
+std::vector<Field> preference_fields();
 /// The same of commands that need no text.
 std::vector<Field> latent_text_parameter_fields();
 

@@ -142,4 +142,36 @@ RowKind lens_grid_rows() {
   return kind;
 }
 
+RowKind lens_prompts_rows() {
+  RowKind kind = {.name = "lens_prompts",
+                  .command = "lens",
+                  .option = "prompts",
+                  .meaning = "how much a state of the stream prefers the right answers",
+                  .place = {model_field(), stack_field(), state_layer_field(), state_field()},
+                  .models = model_facts(),
+                  .parameters = {prompts_parameter_field(), mid_parameter()}};
+  kind.fields = preference_fields();
+  const auto own = [](std::string_view name, std::string_view unit, std::string_view heading,
+                      std::string_view meaning, Nulls nulls) {
+    Field field = measure(name, unit, heading, meaning, nulls);
+    field.where = "metrics.md#prompts-with-an-answer";
+    return field;
+  };
+  const auto after = kind.fields.begin() + 1;
+  kind.fields.insert(
+      after, own("logit_difference_error", "logits", "",
+                 "the standard error of the mean before it; null of one prompt", Nulls::whole));
+  const std::vector<Field> shares = {
+      own("share", "share of the preference", "share",
+          "the difference between clean and corrupted prompts, of that in the end; null where "
+          "there is none",
+          Nulls::whole),
+      own("share_error", "share of the preference", "",
+          "the standard error of that over prompts; null of one prompt", Nulls::whole),
+      own("right", "share of prompts", "right", "clean prompts whose right answer is preferred",
+          Nulls::none)};
+  kind.fields.insert(kind.fields.end() - 1, shares.begin(), shares.end());
+  return kind;
+}
+
 }  // namespace attnscope

@@ -1,0 +1,35 @@
+// What `ablate` replaces, by its names, and what that costs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/forward/ablation.h"
+#include "attnscope/model/model.h"
+#include "attnscope/results/sink.h"
+
+namespace attnscope {
+
+/// head, attention, mlp.
+std::string_view part_name(LayerPart part);
+
+/// mean, zero, resample. Throws refuse_field("how") for others.
+Replacement replacement_named(const std::string& name);
+
+/// all, heads, attention, mlp, or layers: the latter two.
+AskedParts parts_named(const std::string& name);
+
+/// `parts`, or where they are empty all, without heads where those of `layers` are more than
+/// kUsualHeads, which a note says.
+std::string parts_or_usual(const std::string& parts, const Model& model,
+                           const std::vector<std::int64_t>& layers, RowSink& sink);
+
+std::int64_t count_parts(const AskedParts& parts, const Model& model, std::int64_t layer);
+
+/// Of one layer's parts over so many rows in texts of so many.
+double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t layer, double rows);
+std::uint64_t ablation_bytes(const Model& model, std::int64_t rows, std::int64_t length);
+
+}  // namespace attnscope

@@ -1,0 +1,86 @@
+#include "attnscope/analyses/answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "attnscope/analyses/foretelling.h"
+#include "attnscope/core/error.h"
+#include "attnscope/tokens/token_windows.h"
+
+namespace attnscope {
+namespace {
+
+double mean_of_all(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+PromptTokens prompt_tokens(const AnsweredPrompts& prompts) {
+  PromptTokens out;
+  for (const std::vector<TokenIds>* texts : {&prompts.clean, &prompts.corrupted}) {
+    for (const TokenIds& ids : *texts) {
+      out.all += std::ssize(ids);
+      out.longest = std::max<std::int64_t>(out.longest, std::ssize(ids));
+    }
+  }
+  return out;
+}
+
+void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts) {
+  const Model& model = pass.model();
+  check_foretelling(pass, {}, MaskToken(0));
+  if (!model.spec().causal) {
+    throw Error(ErrorKind::unsupported,
+                {.parameter = "prompts",
+                 .problem = verbatim(model.name()) +
+                            " sees texts both ways, and foretells no next tokens"});
+  }
+  const std::int64_t known = std::min(pass.vocabulary(), pass.logits_width());
+  for (const std::vector<TokenIds>* texts : {&prompts.clean, &prompts.corrupted}) {
+    for (const TokenIds& ids : *texts) pass.check(ids);
+  }
+  for (const TokenIds* answers : {&prompts.right, &prompts.wrong}) {
+    check_token_ids(*answers, known, model.name());
+  }
+}
+
+Preference preference_of(const std::vector<double>& clean, const std::vector<double>& corrupted) {
+  Preference out{.clean = mean_of_all(clean), .corrupted = {}};
+  if (!corrupted.empty()) out.corrupted = mean_of_all(corrupted);
+  return out;
+}
+
+MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
+                       const Preference& preference) {
+  const double whole = preference.whole();
+  if (a.empty() || !(whole > 0)) return {};
+  RunningMean moved;
+  for (std::size_t at = 0; at < a.size(); ++at) moved.add(a[at] - b[at]);
+  MeanWithError out = moved.result();
+  for (std::optional<double>* value : {&out.mean, &out.standard_error}) {
+    if (*value) *value = **value / whole;
+  }
+  return out;
+}
+
+void note_preference(const std::string& model, const Preference& preference, RowSink& sink) {
+  if (preference.whole() > 0) return;
+  const std::string than = preference.corrupted ? fmt::format("than after corrupted ones ({:+.3f})",
+                                                              *preference.corrupted)
+                                                : "than the wrong one";
+  sink.add_note(verbatim(model) +
+                fmt::format(": after clean prompts the right answer is preferred no more ({:+.3f}) "
+                            "{}: there are no shares of it",
+                            preference.clean, than));
+}
+
+void add_preference(Record& row, const Preference& preference, std::size_t prompts) {
+  row.add("logit_difference", preference.clean)
+      .add("corrupted_logit_difference", preference.corrupted)
+      .add("prompts", static_cast<std::int64_t>(prompts));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,55 @@
+// How much a model prefers one of two answers after prompts, and what share of that is whose doing:
+// what `--prompts` asks of `ablate`, `lens` and `predict --attribution`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/analysis/attention_means.h"
+#include "attnscope/forward/answered_prompts.h"
+#include "attnscope/results/record.h"
+#include "attnscope/results/sink.h"
+
+namespace attnscope {
+
+struct PromptsRequest {
+  std::vector<AnsweredPrompts> of_models;
+  Record parameters;  // what the report says of where they come from
+};
+
+/// Of all prompts, and of the longest.
+struct PromptTokens {
+  std::int64_t all = 0, longest = 0;
+};
+PromptTokens prompt_tokens(const AnsweredPrompts& prompts);
+
+/// Throws as check_foretelling(), and Error(unsupported) for a model that sees texts both ways.
+void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts);
+
+/// Means over prompts of logit(right) − logit(wrong).
+struct Preference {
+  double clean = 0;
+  std::optional<double> corrupted;
+
+  /// What there is to restore or destroy: that of clean prompts over that of corrupted ones, or
+  /// over none.
+  double whole() const { return clean - corrupted.value_or(0); }
+};
+/// `corrupted`: none where there are no such prompts.
+Preference preference_of(const std::vector<double>& clean, const std::vector<double>& corrupted);
+
+/// The mean of a − b over prompts as a share of the whole, with its standard error, for which the
+/// whole is taken as exact; none where the whole is not above 0. Wang et al. 2022's normalised
+/// logit difference.
+MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
+                       const Preference& preference);
+
+/// Says so where there is nothing to share.
+void note_preference(const std::string& model, const Preference& preference, RowSink& sink);
+
+/// "logit_difference", "corrupted_logit_difference", "prompts".
+void add_preference(Record& row, const Preference& preference, std::size_t prompts);
+
+}  // namespace attnscope
