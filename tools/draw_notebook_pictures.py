@@ -8,6 +8,7 @@ Needs the built package. Look at what has changed: pages say in words what their
 """
 
 import ast
+import base64
 import io
 import json
 import os
@@ -35,14 +36,27 @@ def last_value(block, names):
     return None
 
 
-def write(chart, path):
-    described = chart.to_dict()
+def write(described, path):
+    """A chart of Vega-Lite as a PNG."""
     of_pixels = '"image"' in json.dumps(described)  # whose pixels stay whole
     image = Image.open(io.BytesIO(vl_convert.vegalite_to_png(described, ppi=72 if of_pixels else 100))).convert("RGB")
     if image.width > MOST_PIXELS:
         image = image.resize((MOST_PIXELS, round(image.height * MOST_PIXELS / image.width)), Image.Resampling.LANCZOS)
     # The median cut, its default, would give thin lines each other's colours.
     image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, format="PNG", optimize=True)
+
+
+def show_as_pictures():
+    """Charts that this process shows in a notebook are the pictures of the pages, and not a page that fetches its scripts."""
+    import altair
+
+    def picture(described, **_):
+        file = io.BytesIO()
+        write(described, file)
+        return {"text/plain": "a chart", "image/png": base64.b64encode(file.getvalue()).decode()}
+
+    altair.renderers.register("picture", picture)
+    altair.renderers.enable("picture")
 
 
 def main():
@@ -54,7 +68,7 @@ def main():
             if part["block"]:
                 chart = last_value(part["block"], names)
             else:
-                write(chart, page.parent / part["picture"])
+                write(chart.to_dict(), page.parent / part["picture"])
                 print(part["picture"])
 
 

@@ -1,51 +1,41 @@
-"""The five questions as notebooks: each page's blocks are run, its pictures drawn, and what they gave kept as .ipynb."""
+"""The questions as notebooks: each page's blocks are run by a kernel of Jupyter, its pictures drawn, and all kept as .ipynb."""
 
 import base64
-import contextlib
 import hashlib
-import io
-import os
+import pathlib
 import shutil
 import sys
 
 import jupytext
 import nbformat
+from nbclient import NotebookClient
 
 from program import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import draw_notebook_pictures as drawing  # noqa: E402
 
+SECONDS = 600  # of one block
+SETUP = "import sys; sys.path.insert(0, 'tools'); import draw_notebook_pictures; draw_notebook_pictures.show_as_pictures()"
 
-def outputs_of(value, printed):
-    outputs = [nbformat.v4.new_output("stream", text=printed)] if printed else []
-    data = {"text/plain": repr(value)}
-    if type(value).__module__.startswith("altair."):
-        picture = io.BytesIO()
-        drawing.write(value, picture)
-        data = {"text/plain": "a chart", "image/png": base64.b64encode(picture.getvalue()).decode()}
-    elif hasattr(value, "_repr_html_"):
-        data["text/html"] = value._repr_html_()
-    if value is not None:
-        outputs.append(nbformat.v4.new_output("execute_result", data=data, execution_count=1))
-    return outputs
+
+def run_notebook(notebook):
+    """Runs each block where examples/ is, as a reader's Jupyter would. A block that fails ends the build."""
+    client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}})
+    with client.setup_kernel():
+        client.kc.execute(SETUP, silent=True)
+        for index, block in enumerate(notebook.cells):
+            client.execute_cell(block, index)
+            if block.cell_type == "code":
+                block.metadata.pop("execution", None)  # the times of day
 
 
 def run_page(source, folder):
     """Writes the page's notebook and pictures into `folder`."""
     # Lines of shell name a MODEL of the reader's: they stay words.
     notebook = jupytext.reads(source.read_text().replace("```sh\n", "```console\n"), fmt="md")
-    names = {}
-    for count, block in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            value = drawing.last_value(block.source, names)
-        block.execution_count = count
-        block.outputs = outputs_of(value, printed.getvalue())
-        for output in block.outputs:
-            if output.output_type == "execute_result":
-                output.execution_count = count
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    run_notebook(notebook)
     nbformat.validate(notebook)
     (folder / f"{source.stem}.ipynb").write_text(nbformat.writes(notebook))
     by_source = {block.source.strip(): block for block in notebook.cells if block.cell_type == "code"}
@@ -61,11 +51,11 @@ def run_page(source, folder):
 
 
 def write(program, cache, pages):
-    os.chdir(ROOT)  # pages name the examples from there
     for source in sorted(drawing.PAGES.glob("*.md")):
         if source.name == "README.md":
             continue
-        key = hashlib.sha256(source.read_bytes() + program.digest.encode()).hexdigest()[:16]
+        parts = [source.read_bytes(), program.digest.encode(), pathlib.Path(__file__).read_bytes()]
+        key = hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
         kept = cache / f"notebook-{source.stem}"
         if not (kept / key).exists():
             print(f"notebook {source.stem}", flush=True)
