@@ -31,27 +31,47 @@ def fields_page(fields):
     return "\n".join(parts)
 
 
+def guards_in_words():
+    """Guard and null of each finding that docs/findings.md has in words, by the words of its name."""
+    found = {}
+    for line in (ROOT / "docs/findings.md").read_text().splitlines():
+        if line.startswith("| **"):
+            names, guard, null = [part.strip() for part in line.split("|")[1:4]]
+            for name in re.findall(r"\*\*(.*?)\*\*", names):
+                found[name_words(name)] = (guard, null)
+    return found
+
+
+def name_words(name):
+    return frozenset(re.split(r"[ _]", name)) - {"heads", "of"}
+
+
 def guard_lines(source):
     """The conditions under which a finding says nothing, and the constants that they name."""
     constants = re.findall(r"^(?:/\*\* (.*?) \*/\n)?(?:export )?const (k\w+) = (.*?);$", source, re.MULTILINE)
-    guards = re.findall(r"if \((.*)\) return undefined;", source)
-    return constants, guards
+    guards = re.findall(r"if \(([^;]*)\)\s+return undefined;", source)
+    return constants, [" ".join(guard.split()) for guard in guards]
 
 
 def findings_page():
     folder = ROOT / "web/src/findings"
-    kinds = re.findall(r'import \{[^}]*\} from "\./(\w+)";', (folder / "kinds.ts").read_text())
+    kinds = re.findall(r'import \{ [^}]* \} from "\./(\w+)";', (folder / "kinds.ts").read_text())
+    in_words = guards_in_words()
     parts = ["# Findings\n",
              "The sentences of a report's overview: what each is about, and its guard, the condition under which it is not said. "
-             "Each names, in the sentence, the value that chance or random weights would give.\n"]
+             "Each names, in the sentence, the value that chance or random weights would give. "
+             "What was done to refute them: [findings](../findings.md).\n"]
     for name in kinds:
         source = (folder / f"{name}.ts").read_text()
         head = re.match(r"((?:// .*\n)+)", source)
         constants, guards = guard_lines(source)
         if not head or not guards:
-            continue
+            raise SystemExit(f"web/src/findings/{name}.ts: no comment at its head, or no guard")
         parts.append(f"## {name.replace('_', ' ').capitalize()}\n")
         parts.append(cell(" ".join(line[3:] for line in head[1].splitlines())) + "\n")
+        if name_words(name) in in_words:
+            guard, null = in_words[name_words(name)]
+            parts.append(f"Guard: {guard}. Beside it: {null}.\n")
         parts.append("Not said if:\n")
         parts += [f"- {code(guard)}" for guard in guards]
         parts += [f"- where {code(f'{constant} = {value}')}" + (f": {cell(comment)}" if comment else "")
