@@ -5,7 +5,8 @@
 
 SHARE: the folder of the build with the manual page and completions. Into FOLDER goes attnscope-VERSION-SYSTEM.tar.gz:
 bin/attnscope, the shared libraries that it was linked with (lib/, found from the program by its place, wherever it is unpacked),
-share/, an example, and the licences of everything in it. Needs patchelf, dpkg, cargo, and the package nanobind for licences.
+share/, an example, and the licences of everything in it. archives.txt beside PROGRAM names what was linked statically
+(cmake/archives.cmake). Needs patchelf, dpkg, cargo, and the package nanobind for licences.
 """
 
 import gzip
@@ -48,7 +49,8 @@ def add_program(program, folder):
     shutil.copy(program, ours)
     subprocess.run(["strip", ours], check=True)
     subprocess.run(["patchelf", "--set-rpath", "$ORIGIN/../lib", ours], check=True)
-    packages = []
+    archives = (program.parent / "archives.txt").read_text().splitlines()
+    packages = [package_of(pathlib.Path(path).resolve()) for path in archives]
     for name, path in libraries_of(program):
         target = folder / "lib" / name
         shutil.copy(path, target)
@@ -93,7 +95,9 @@ def main():
         with open(path, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
             with tarfile.open(fileobj=packed, mode="w") as archive:
                 archive.add(folder, name, filter=plain)
-    print(f"{path}: {path.stat().st_size / 1e6:.0f} MB, needs glibc {glibc}, licences of {len(components)} components")
+        beside = len(list((folder / "lib").iterdir()))
+    print(f"{path}: {path.stat().st_size / 1e6:.0f} MB, needs glibc {glibc}, {beside} libraries beside the program, "
+          f"licences of {len(components)} components")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+# ATTNSCOPE_ARCHIVES: libraries of which the system has static archives go into the program, so that a tarball has fewer beside it.
+# Nothing is compiled again; archives.txt in the build folder names them. libcurl stays shared, and libcrypto, which it loads: its
+# archive needs libraries (Kerberos, p11-kit) of which Debian has none. Included where all have been found.
+option(ATTNSCOPE_ARCHIVES "Link static archives where the system has them" OFF)
+
+set(archives "")
+if(ATTNSCOPE_ARCHIVES)
+  # LAPACK's Fortran needs the compiler's own; of those that an architecture has not, the compiler gives a bare name.
+  foreach(name gfortran quadmath)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${name}.a OUTPUT_VARIABLE ${name}
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endforeach()
+  set(targets PNG::PNG JPEG::JPEG ZLIB::ZLIB SQLite::SQLite3 PkgConfig::XXHASH PkgConfig::HIGHWAY PkgConfig::HTTPLIB fmt::fmt)
+  # OpenBLAS without threads of its own, which attnscope does not use: those of the other archive start before it is initialised.
+  find_file(ATTNSCOPE_SERIAL_OPENBLAS libopenblas.a PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial NO_DEFAULT_PATH)
+  foreach(target ${targets})
+    foreach(property IMPORTED_LOCATION IMPORTED_LOCATION_RELEASE IMPORTED_LOCATION_NONE INTERFACE_LINK_LIBRARIES)
+      get_target_property(library ${target} ${property})
+      string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${library}")
+      if(archive STREQUAL library)
+        continue()
+      elseif(EXISTS ${archive})
+        set_target_properties(${target} PROPERTIES ${property} ${archive})
+        list(APPEND archives ${archive})
+      else()
+        message(STATUS "No ${archive}: it stays shared")
+      endif()
+    endforeach()
+  endforeach()
+  if(ATTNSCOPE_SERIAL_OPENBLAS AND IS_ABSOLUTE "${gfortran}")
+    set(fortran ${ATTNSCOPE_SERIAL_OPENBLAS} ${gfortran} ${quadmath})
+    list(FILTER fortran INCLUDE REGEX "^/")
+    set_target_properties(PkgConfig::OPENBLAS PROPERTIES INTERFACE_LINK_LIBRARIES "${fortran}")
+    list(APPEND archives ${fortran})
+  else()
+    message(STATUS "No archives of OpenBLAS and Fortran (libopenblas-serial-dev, gfortran): they stay shared")
+  endif()
+endif()
+list(REMOVE_DUPLICATES archives)
+list(JOIN archives "\n" archives)
+file(WRITE ${PROJECT_BINARY_DIR}/archives.txt "${archives}")
