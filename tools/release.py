@@ -20,7 +20,7 @@ NUMBER = r"(\d+\.\d+\.\d+)"
 # Where the version stands, the first being the one that counts.
 PLACES = {"CMakeLists.txt": rf"project\(attnscope VERSION {NUMBER}", "CITATION.cff": rf"^version: {NUMBER}$",
           "python/attnscope/_core.pyi": rf"^version: str = '{NUMBER}'$",
-          "packaging/conda-forge/meta.yaml": rf'set version = "{NUMBER}"',
+          "packaging/conda-forge/recipe.yaml": rf'^  version: "{NUMBER}"$',
           "packaging/homebrew/attnscope.rb": rf"attnscope-{NUMBER}\.tar\.gz"}
 UNRELEASED = "## Not released"
 
