@@ -130,6 +130,7 @@ def main():
                           capture_output=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if done.returncode != 0:
         sys.exit("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")))
+    errors_page.check_search(folder / "html")
     language_models_index(program, commands, folder / "html")
     (folder / "html/program.txt").write_text(f"attnscope {program.version()} {program.digest}\n")
     print(f"{sum(1 for _ in (folder / 'html').rglob('*.html'))} pages in {folder / 'html'}")
