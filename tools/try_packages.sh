@@ -40,6 +40,12 @@ seconds() {
 for suite in "$@"; do
   bare=build/roots/$suite python=build/roots/$suite-python
   made "$bare" "$suite"
+  # Before /proc is mounted in it: a copy of that would have no end.
+  if [ ! -e "$python/.ready" ]; then
+    rm -rf "$python"
+    cp -a "$bare" "$python"
+    rm -f "$python/.ready"
+  fi
   rm -rf "$bare/try"
   mkdir "$bare/try"
   cp "$packages"/attnscope-*.tar.gz "$bare/try/"
@@ -51,9 +57,6 @@ for suite in "$@"; do
     test "$(wc -c </try/report.html)" -gt 100000 && bin/attnscope info --system | head -n 1'
 
   if [ ! -e "$python/.ready" ]; then
-    rm -rf "$python"
-    cp -a "$bare" "$python"
-    rm -f "$python/.ready"
     cp /etc/resolv.conf "$python/etc/"
     [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$python/etc/"
     in_root "$python" 'apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv' >"$python.log" 2>&1
