@@ -65,7 +65,8 @@ def words(expression):
         at = literal.end()
     if pieces and re.search(r"\w", expression[at:]):
         pieces.append("…")
-    text = re.sub(r"\{(\w+)\}", lambda name: "--" + name[1].replace("_", "-"), "".join(pieces))
+    text = "".join(pieces).replace("{…}", "--…")
+    text = re.sub(r"\{(\w+)\}", lambda name: "--" + name[1].replace("_", "-"), text)
     return text.replace("{{", "{").replace("}}", "}").strip()
 
 
