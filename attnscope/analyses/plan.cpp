@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include "attnscope/analyses/plan_rows.h"
+#include "attnscope/analyses/plan_steps.h"
 #include "attnscope/analyses/planner.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -61,6 +61,8 @@ std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
   return out;
 }
 
+constexpr double kBudgets[] = {0.9, 0.75, 0.5};  // of ranks in a menu
+
 /// What makes a plan of the choice again.
 std::string target_of(const Model& model, const Choice& choice) {
   if (choice.form == Form::latent && choice.exact) {
@@ -82,7 +84,7 @@ std::vector<Candidate> menu_of(Planner& planner, Form form) {
   std::vector<Candidate> out;
   if (form == Form::ranks) {
     const std::int64_t whole = planner.ranks().parameters();
-    for (const double share : {0.9, 0.75, 0.5}) {
+    for (const double share : kBudgets) {
       const auto budget = static_cast<std::int64_t>(share * static_cast<double>(whole));
       out.push_back(planner.measured(planner.at_budget(budget)));
       out.back().target = "keep " + shortest_decimal(share);
@@ -92,8 +94,9 @@ std::vector<Candidate> menu_of(Planner& planner, Form form) {
   const std::vector<std::int64_t> sizes = planner.sizes(form);
   if (sizes.size() < 2) return out;
   // The smallest first: what it leaves out has what the others leave out.
-  const std::vector<std::int64_t> wanted = menu_sizes(sizes);
-  for (const std::int64_t size : std::views::reverse(wanted)) {
+  std::vector<std::int64_t> wanted = menu_sizes(sizes);
+  std::reverse(wanted.begin(), wanted.end());
+  for (const std::int64_t size : wanted) {
     out.push_back(planner.measured(planner.at_size(form, size)));
     out.back().target = target_of(planner.model(), out.back().choice);
   }
@@ -115,6 +118,21 @@ double price_of(const std::vector<Candidate>& candidates, const ModelSize& befor
     if (saved > 0) least = std::min(least, std::max(0.0, candidate.mean_nll - nll) / saved);
   }
   return least;
+}
+
+/// All forms, the cheapest first.
+std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms) {
+  std::vector<std::pair<double, std::vector<Candidate>>> sorted;
+  for (const Form form : forms) {
+    std::vector<Candidate> own = menu_of(planner, form);
+    const double price = price_of(own, planner.size(), planner.nll_before(/*all=*/false));
+    sorted.emplace_back(price, std::move(own));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Candidate> menu;
+  for (auto& [price, own] : sorted) menu.insert(menu.end(), own.begin(), own.end());
+  return menu;
 }
 
 [[noreturn]] void refuse_target(const std::string& parameter, const std::string& nearest) {
@@ -147,10 +165,11 @@ double cache_of(const ModelSize& size) {
   return static_cast<double>(size.kv_cache_bytes_per_token);
 }
 
-/// The smallest model whose mean negative log likelihood is at most `most`: bisection, at most ten
-/// measurements.
+constexpr int kMeasurements = 10;
+
+/// The smallest model whose mean negative log likelihood is at most `most`: bisection, at most so
+/// many measurements.
 Choice smallest_within(Planner& planner, Form form, double most) {
-  constexpr int kMeasurements = 10;
   if (form == Form::ranks) {
     const auto whole = static_cast<double>(planner.ranks().parameters());
     double low = 0.02, high = 1;
@@ -241,6 +260,31 @@ Choice chosen(Planner& planner, Form form, const PlanTarget& target) {
   return smallest_within(planner, form, most);
 }
 
+Record asked_record(const PlanRequest& request) {
+  Record asked = request.text.parameters;
+  asked.add("by", request.by ? Value(form_name(*request.by)) : Value());
+  if (!request.target.text.empty()) asked.add("target", request.target.text);
+  return asked;
+}
+
+/// Says how many steps the plan will take, as far as that is known.
+void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Form>& forms,
+                  const PlanTarget& target) {
+  steps.expect(1);  // the model as it is
+  for (const Form form : forms) {
+    if (form == Form::ranks) steps.expect(planner.rank_steps());
+    if (!target.text.empty()) {
+      steps.expect(target.loss || target.perplexity ? 1 + kMeasurements : 1);
+      continue;
+    }
+    const std::vector<std::int64_t> sizes = planner.sizes(form);
+    const std::vector<std::int64_t> wanted =
+        sizes.size() < 2 ? std::vector<std::int64_t>() : menu_sizes(sizes);
+    steps.expect(form == Form::ranks ? std::size(kBudgets)
+                                     : wanted.size() + planner.steps_of(form, wanted));
+  }
+}
+
 /// The largest size, where nothing is cut.
 bool changes_nothing(const Planner& planner, const Choice& choice) {
   if (choice.form == Form::ranks) return choice.ranks.empty();
@@ -281,30 +325,25 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
   for (const std::string& note : request.text.notes) sink.add_note(note);
   std::vector<Candidate> menu;
   PlannedModel planned;
-  run_alone(context, 0,
+  PlanSteps steps(model, asked_record(request), context);
+  run_alone(steps.counting(), 0,
             [&](const Compute& compute) {
-              Planner planner(model, request, context.memory_bytes / 2, compute);
+              Planner planner(model, request, steps, compute);
+              expect_steps(steps, planner, forms, request.target);
               planned.before = planner.size();
               planned.nll_before = planner.nll_before(/*all=*/!request.target.text.empty());
               if (request.target.text.empty()) {
-                std::vector<std::pair<double, std::vector<Candidate>>> sorted;
-                for (const Form form : forms) {
-                  std::vector<Candidate> own = menu_of(planner, form);
-                  const double price = price_of(own, planned.before, planned.nll_before);
-                  sorted.emplace_back(price, std::move(own));
-                }
-                std::stable_sort(sorted.begin(), sorted.end(),
-                                 [](const auto& a, const auto& b) { return a.first < b.first; });
-                for (auto& [price, own] : sorted) menu.insert(menu.end(), own.begin(), own.end());
-                return;
+                menu = whole_menu(planner, forms);
+              } else {
+                planned.choice = chosen(planner, forms.front(), request.target);
+                planned.after = size_after(model, planned.choice);
+                planned.expected_loss = planner.expected_loss(planned.choice);
+                planned.nll_after = changes_nothing(planner, planned.choice)
+                                        ? planned.nll_before
+                                        : planner.nll_of(planned.choice, /*all=*/true);
+                planned.rows = plan_rows(planner, planned.choice);
               }
-              planned.choice = chosen(planner, forms.front(), request.target);
-              planned.after = size_after(model, planned.choice);
-              planned.expected_loss = planner.expected_loss(planned.choice);
-              planned.nll_after = changes_nothing(planner, planned.choice)
-                                      ? planned.nll_before
-                                      : planner.nll_of(planned.choice, /*all=*/true);
-              planned.rows = plan_rows(planner, planned.choice);
+              steps.finish();
             },
             {"plan", "plans"});
   if (request.target.text.empty()) {

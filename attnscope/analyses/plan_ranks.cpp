@@ -2,78 +2,60 @@
 #include <algorithm>
 #include <optional>
 
+#include "attnscope/analyses/layer_ranks.h"
 #include "attnscope/analyses/planner.h"
-#include "attnscope/smaller/measure.h"
-#include "attnscope/smaller/truncation.h"
+#include "attnscope/run/work_queue.h"
 
 namespace attnscope {
-namespace {
 
-/// The probe's rank: half of where factors stop to save anything.
-std::int64_t probed_rank(const RankOptions& options) {
-  return std::max<std::int64_t>(1, options.break_even() / 2);
+std::size_t Planner::rank_steps() const {
+  return request_.layers.resolve(model_.dimensions().layers, model_.name()).size();
 }
-
-/// The first windows that have so many tokens together.
-std::vector<TokenIds> probe_windows(const std::vector<TokenIds>& windows, std::int64_t tokens) {
-  std::vector<TokenIds> out;
-  for (const TokenIds& window : windows) {
-    if (tokens <= 0) break;
-    const auto count = std::min<std::int64_t>(tokens, std::ssize(window));
-    out.emplace_back(window.begin(), window.begin() + count);
-    tokens -= count;
-  }
-  return out;
-}
-
-}  // namespace
 
 const RankTable& Planner::ranks() {
   if (!ranks_.places.empty()) return ranks_;
-  const std::vector<TokenIds> windows =
-      probe_windows(request_.text.calibration, request_.probe_tokens);
+  const std::vector<std::int64_t> layers =
+      request_.layers.resolve(model_.dimensions().layers, model_.name());
+  std::vector<std::vector<Outcome>> found(layers.size());
   std::optional<Divergence> divergence;
-  if (request_.method == RankMethod::kl) {
-    divergence.emplace(model_, MeasuredText{windows, request_.text.mask}, compute_);
+  const auto find = [&](std::size_t at, const Compute& compute) {
+    const std::vector<Role> roles = ranked_matrices(model_, layers[at], request_.matrices);
+    const WorkItem item = layer_ranks_item(request_, ridge(), layers[at]);
+    Record facts = {{"layer", layers[at]}, {"fitted", fitted_hash_}};
+    for (const auto& [name, value] : item.parameters.fields()) facts.add(name, value);
+    found[at] = steps_.get("layer_ranks", facts, [&] {
+      const auto& elsewhere = steps_.context().compute_elsewhere;
+      if (elsewhere) return elsewhere(item, compute.stop);
+      const bool probed = request_.method == RankMethod::kl;
+      if (probed && !divergence) {
+        const auto windows = probe_windows(request_.text.calibration, request_.probe_tokens);
+        divergence.emplace(model_, MeasuredText{windows, request_.text.mask}, compute);
+      }
+      return ranks_of_layer(model_, layers[at], roles, calibration_.statistics(compute),
+                            divergence ? &*divergence : nullptr, compute);
+    });
+  };
+  if (steps_.context().compute_elsewhere) {  // all at once; here they share what is in memory
+    Context context = steps_.context();
+    context.on_progress = {};
+    std::vector<QueueItem> items;
+    for (std::size_t at = 0; at < layers.size(); ++at) {
+      items.push_back(
+          {.flops = 1, .run = [&find, at](const Compute& compute) { find(at, compute); }});
+    }
+    run_queue(items, context);
+  } else {
+    for (std::size_t at = 0; at < layers.size(); ++at) find(at, compute_);
   }
-  for (const std::int64_t layer :
-       request_.layers.resolve(model_.dimensions().layers, model_.name())) {
-    find_ranks_of(layer, divergence ? &*divergence : nullptr);
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    for (const Outcome& outcome : found[at]) {
+      FoundRank own = found_rank(layers[at], outcome);
+      ranks_.places.push_back(own.place);
+      ranks_.options.push_back(std::move(own.options));
+      if (own.probe) ranks_.probes.push_back(*own.probe);
+    }
   }
   return ranks_;
-}
-
-void Planner::find_ranks_of(std::int64_t layer, const Divergence* divergence) {
-  const TextStatistics text = calibration_.statistics(compute_);
-  std::vector<Role> roles = stored_projections(model_, layer);
-  std::erase_if(roles, [&](Role role) {
-    const auto& wanted = request_.matrices;
-    const bool of_latent = role == Role::query_up || role == Role::kv_up;
-    return of_latent ||
-           (!wanted.empty() && std::find(wanted.begin(), wanted.end(), role) == wanted.end());
-  });
-  const std::vector<OutputDirections> directions =
-      directions_of_layer(model_, layer, roles, text, compute_);
-  std::vector<ChangedModel> changed;
-  for (std::size_t at = 0; at < roles.size(); ++at) {
-    compute_.check_stop();
-    const Matrix<double> weight = canonical_matrix(model_, layer, roles[at]);
-    ranks_.places.emplace_back(layer, roles[at]);
-    const RankOptions& options = ranks_.options.emplace_back(RankOptions{
-        .rows = weight.rows(), .cols = weight.cols(), .energies = directions[at].energies});
-    if (divergence == nullptr) continue;
-    LayerMatrices own;
-    own.weights.emplace(roles[at],
-                        truncated(weight.view(), directions[at], probed_rank(options), compute_));
-    changed.emplace_back(model_).set_layer(layer, own);
-  }
-  if (divergence == nullptr || changed.empty()) return;
-  for (const double kl : divergence->of(changed, layer, compute_)) {
-    RankOptions& options = ranks_.options[ranks_.probes.size()];
-    const double dropped = options.dropped(probed_rank(options));
-    ranks_.probes.push_back(kl);
-    options.weight = dropped > 0 ? kl / dropped : 0;
-  }
 }
 
 Choice Planner::at_budget(std::int64_t parameters) {

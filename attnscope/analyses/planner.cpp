@@ -6,11 +6,30 @@
 #include <numeric>
 #include <set>
 
+#include "attnscope/forward/sized.h"
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/skipped_layers.h"
+#include "attnscope/store/content_hash.h"
+#include "attnscope/store/record_text.h"
 
 namespace attnscope {
 namespace {
+
+std::string hash_of(const Choice& choice) {
+  Value::List kept;
+  for (const std::vector<std::int64_t>& list : choice.kept) kept.emplace_back(list);
+  Value::List ranks;
+  for (const auto& [place, rank] : choice.ranks) {
+    ranks.emplace_back(std::to_string(place.first) + "." + std::string(role_name(place.second)) +
+                       ":" + std::to_string(rank));
+  }
+  Record all = {{"form", form_name(choice.form)},
+                {"size", choice.size},
+                {"joint", choice.joint},
+                {"exact", choice.exact}};
+  all.add("kept", std::move(kept)).add("ranks", std::move(ranks));
+  return content_hash(record_text(all));
+}
 
 std::vector<std::int64_t> all_layers(const Model& model) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(model.dimensions().layers));
@@ -41,15 +60,36 @@ std::int64_t RankTable::parameters() const {
   return sum;
 }
 
-Planner::Planner(const Model& model, const PlanRequest& request, std::uint64_t memory_bytes,
+Planner::Planner(const Model& model, const PlanRequest& request, PlanSteps& steps,
                  const Compute& compute)
     : model_(model),
       request_(request),
+      steps_(steps),
       compute_(compute),
-      // So much that all directions count alike: what plain singular vectors do.
-      calibration_(model, request.text.calibration, memory_bytes,
-                   request.method == RankMethod::plain ? 1e12 : request.ridge),
+      fitted_hash_(windows_hash(request.text.calibration)),
+      calibration_(model, request.text.calibration, steps.context().memory_bytes / 2, ridge()),
       size_(size_of(model)) {}
+
+/// Of plain singular vectors so much that all directions count alike.
+double Planner::ridge() const {
+  return request_.method == RankMethod::plain ? 1e12 : request_.ridge;
+}
+
+Record Planner::measured_facts(bool all) const {
+  const MeasuredText text = measured_text(all);
+  return {{"measured", windows_hash({text.windows.begin(), text.windows.end()})},
+          {"mask", text.mask}};
+}
+
+std::size_t Planner::steps_of(Form form, const std::vector<std::int64_t>& sizes) const {
+  if (sizes.empty()) return 0;
+  if (form == Form::layers) {
+    const std::int64_t least = *std::min_element(sizes.begin(), sizes.end());
+    return static_cast<std::size_t>(model_.dimensions().layers - least) + 1;
+  }
+  if (form == Form::latent) return 3 * sizes.size();  // shares
+  return form == Form::width ? 1 : 0;
+}
 
 MeasuredText Planner::measured_text(bool all) const {
   MeasuredText text{request_.text.held_out, request_.text.mask};
@@ -60,14 +100,21 @@ MeasuredText Planner::measured_text(bool all) const {
 
 double Planner::nll_before(bool all) {
   std::optional<double>& known = all ? before_all_ : before_few_;
-  if (!known) known = mean_nll(model_, measured_text(all), compute_);
+  if (!known) {
+    known = steps_.number("loss", measured_facts(all),
+                          [&] { return mean_nll(model_, measured_text(all), compute_); });
+  }
   return *known;
 }
 
 double Planner::nll_of(const Choice& choice, bool all) {
-  const TextStatistics text = calibration_.statistics(compute_);
-  return mean_nll(make_smaller(model_, choice, text, compute_).open(), measured_text(all),
-                  compute_);
+  Record facts = measured_facts(all);
+  facts.add("fitted", fitted_hash_).add("ridge", ridge()).add("choice", hash_of(choice));
+  return steps_.number("loss", facts, [&] {
+    const TextStatistics text = calibration_.statistics(compute_);
+    return mean_nll(make_smaller(model_, choice, text, compute_).open(), measured_text(all),
+                    compute_);
+  });
 }
 
 Candidate Planner::measured(const Choice& choice) {
@@ -92,7 +139,7 @@ Choice Planner::at_size(Form form, std::int64_t size) {
   if (form == Form::width) {
     const std::int64_t count = model_.dimensions().mlp_width - size;
     if (neurons_.empty() || std::ssize(neurons_.front()) < count) {
-      neurons_ = neurons_to_remove(model_, count, calibration_.statistics(compute_), compute_);
+      find_neurons(count);
     }
     return choice_of_width(model_, size, neurons_);
   }
@@ -109,15 +156,46 @@ Choice Planner::at_size(Form form, std::int64_t size) {
   return {.form = form, .size = size, .kept = {kept}};
 }
 
+void Planner::find_neurons(std::int64_t count) {
+  const Record facts = {{"fitted", fitted_hash_}, {"count", count}};
+  const std::vector<Outcome> kept = steps_.get("neurons", facts, [&] {
+    std::vector<Outcome> outcomes;
+    for (std::vector<std::int64_t>& layer :
+         neurons_to_remove(model_, count, calibration_.statistics(compute_), compute_)) {
+      outcomes.push_back({.head = {}, .fields = {{"neurons", std::move(layer)}}});
+    }
+    return outcomes;
+  });
+  neurons_.clear();
+  for (const Outcome& layer : kept) {
+    neurons_.push_back(expect_vector<std::int64_t>(layer.fields, "neurons"));
+    const bool valid = std::ssize(neurons_.back()) == count &&
+                       std::ranges::all_of(neurons_.back(), [&](std::int64_t neuron) {
+                         return neuron >= 0 && neuron < model_.dimensions().mlp_width;
+                       });
+    if (!valid) refuse_field("neurons");
+  }
+  if (std::ssize(neurons_) != model_.dimensions().layers) refuse_field("neurons");
+}
+
 const LayerOrder& Planner::removals(std::int64_t count) {
   const double before = nll_before(/*all=*/false);
-  if (order_.influence.empty()) find_influence();
+  if (order_.influence.empty()) {
+    // The stream after the last layer is seen through the last norm alone, which turns it.
+    order_.influence = steps_.numbers("influence", measured_facts(/*all=*/false),
+                                      [&] { return block_influence(); });
+    order_.influence.push_back(std::numeric_limits<double>::quiet_NaN());
+  }
   while (std::ssize(order_.removed) < count) {
     std::vector<std::int64_t> left = all_layers(model_);
     std::erase_if(left, [&](std::int64_t layer) {
       return std::find(order_.removed.begin(), order_.removed.end(), layer) != order_.removed.end();
     });
-    std::vector<double> losses = nll_without_each(left);
+    Record facts = measured_facts(/*all=*/false);
+    facts.add("removed", order_.removed);
+    std::vector<double> losses =
+        steps_.numbers("removal", facts, [&] { return nll_without_each(left); });
+    if (losses.size() != left.size()) refuse_field("removal");
     for (double& loss : losses) loss -= before;
     if (order_.removed.empty()) order_.alone = losses;
     const auto least = std::min_element(losses.begin(), losses.end());
@@ -143,13 +221,11 @@ std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& l
   return out;
 }
 
-/// The stream after the last layer is seen through the last norm alone, which turns it.
-void Planner::find_influence() {
+/// Of all layers but the last.
+std::vector<double> Planner::block_influence() {
   const std::int64_t layers = model_.dimensions().layers;
-  order_.influence.assign(static_cast<std::size_t>(layers),
-                          std::numeric_limits<double>::quiet_NaN());
   const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
-  std::vector<double> sums(static_cast<std::size_t>(layers), 0.0);
+  std::vector<double> sums(static_cast<std::size_t>(layers - 1), 0.0);
   double rows = 0;
   for (const auto batch : batches_of(measured_text(false).windows)) {
     Matrix<float> entered;
@@ -161,16 +237,12 @@ void Planner::find_influence() {
                           static_cast<double>(states.rows) * mean_cosine(entered.view(), states);
                     }
                     if (index == 0) rows += static_cast<double>(states.rows);
-                    entered = Matrix<float>(states.rows, states.cols);
-                    for (std::int64_t row = 0; row < states.rows; ++row) {
-                      std::copy_n(&states(row, 0), states.cols, &entered(row, 0));
-                    }
+                    entered = copied(states);
                   }},
              compute_);
   }
-  for (std::size_t layer = 0; layer + 1 < sums.size(); ++layer) {
-    order_.influence[layer] = 1 - sums[layer] / std::max(1.0, rows);
-  }
+  for (double& sum : sums) sum = 1 - sum / std::max(1.0, rows);
+  return sums;
 }
 
 /// Rotary shares of 3/8, a half and 5/8 are measured; where little of the cache stays, all that is

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnscope/analyses/plan.h"
+#include "attnscope/analyses/plan_steps.h"
 #include "attnscope/smaller/allocation.h"
 #include "attnscope/smaller/calibration.h"
 #include "attnscope/smaller/measure.h"
@@ -42,12 +43,11 @@ struct RankTable {
   std::int64_t parameters() const;
 };
 
-/// Everything is computed when it is asked for, on the thread that asks; the team of `compute`
-/// helps. `compute` must outlive it.
+/// Everything is computed when it is asked for, on the thread that asks, unless the steps have it
+/// from an earlier run; the team of `compute` helps. All must outlive it.
 class Planner {
  public:
-  Planner(const Model& model, const PlanRequest& request, std::uint64_t memory_bytes,
-          const Compute& compute);
+  Planner(const Model& model, const PlanRequest& request, PlanSteps& steps, const Compute& compute);
 
   const Model& model() const { return model_; }
   const Calibration& calibration() const { return calibration_; }
@@ -71,16 +71,25 @@ class Planner {
   const LayerOrder& removals(std::int64_t count);
   const RankTable& ranks();
 
+  /// The steps that at_size() of each of these sizes takes together, and ranks().
+  std::size_t steps_of(Form form, const std::vector<std::int64_t>& sizes) const;
+  std::size_t rank_steps() const;
+
  private:
   Choice latent_of_size(std::int64_t elements);
   /// Of the model without the layers that were removed and, of each that is left, without that one.
   std::vector<double> nll_without_each(const std::vector<std::int64_t>& left);
-  void find_ranks_of(std::int64_t layer, const Divergence* divergence);
-  void find_influence();
+  void find_neurons(std::int64_t count);
+  double ridge() const;
+  /// What decides a loss on all of the held-out text, or on the windows of orders and menus.
+  Record measured_facts(bool all) const;
+  std::vector<double> block_influence();
 
   const Model& model_;
   const PlanRequest& request_;
+  PlanSteps& steps_;
   const Compute& compute_;
+  std::string fitted_hash_;  // of the text
   Calibration calibration_;
   ModelSize size_;
   std::optional<double> before_few_, before_all_;

@@ -222,9 +222,12 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
   if (source_rows_of(*source.model, inputs_of(batch)) > 0) {
     inputs.add("stack", source.model->stack());
   }
-  inputs.add("tokens", std::move(tokens))
-      .add("layers", batch.layers)
-      .add("config", content_hash(source.model->spec().text));
+  inputs.add("tokens", std::move(tokens)).add("layers", batch.layers);
+  add_whole_model(inputs, source);
+}
+
+void add_whole_model(ItemInputs& inputs, const ModelSource& source) {
+  inputs.add("config", content_hash(source.model->spec().text));
   Value::List names;  // the same bytes under other names, or cut otherwise, are another model
   for (const CheckpointTensor& tensor : source.checkpoint->tensors()) {
     if (dtype_info(tensor.view.dtype).kind != DTypeClass::real) continue;

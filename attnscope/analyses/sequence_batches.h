@@ -93,4 +93,7 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
 Cost batch_cost(const WorkItem& item, const ModelSource& source);
 void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source);
 
+/// Everything that a pass reads but its text: the config, and all tensors.
+void add_whole_model(ItemInputs& inputs, const ModelSource& source);
+
 }  // namespace attnscope

@@ -68,7 +68,7 @@ std::int64_t choose_set(const std::vector<Store::SetEntry>& all, const Arguments
 bool asks_for_all(const Arguments& arguments, const Session& session, Store& store) {
   const bool chosen =
       arguments.given("command") || arguments.given("set") || arguments.given("model");
-  return session.for_people && !chosen && store.sets().size() > 1;
+  return session.for_people && !chosen && sets_of_rows(store).size() > 1;
 }
 
 void run_export_command(const Arguments& arguments, const Session& session, RowSink& sink) {
@@ -76,7 +76,7 @@ void run_export_command(const Arguments& arguments, const Session& session, RowS
   if (arguments.flag("list") || asks_for_all(arguments, session, store)) {
     return send_contents(store, sink);
   }
-  send_stored(store, choose_set(store.sets(), arguments),
+  send_stored(store, choose_set(sets_of_rows(store), arguments),
               arguments.given("model") ? std::optional(arguments.text("model")) : std::nullopt,
               sink);
 }

@@ -1,9 +1,13 @@
 // `plan`: which smaller model to make, and what it costs. `shrink`: makes it.
 #include "attnscope/analyses/plan.h"
 
+#include <algorithm>
+
+#include "attnscope/analyses/layer_ranks.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/plan_target.h"
 #include "attnscope/commands/plan_text.h"
+#include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/smaller/plan_file.h"
@@ -32,6 +36,7 @@ RankMethod method_of(const std::string& name) {
 
 void run_plan_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   const Model model = only_model(arguments, session);
+  const StoringContext context(arguments, session);
   PlanRequest request;
   if (arguments.given("by")) request.by = form_from_name(arguments.text("by"));
   request.target = plan_target(arguments, model, request.by);
@@ -42,7 +47,6 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   }
   request.probe_tokens = *arguments.integer("probe_tokens");
   request.round = *arguments.integer("round");
-  request.held_out_sequences = *arguments.integer("held_out_sequences");
   request.matrices = arguments.roles("matrix");
   request.layers = arguments.layers("layers");
   const bool narrowed = arguments.given("layers") || arguments.given("matrix");
@@ -57,8 +61,12 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
       {.sequences = arguments.integer("sequences"),
        .length = arguments.integer("length"),
        .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt});
+  constexpr std::int64_t kMeasuredTokens = 8192;
+  request.held_out_sequences = arguments.integer("held_out_sequences")
+                                   .value_or(std::max<std::int64_t>(
+                                       1, kMeasuredTokens / std::ssize(request.text.held_out[0])));
   say_memory_of_moments(session, model);
-  run_plan_of_model(model, request, session.context, sink);
+  run_plan_of_model(model, request, context, sink);
 }
 
 Parameters plan_parameters() {
@@ -132,7 +140,7 @@ Parameters plan_parameters() {
        .metavariable = "N",
        .least = 1,
        .most = kMostWindows,
-       .default_text = "32"},
+       .default_words = "as many as have 8,192 tokens"},
       {.name = "probe_tokens",
        .type = integer,
        .help = "of ranks: tokens on which each matrix is probed",
@@ -241,9 +249,14 @@ Command plan_command() {
                         {"text_file", "book.txt"},
                         {"by", "layers"},
                         {"max_perplexity", "+5%"}}},
-          .parameters = joined({remote_model_parameters(), plan_text_parameters(),
-                                plan_parameters(), run_parameters(), output_parameters()}),
+          .parameters = joined({remote_model_parameters(),
+                                plan_text_parameters(),
+                                plan_parameters(),
+                                run_parameters(),
+                                {store_parameter()},
+                                output_parameters()}),
           .exclusions = plan_text_exclusions(),
+          .analyses = {&layer_ranks_analysis()},
           .run = run_plan_command};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/analyses/plan_steps.h"
 #include "attnscope/commands/analyses.h"
 #include "attnscope/commands/stored_report.h"
 #include "attnscope/store/record_text.h"
@@ -41,9 +42,15 @@ class Count : public RowSink {
 
 }  // namespace
 
+std::vector<Store::SetEntry> sets_of_rows(Store& store) {
+  std::vector<Store::SetEntry> sets = store.sets();
+  std::erase_if(sets, [](const auto& set) { return set.analysis.name == kPlanSteps; });
+  return sets;
+}
+
 void send_contents(Store& store, RowSink& sink) {
   sink.begin({.command = "export", .parameters = {{"list", true}}});
-  for (const Store::SetEntry& set : store.sets()) {
+  for (const Store::SetEntry& set : sets_of_rows(store)) {
     const Analysis* analysis = find_analysis(set.analysis.name);
     Count count;
     if (analysis != nullptr) send_stored(store, set.id, std::nullopt, count);

@@ -61,11 +61,13 @@ const Moments& Calibration::moments(std::int64_t layer, Role projection, const C
   if (!sums_ || !sums_->has(site)) {
     sums_.reset();
     sums_.emplace(model_, sites_of_layers(model_, layer, layers_at_once()));
+    const std::int64_t end = std::min(layer + layers_at_once(), model_.dimensions().layers);
     run({.on_inputs =
              [&](std::int64_t number, Role role, MatrixView<const float> input) {
                const MomentSums::Site seen{number, role};
                if (sums_->has(seen)) sums_->add(seen, input, compute);
-             }},
+             },
+         .end_after_layer = end - 1},
         compute);
   }
   return sums_->of(layer, projection);

@@ -1188,7 +1188,9 @@ def plan(
     method: Literal["kl", "energy", "uniform", "plain"] | None = None,
     threads: int | None = None,
     memory: Size | None = None,
+    store: Path | None = None,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> Table:
     """What can be left out of a model, at what cost, measured.
 
@@ -1219,7 +1221,7 @@ def plan(
     - layers: of ranks: only matrices of these layers (default: all)
     - round: ranks and widths are multiples of it (default: 1)
     - held_out_sequences: held-out windows on which orders and the menu are measured; a chosen plan
-      is measured on all (default: 32)
+      is measured on all (default: as many as have 8,192 tokens)
     - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
     - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
     - method: how ranks are allocated: by probes, the same share of each matrix's energy, all alike,
@@ -1227,7 +1229,10 @@ def plan(
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
+    - store: keep finished rows in this SQLite file, and compute none that it has
     - progress: whether a line tells how far the run is (default: on a terminal and in a notebook)
+    - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+      models themselves; threads are then those of each worker (default: 1)
 
     Rows: a form of a smaller model at one size, measured.
     - model: the model, by its name in models
@@ -2016,7 +2021,9 @@ class ModelCommands:
         method: Literal["kl", "energy", "uniform", "plain"] | None = None,
         threads: int | None = None,
         memory: Size | None = None,
+        store: Path | None = None,
         progress: bool | None = None,
+        executor: Executor | None = None,
     ) -> Table:
         """What can be left out of a model, at what cost, measured.
 
@@ -2043,7 +2050,7 @@ class ModelCommands:
         - layers: of ranks: only matrices of these layers (default: all)
         - round: ranks and widths are multiples of it (default: 1)
         - held_out_sequences: held-out windows on which orders and the menu are measured; a chosen
-          plan is measured on all (default: 32)
+          plan is measured on all (default: as many as have 8,192 tokens)
         - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
         - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
         - method: how ranks are allocated: by probes, the same share of each matrix's energy, all
@@ -2051,8 +2058,11 @@ class ModelCommands:
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)
+        - store: keep finished rows in this SQLite file, and compute none that it has
         - progress: whether a line tells how far the run is (default: on a terminal and in a
           notebook)
+        - executor: computes elsewhere: any executor of concurrent.futures, whose workers open the
+          models themselves; threads are then those of each worker (default: 1)
         """
         return run("plan", locals())
 

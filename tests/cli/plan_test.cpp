@@ -1,10 +1,12 @@
 // Plans, the models that they leave, and differences of models, as a user makes them.
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/cli/plan_case.h"
+#include "tests/support/sqlite_query.h"
 
 namespace attnscope::test {
 namespace {
@@ -189,6 +191,41 @@ TEST_F(Plan, AnAdapterHoldsADifference) {
   const json config = json::parse(read_file(path("lora") + "/adapter_config.json"));
   EXPECT_EQ(config["target_modules"].size(), 3u);
   EXPECT_EQ(config["rank_pattern"], config["alpha_pattern"]);
+}
+
+/// Every measured step is kept: what a stopped run has found is not computed again.
+TEST_F(Plan, AStoppedPlanGoesOnWhereItWas) {
+  const std::string store = path("rows.sqlite");
+  Words words = plan(kPlanGpt2, {"--format", "csv"});
+  const std::string reference = output_of(words);
+  words.insert(words.end(), {"--store", store});
+  RunningCommand run(words);
+  const auto items = [&]() -> long {
+    try {
+      return fs::exists(store) ? query_number(store, "SELECT count(*) FROM items") : 0;
+    } catch (const std::runtime_error&) {  // it has no tables yet
+      return 0;
+    }
+  };
+  run.wait_until([&] { return items() >= 5; });
+  run.send(SIGINT);
+  const RunResult stopped = run.wait();
+  EXPECT_EQ(stopped.exit_code, 128 + SIGINT);
+  EXPECT_EQ(stopped.out, "");
+  const long kept = items();
+  EXPECT_EQ(output_of(words), reference);
+  const std::string of_last = " FROM runs ORDER BY id DESC LIMIT 1";
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), items() - kept);
+  EXPECT_GE(query_number(store, "SELECT found" + of_last), 5);
+  EXPECT_EQ(output_of(words), reference);
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);
+  // Steps are no rows.
+  const RunResult exported = run_attnscope({"export", store, "--format", "csv"});
+  EXPECT_TRUE(contains(exported.err, "holds no rows")) << exported.err;
+  // Another text, or another ridge, is another plan.
+  words.insert(words.end(), {"--by", "ranks", "--keep", "0.8", "--ridge", "0.02"});
+  output_of(words);
+  EXPECT_GT(query_number(store, "SELECT computed" + of_last), 0);
 }
 
 }  // namespace

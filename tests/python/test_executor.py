@@ -110,6 +110,19 @@ def test_rows_are_the_same(name: str, keywords: dict[str, Any], gpt2: str, execu
     assert elsewhere.to_json() == here.to_json()
 
 
+def test_ranks_of_plans_are_the_same(gpt2: str, executor: Any, tmp_path: pathlib.Path) -> None:
+    tokens = np.random.default_rng(3).integers(0, 40, 400).astype("<u2")
+    shard = tmp_path / "text.bin"
+    header = np.zeros(256, "<i4")
+    header[:3] = 20240520, 1, len(tokens)
+    shard.write_bytes(header.tobytes() + tokens.tobytes())
+    keywords: dict[str, Any] = {"by": "ranks", "keep": "0.7", "probe_tokens": 20}
+    keywords |= {"token_file": shard, "length": 8, "sequences": 16}
+    model = asc.open(gpt2)
+    here = model.plan(**keywords)
+    assert model.plan(**keywords, executor=executor).to_json() == here.to_json()
+
+
 def test_two_models(gpt2: str, llama: str, executor: Any) -> None:
     here = asc.spectrum([gpt2, llama], matrix="q")
     assert asc.spectrum([gpt2, llama], matrix="q", executor=executor).to_json() == here.to_json()

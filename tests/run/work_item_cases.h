@@ -131,6 +131,8 @@ inline std::vector<WorkItemCase> work_item_cases() {
   const Record pairs = {{"fold_norm", true}, {"with_bias", false}, {"rope_offset", 0}};
   const Record attention = {{"energy", 0.8}, {"without_first", false}};
   const std::vector<TokenIds> sequences = {{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}};
+  const Record ranked = {
+      {"ridge", 0.01}, {"probe_tokens", 5}, {"matrix", Value()}, {"mask", Value()}};
   return {
       {.name = "spectrum",
        .run =
@@ -202,6 +204,21 @@ inline std::vector<WorkItemCase> work_item_cases() {
            },
        .parameters = {{"mid", false}},
        .sequences = sequences},
+      {.name = "layer_ranks",
+       .run =
+           [=](auto models, RowSink& sink) {
+             Plan plan{.analysis = find_analysis("layer_ranks"), .parameters = ranked};
+             for (std::size_t model = 0; model < models.size(); ++model) {
+               for (const std::int64_t layer : {0, 1}) {
+                 plan.add(model, std::nullopt).batch =
+                     SequenceBatch{.first = 0, .tokens = sequences, .layers = {layer}};
+               }
+             }
+             run_plan(plan, sources_of(models), {}, {}, sink);
+           },
+       .parameters = ranked,
+       .sequences = sequences,
+       .finish = part_by_layers},
       {.name = "ablate",
        .run =
            [=](auto models, RowSink& sink) {

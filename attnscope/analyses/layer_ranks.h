@@ -1,0 +1,42 @@
+// The matrices of one layer on a text: the energies of what they give, and what half of the ranks
+// that save something costs. An item of work of its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnscope/analyses/plan.h"
+#include "attnscope/run/analysis.h"
+#include "attnscope/smaller/allocation.h"
+#include "attnscope/smaller/choice.h"
+#include "attnscope/smaller/forms.h"
+#include "attnscope/smaller/measure.h"
+
+namespace attnscope {
+
+/// Whose ranks are allocated: those of the layer that are asked for (none: all) and can change.
+std::vector<Role> ranked_matrices(const Model& model, std::int64_t layer,
+                                  const std::vector<Role>& asked);
+
+/// The first windows of the text, which have so many tokens together: those of probes.
+std::vector<TokenIds> probe_windows(const std::vector<TokenIds>& windows, std::int64_t tokens);
+
+/// Of each of these matrices an outcome. `divergence`: of the probes' windows; null: none.
+std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
+                                    const std::vector<Role>& roles, const TextStatistics& text,
+                                    const Divergence* divergence, const Compute& compute);
+
+/// What such an outcome says. Throws Error(format) where it is none.
+struct FoundRank {
+  MatrixPlace place;
+  RankOptions options;
+  std::optional<double> probe;  // KL at half the break-even rank, in nats
+};
+FoundRank found_rank(std::int64_t layer, const Outcome& outcome);
+
+/// The item that finds the same in another process, which runs the text up to that layer.
+WorkItem layer_ranks_item(const PlanRequest& request, double ridge, std::int64_t layer);
+const Analysis& layer_ranks_analysis();
+
+}  // namespace attnscope

@@ -1,0 +1,80 @@
+#include "attnscope/analyses/plan_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/store/content_hash.h"
+#include "attnscope/store/record_text.h"
+
+namespace attnscope {
+
+PlanSteps::PlanSteps(const Model& model, const Record& plan, const Context& context)
+    : context_(context), sources_(sources_of(std::span(&model, 1))) {
+  if (context.store == nullptr) return;
+  StoredRun run;
+  run.analysis.name = kPlanSteps;
+  run.analysis.command = "plan";
+  run.parameters = plan;
+  run.models.push_back(stored_model(sources_.front()));
+  stored_.emplace(*context.store, run);
+}
+
+Context PlanSteps::counting() const {
+  Context counted = context_;
+  if (!context_.on_progress) return counted;
+  counted.on_progress = [this](Progress progress) {
+    const std::size_t done = done_, expected = std::max<std::size_t>(expected_, done);
+    progress.items = {"step", "steps"};
+    progress.items_done = done;
+    progress.items_total = std::max<std::size_t>(expected, 1);
+    progress.seconds_left.reset();  // steps differ too much
+    context_.on_progress(progress);
+  };
+  return counted;
+}
+
+std::vector<Outcome> PlanSteps::get(const std::string& name, const Record& facts,
+                                    const std::function<std::vector<Outcome>()>& compute) {
+  std::vector<Outcome> outcomes;
+  if (!stored_) {
+    outcomes = compute();
+  } else {
+    ItemInputs inputs;
+    inputs.add("step", name).add("stack", sources_.front().model->stack());
+    for (const auto& [fact, value] : facts.fields()) inputs.add(fact, value);
+    add_whole_model(inputs, sources_.front());
+    const StoredPlace place{.model = 0,
+                            .layer = std::nullopt,
+                            .matrix = name + " " + content_hash(record_text(facts)).substr(0, 16)};
+    outcomes = stored_->get(inputs, {place}, [&] {
+      if (context_.only_stored) throw NotStored();
+      return compute();
+    });
+  }
+  ++done_;
+  return outcomes;
+}
+
+std::vector<double> PlanSteps::numbers(const std::string& name, const Record& facts,
+                                       const std::function<std::vector<double>()>& compute) {
+  const std::vector<Outcome> kept = get(name, facts, [&] {
+    return std::vector{Outcome{.head = {}, .fields = {{"numbers", compute()}}}};
+  });
+  if (kept.size() != 1) refuse_field(name);
+  return expect_vector<double>(kept.front().fields, "numbers");
+}
+
+double PlanSteps::number(const std::string& name, const Record& facts,
+                         const std::function<double()>& compute) {
+  const auto kept = numbers(name, facts, [&] { return std::vector{compute()}; });
+  if (kept.size() != 1) refuse_field(name);
+  return kept.front();
+}
+
+void PlanSteps::finish() {
+  expected_ = done_.load();
+  if (stored_) stored_->finish();
+}
+
+}  // namespace attnscope

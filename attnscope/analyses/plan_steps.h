@@ -1,0 +1,58 @@
+// What a plan computes one after the other: counted for its progress, and kept in a store, so that
+// a plan that was stopped goes on after the last.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/run/analysis.h"
+#include "attnscope/run/context.h"
+#include "attnscope/run/stored_items.h"
+
+namespace attnscope {
+
+/// The name under which stores keep steps: they are no rows, and none are printed of them.
+inline constexpr std::string_view kPlanSteps = "plan_steps";
+
+/// Any thread may call.
+class PlanSteps {
+ public:
+  /// The model and the context must outlive it. `plan`: what was asked for, for the store's list of
+  /// runs.
+  PlanSteps(const Model& model, const Record& plan, const Context& context);
+
+  /// The run of which these are steps, with progress that counts them. Valid while this is.
+  Context counting() const;
+  const Context& context() const { return context_; }
+
+  /// So many more steps are to come; fewer may come.
+  void expect(std::size_t steps) { expected_ += steps; }
+
+  /// What compute() gives, or what an earlier run kept of it. `name`: of this kind of step;
+  /// `facts`: all that it depends on beside the model.
+  std::vector<Outcome> get(const std::string& name, const Record& facts,
+                           const std::function<std::vector<Outcome>()>& compute);
+  /// Of a step that gives numbers.
+  std::vector<double> numbers(const std::string& name, const Record& facts,
+                              const std::function<std::vector<double>()>& compute);
+  double number(const std::string& name, const Record& facts,
+                const std::function<double()>& compute);
+
+  /// All steps are done.
+  void finish();
+
+ private:
+  const Context& context_;
+  std::vector<ModelSource> sources_;
+  std::optional<StoredItems> stored_;
+  std::atomic<std::size_t> done_ = 0, expected_ = 0;
+};
+
+}  // namespace attnscope
