@@ -95,6 +95,8 @@ OPTIONS = [
     "ablate {llama} {gpt2} --tokens 1,2,3,4,5",
     "read {shakespeare-gpt2} --layers 0,5 --head 1 --top 3",
     "read {forward/llama} --matrix qk --directions 9",
+    "read {shakespeare-gpt2} --layers 0 --head 1 --pairs 3",
+    "read {forward/llama} --layers 1 --copying",
     "read {forward/llama} --matrix down --directions 1",
     "read {forward/bert} --matrix up --all-tokens",
     "read {nan} --matrix qk",

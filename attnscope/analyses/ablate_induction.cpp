@@ -57,17 +57,22 @@ std::vector<Outcome> everywhere(const ForwardPass& pass, const WorkItem& item,
   return outcomes;
 }
 
-/// Taken out of one later head's queries or keys alone.
+const char* path_name(Role into) {
+  if (into == Role::query) return "query";
+  return into == Role::key ? "key" : "value";
+}
+
+/// Taken out of one later head's queries, keys or values alone.
 std::vector<Outcome> into(const ForwardPass& pass, const WorkItem& item, std::int64_t head,
                           const Compute& compute) {
   const std::int64_t layer = item.batch->layers.front();
   const PathsInto found = ablate_paths_into(pass, text_of(item), layer, head, compute);
   std::vector<Outcome> outcomes;
   for (const PathEffect& effect : found.effects) {
-    const char* path = effect.into == Role::query ? "query" : "key";
-    outcomes.push_back({.head = effect.head,
-                        .fields = pair_record(effect.layer, path, HeadPlace{layer, head},
-                                              found.induction, effect.induction)});
+    Record fields = pair_record(effect.layer, path_name(effect.into), HeadPlace{layer, head},
+                                found.induction, effect.induction);
+    fields.add("write_change", effect.write_change);
+    outcomes.push_back({.head = effect.head, .fields = std::move(fields)});
   }
   return outcomes;
 }
@@ -103,6 +108,8 @@ Record induction_row(const RowPlace& place, const Outcome& outcome) {
     if (value == nullptr) refuse_field(name);
     row.add(name, *value);
   }
+  const Value* write_change = fields.find("write_change");
+  row.add("write_change", write_change == nullptr ? Value() : *write_change);
   if (fields.find("loss") == nullptr) {
     return row.add("loss_increase", Value())
         .add("loss_increase_error", Value())

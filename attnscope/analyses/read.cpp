@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/read_rows.h"
 #include "attnscope/analyses/read_weight.h"
+#include "attnscope/analyses/token_products.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/token_bases.h"
 #include "attnscope/numerics/singular_values/singular_directions.h"
@@ -77,12 +79,6 @@ class ModelReader {
 
   static bool writes(Role role) { return role == Role::output || role == Role::down; }
 
-  TokenBasis input_basis(std::int64_t layer) const {
-    const bool first = request_.names == InputNames::embedding ||
-                       (request_.names == InputNames::layer && layer == 0);
-    return first ? TokenBasis::embedding : TokenBasis::mlp0;
-  }
-
   void skip(std::int64_t layer, std::optional<std::int64_t> head, const std::string& reason) {
     found_.skipped.push_back({.model = model_.name(),
                               .layer = layer,
@@ -112,16 +108,28 @@ class ModelReader {
           product_directions(factors.left, factors.right, request_.directions, compute_);
       if (found.values.empty() || found.values.front() == 0) continue;  // it does nothing
       ReadPlace place{.layer = layer, .head = head, .values = std::move(found.values), .sides = {}};
-      const TokenBasis input = input_basis(layer);
+      const TokenBasis input = input_basis(request_.names, layer);
       if (ov) {  // the left factor writes
         add_side(place, "read", input, std::move(found.right));
         add_side(place, "write", TokenBasis::write, std::move(found.left));
+        if (request_.copying && place.sides.size() == 2) {
+          place.copying = token_copying(factors, product_of(input), compute_);
+        }
       } else {
         add_side(place, "query", input, std::move(found.left));
         add_side(place, "key", input, std::move(found.right));
       }
       if (!place.sides.empty()) found_.places.push_back(std::move(place));
     }
+  }
+
+  /// Of inputs and writes of the named tokens, once for each basis.
+  MatrixView<const double> product_of(TokenBasis inputs) {
+    Matrix<double>& product = products_[inputs];
+    if (product.rows() == 0) {
+      product = inputs_times_writes(pass_, inputs, found_.tokens.naming.ids, compute_);
+    }
+    return product.view();
   }
 
   /// W_O and the MLP's down write to the stream, its up and gate read it.
@@ -143,8 +151,8 @@ class ModelReader {
         row_directions(out ? view.transposed() : view, request_.directions, compute_);
     if (found.values.empty() || found.values.front() == 0) return;
     ReadPlace place{.layer = layer, .head = {}, .values = std::move(found.values), .sides = {}};
-    add_side(place, out ? "write" : "read", out ? TokenBasis::write : input_basis(layer),
-             std::move(found.right));
+    add_side(place, out ? "write" : "read",
+             out ? TokenBasis::write : input_basis(request_.names, layer), std::move(found.right));
     if (!place.sides.empty()) found_.places.push_back(std::move(place));
   }
 
@@ -185,9 +193,28 @@ class ModelReader {
   const Compute& compute_;
   ForwardPass pass_;
   ModelRead found_;
+  std::map<TokenBasis, Matrix<double>> products_;
 };
 
 }  // namespace
+
+TokenBasis input_basis(InputNames names, std::int64_t layer) {
+  const bool first = names == InputNames::embedding || (names == InputNames::layer && layer == 0);
+  return first ? TokenBasis::embedding : TokenBasis::mlp0;
+}
+
+void check_head_of(const Model& model, std::optional<std::int64_t> head) {
+  const std::int64_t heads = model.dimensions().heads.heads;
+  if (!head || (*head >= 0 && *head < heads)) return;
+  throw Error(ErrorKind::usage,
+              {.parameter = "head",
+               .problem = model.name() + " has heads 0 to " + std::to_string(heads - 1)});
+}
+
+const char* name_of(InputNames names) {
+  constexpr const char* kNames[] = {"auto", "embedding", "mlp0"};
+  return kNames[static_cast<std::size_t>(names)];
+}
 
 void run_read(std::span<const Model> models, const ReadRequest& request, const Context& context,
               RowSink& sink) {
@@ -197,12 +224,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
   for (const Model& model : models) {
     tokenizers.push_back(Tokenizer::find(model.checkpoint().folder()));
     layers.push_back(request.layers.resolve(model.dimensions().layers, model.name()));
-    const std::int64_t heads = model.dimensions().heads.heads;
-    if (request.head && (*request.head < 0 || *request.head >= heads)) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = "head",
-                   .problem = model.name() + " has heads 0 to " + std::to_string(heads - 1)});
-    }
+    check_head_of(model, request.head);
   }
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
@@ -220,16 +242,16 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
   }
   run_queue(items, context, {}, {"model", "models"});
 
-  constexpr const char* kNames[] = {"auto", "embedding", "mlp0"};
   ReportHead head{.command = "read",
                   .parameters = {{"matrix", role_name(request.matrix)},
                                  {"layers", request.layers.parameter()},
                                  {"head", request.head},
                                  {"directions", request.directions},
                                  {"top", request.top},
-                                 {"names", kNames[static_cast<std::size_t>(request.names)]},
+                                 {"names", name_of(request.names)},
                                  {"all_tokens", request.all_tokens},
                                  {"draws", kRandomDirections}}};
+  if (request.copying) head.parameters.add("copying", true);
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(model_facts(models[index]));
     const FoundTokens& tokens = found[index].tokens;
@@ -246,7 +268,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
     const std::string name = models[index].name();
     const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
     for (const ReadPlace& place : of_model.places) {
-      add_read_rows(name, request.matrix, place, tokenizer, sink);
+      add_read_rows(name, request, place, tokenizer, sink);
     }
     for (Skipped& skipped : of_model.skipped) sink.add_skipped(std::move(skipped));
     for (std::string& note : of_model.notes) sink.add_note(std::move(note));

@@ -7,6 +7,7 @@
 
 #include "attnscope/analyses/selection.h"
 #include "attnscope/core/role.h"
+#include "attnscope/forward/token_bases.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/context.h"
@@ -28,7 +29,21 @@ struct ReadRequest {
   std::int64_t top = 10;  // tokens of each list
   InputNames names = InputNames::layer;
   bool all_tokens = false;  // those that training never saw may name, too
+  bool copying = false;     // of ov: whether each head's circuit of tokens copies them
 };
+
+/// What names the input of a layer.
+TokenBasis input_basis(InputNames names, std::int64_t layer);
+
+struct ReadPairsRequest {
+  ReadRequest of;           // of ov or qk, with one head and one layer
+  std::int64_t count = 20;  // pairs
+};
+
+/// Rows: the pairs of tokens that one head joins most strongly. Throws Error(usage) where it is not
+/// one head, Error(unsupported) where tokens name no side of it.
+void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& request,
+                    const Context& context, RowSink& sink);
 
 /// Rows: of each head or matrix its leading directions, of each direction both poles of both sides
 /// that can be named. Throws Error(usage) where no side can.

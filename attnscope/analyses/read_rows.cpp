@@ -29,7 +29,7 @@ Value::List token_records(const NamedPole& pole, const Tokenizer* tokenizer) {
 
 }  // namespace
 
-void add_read_rows(const std::string& model, Role matrix, const ReadPlace& place,
+void add_read_rows(const std::string& model, const ReadRequest& request, const ReadPlace& place,
                    const Tokenizer* tokenizer, RowSink& sink) {
   double energy = 0;
   for (const double value : place.values) energy += value * value;
@@ -42,10 +42,10 @@ void add_read_rows(const std::string& model, Role matrix, const ReadPlace& place
     for (const Side& side : place.sides) {
       for (std::size_t pole = 0; pole < 2; ++pole) {
         const NamedPole& found = side.names.directions[at].poles[turned ? 1 - pole : pole];
-        sink.add_row({{"model", model},
+        Record row = {{"model", model},
                       {"layer", place.layer},
                       {"head", place.head},
-                      {"matrix", role_name(matrix)},
+                      {"matrix", role_name(request.matrix)},
                       {"direction", static_cast<std::int64_t>(at) + 1},
                       {"value", value},
                       {"energy", value * value / energy},
@@ -56,7 +56,9 @@ void add_read_rows(const std::string& model, Role matrix, const ReadPlace& place
                       {"null_coherence", side.names.null_coherence},
                       {"named", found.coherence > side.names.null_coherence},
                       {"rarity", found.rarity},
-                      {"tokens", token_records(found, tokenizer)}});
+                      {"tokens", token_records(found, tokenizer)}};
+        if (request.copying) row.add("token_copying", place.copying);
+        sink.add_row(std::move(row));
       }
     }
   }

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/analyses/read.h"
 #include "attnscope/analyses/untrained_tokens.h"
-#include "attnscope/core/role.h"
 #include "attnscope/forward/token_bases.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/tokens/tokenizer.h"
@@ -28,7 +28,8 @@ struct ReadPlace {
   std::int64_t layer = 0;
   std::optional<std::int64_t> head;
   std::vector<double> values;
-  std::vector<Side> sides;  // the one that decides the sign last
+  std::vector<Side> sides;             // the one that decides the sign last
+  std::optional<double> copying = {};  // token_copying() of a head, where it is asked for
 };
 
 /// What one model gave.
@@ -40,8 +41,14 @@ struct ModelRead {
 };
 
 /// Of each direction of a place, both poles of each side. `tokenizer`: null where there is none.
-void add_read_rows(const std::string& model, Role matrix, const ReadPlace& place,
+void add_read_rows(const std::string& model, const ReadRequest& request, const ReadPlace& place,
                    const Tokenizer* tokenizer, RowSink& sink);
+
+/// Throws Error(usage) where the model has no such head.
+void check_head_of(const Model& model, std::optional<std::int64_t> head);
+
+/// auto, embedding, mlp0.
+const char* name_of(InputNames names);
 
 /// How many lists there are, and how many are above chance.
 std::pair<std::int64_t, std::int64_t> count_lists(const ModelRead& found);

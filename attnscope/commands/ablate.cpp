@@ -74,7 +74,7 @@ Parameters ablate_parameters() {
                    "tokens repeated twice"},
           {.name = "into",
            .type = head,
-           .help = "with {induction}: taken out of this head's queries or keys alone",
+           .help = "with {induction}: taken out of this head's queries, keys or values alone",
            .metavariable = "L,H"},
           prompts_parameter("instead: which parts make the model prefer the right answer, of "
                             "prompts in JSON lines")};

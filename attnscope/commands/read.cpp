@@ -43,7 +43,8 @@ void run_read_command(const Arguments& arguments, const Session& session, RowSin
                             .directions = *arguments.integer("directions"),
                             .top = *arguments.integer("top"),
                             .names = names_of(arguments.text("names")),
-                            .all_tokens = arguments.flag("all_tokens")};
+                            .all_tokens = arguments.flag("all_tokens"),
+                            .copying = arguments.flag("copying")};
   const bool of_heads = request.matrix == Role::ov || request.matrix == Role::qk;
   if (request.head && !of_heads) {
     throw Error(ErrorKind::usage,
@@ -55,7 +56,15 @@ void run_read_command(const Arguments& arguments, const Session& session, RowSin
                                    .problem = model.name() + " has no '" +
                                               std::string(role_name(request.matrix)) + "'"});
   }
-  run_read(models, request, session.context, sink);
+  if (request.copying && request.matrix != Role::ov) {
+    throw Error(ErrorKind::usage, {.parameter = "copying", .problem = "is of ov"});
+  }
+  const auto pairs = arguments.integer("pairs");
+  if (!pairs) return run_read(models, request, session.context, sink);
+  if (!of_heads) {
+    throw Error(ErrorKind::usage, {.parameter = "pairs", .problem = "are of ov or qk"});
+  }
+  run_read_pairs(models, {.of = request, .count = *pairs}, session.context, sink);
 }
 
 Parameters read_parameters() {
@@ -93,28 +102,43 @@ Parameters read_parameters() {
            .choices = {"auto", "embedding", "mlp0"},
            .default_text = "auto",
            .default_words = "auto, the first of layer 0 and the second of others"},
-          {.name = "all_tokens", .type = flag, .help = "let tokens name that training never saw"}};
+          {.name = "all_tokens", .type = flag, .help = "let tokens name that training never saw"},
+          {.name = "copying",
+           .type = flag,
+           .help = "of ov, whether each head's circuit raises the tokens that it reads"},
+          {.name = "pairs",
+           .type = integer,
+           .help = "instead: of one head, the pairs of tokens that it joins most strongly",
+           .metavariable = "N",
+           .least = 1,
+           .most = kMostDirections}};
 }
 
 }  // namespace
 
 Command read_command() {
-  return {.name = "read",
-          .summary = "what the directions of heads and matrices mean as tokens, and when nothing",
-          .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
-                       {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},
-                       {{"models", "MODEL"}, {"matrix", "down"}, {"format", "json"}}},
-          .parameters = joined({remote_model_parameters(),
-                                {{.name = "layers",
-                                  .type = layers,
-                                  .help = "layers, such as 0-3,-4-, where a negative number counts "
-                                          "from the end",
-                                  .metavariable = "LAYERS",
-                                  .default_words = "all"}},
-                                read_parameters(),
-                                run_parameters(),
-                                output_parameters()}),
-          .run = run_read_command};
+  return {
+      .name = "read",
+      .summary = "what the directions of heads and matrices mean as tokens, and when nothing",
+      .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
+                   {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},
+                   {{"models", "examples/shakespeare-gpt2"},
+                    {"layers", "0"},
+                    {"head", "0"},
+                    {"pairs", "20"}},
+                   {{"models", "MODEL"}, {"matrix", "down"}, {"format", "json"}}},
+      .parameters = joined({remote_model_parameters(),
+                            {{.name = "layers",
+                              .type = layers,
+                              .help = "layers, such as 0-3,-4-, where a negative number counts "
+                                      "from the end",
+                              .metavariable = "LAYERS",
+                              .default_words = "all"}},
+                            read_parameters(),
+                            run_parameters(),
+                            output_parameters()}),
+      .exclusions = {{"pairs", {"directions", "top", "copying"}, "joins tokens, not directions"}},
+      .run = run_read_command};
 }
 
 }  // namespace attnscope

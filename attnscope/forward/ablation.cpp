@@ -46,12 +46,13 @@ class LayerAblationRun {
       first_place += chunk.places;
       const std::vector<std::int64_t> rows = place_rows(chunk);
       const CleanLogits clean = run_clean(chunk, rows);
-      layer_.run_replaced(text, parts_, replacements.of(text),
-                          [&](std::size_t part, MatrixView<const float> states) {
-                            const Matrix<float> logits =
-                                finite_logits(pass_, picked_rows(states, rows).view(), compute_);
-                            measure(chunk, clean, logits, out_.effects[part]);
-                          });
+      layer_.run_replaced(
+          text, parts_, replacements.of(text),
+          [&](std::size_t part, MatrixView<const float> states) {
+            measure(chunk, clean,
+                    finite_logits(pass_, picked_rows(states, rows).view(), room_, compute_),
+                    out_.effects[part]);
+          });
     }
     return std::move(out_);
   }
@@ -96,7 +97,7 @@ class LayerAblationRun {
     for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
       if (token < 0) return;
       ++out_.predicted[sequence];
-      out_.loss[sequence] += loss_of(clean.logits, place, clean.odds[place].log_sum, token);
+      out_.loss[sequence] += loss_of(clean.logits.view(), place, clean.odds[place].log_sum, token);
     });
     if (head_) add_direct(chunk, rows, scales);
     return clean;
@@ -127,7 +128,7 @@ class LayerAblationRun {
     }
   }
 
-  void measure(const Chunk& chunk, const CleanLogits& clean, const Matrix<float>& logits,
+  void measure(const Chunk& chunk, const CleanLogits& clean, MatrixView<const float> logits,
                AblationEffect& effect) const {
     const std::vector<ChangedPlace> places = compare_logits(clean, logits, compute_);
     for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
@@ -146,6 +147,7 @@ class LayerAblationRun {
   std::vector<PartOfLayer> parts_;
   LayerParts layer_;
   std::optional<LinearHead> head_;
+  Matrix<float> room_;  // of logits
   LayerAblation out_;
 };
 

@@ -24,10 +24,11 @@ struct ChangedPlace {
   double kl = 0;         // KL(clean ‖ changed), nats
   bool changed = false;  // another token is the likeliest
 };
-std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, const Matrix<float>& changed,
+std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, MatrixView<const float> changed,
                                          const Compute& compute);
 
 /// −log of the probability of a token, nats.
-double loss_of(const Matrix<float>& logits, std::size_t place, double log_sum, std::int64_t token);
+double loss_of(MatrixView<const float> logits, std::size_t place, double log_sum,
+               std::int64_t token);
 
 }  // namespace attnscope

@@ -1,6 +1,7 @@
 #include "attnscope/forward/induction_ablation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "attnscope/core/error.h"
@@ -30,6 +31,18 @@ double mean_induction(const LayerMaps& maps, std::int64_t head, std::int64_t seq
     sum += induction_of(maps.map(sequence, head), block);
   }
   return sum / static_cast<double>(sequences);
+}
+
+/// ‖a − b‖ / ‖b‖; 0 where b is zero.
+double relative_change(const Matrix<float>& a, const Matrix<float>& b) {
+  double moved = 0, all = 0;
+  for (std::int64_t at = 0; at < a.rows() * a.cols(); ++at) {
+    const auto own = static_cast<double>(b.data()[at]);
+    const double off = static_cast<double>(a.data()[at]) - own;
+    moved += off * off;
+    all += own * own;
+  }
+  return all == 0 ? 0 : std::sqrt(moved / all);
 }
 
 class InductionRun {
@@ -65,7 +78,8 @@ class InductionRun {
     keep(0, layer);
     PathsInto out;
     const MatrixView<const float> clean = std::as_const(stream_).view();
-    out.induction = induction_with(layer, head, clean, nullptr, Role::query);
+    const LaterHead as_it_is = later_head(layer, head, clean, nullptr, Role::query);
+    out.induction = as_it_is.induction;
     for (std::int64_t earlier = 0; earlier < layer; ++earlier) {
       if (!attends(earlier)) continue;
       const std::int64_t count = pass_.model().spec().dimensions_of(earlier).heads.heads;
@@ -73,11 +87,13 @@ class InductionRun {
         const Matrix<float> without = stream_without(earlier, from);
         Matrix<float> changed;  // queries, keys and values of the layer
         project(layer, std::as_const(without).view(), changed);
-        for (const Role role : {Role::query, Role::key}) {
+        for (const Role role : {Role::query, Role::key, Role::value}) {
+          const LaterHead found = later_head(layer, head, clean, &changed, role);
           out.effects.push_back({.layer = earlier,
                                  .head = from,
                                  .into = role,
-                                 .induction = induction_with(layer, head, clean, &changed, role)});
+                                 .induction = found.induction,
+                                 .write_change = relative_change(found.given, as_it_is.given)});
         }
       }
     }
@@ -154,7 +170,7 @@ class InductionRun {
                                                   [static_cast<std::size_t>(text_.block + row + 1)];
         const std::span<const float> scores(&logits(row, 0),
                                             static_cast<std::size_t>(logits.cols()));
-        sum += loss_of(logits, static_cast<std::size_t>(row), log_sum_exp(scores), token);
+        sum += loss_of(logits.view(), static_cast<std::size_t>(row), log_sum_exp(scores), token);
       }
       losses.push_back(sum);
     }
@@ -196,25 +212,38 @@ class InductionRun {
     pass_.run_from({.layer = layer, .stream = stream}, text_.sequences, observer, compute_);
   }
 
-  /// The head's induction with its own queries or keys from `changed`; null: as it is.
-  double induction_with(std::int64_t layer, std::int64_t head, MatrixView<const float> stream,
-                        const Matrix<float>* changed, Role role) const {
+  struct LaterHead {
+    double induction = 0;
+    Matrix<float> given;  // (rows, d_v), to the output projection
+  };
+
+  /// Where a head's queries, keys or values stand among a layer's projections.
+  static std::pair<std::int64_t, std::int64_t> columns_of(const HeadShape& shape, std::int64_t head,
+                                                          Role role) {
+    if (role == Role::query) return {head * shape.head_dim, shape.head_dim};
+    const std::int64_t group = shape.kv_head(head), queries = shape.total_dim(Role::query);
+    if (role == Role::key) return {queries + group * shape.head_dim, shape.head_dim};
+    return {queries + shape.total_dim(Role::key) + group * shape.value_dim, shape.value_dim};
+  }
+
+  /// The head with its own queries, keys or values from `changed`; null: as it is.
+  LaterHead later_head(std::int64_t layer, std::int64_t head, MatrixView<const float> stream,
+                       const Matrix<float>* changed, Role role) const {
     const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;
-    const bool query = role == Role::query;
-    const std::int64_t first =
-        query ? head * shape.head_dim
-              : shape.total_dim(Role::query) + shape.kv_head(head) * shape.head_dim;
-    double found = 0;
+    const auto [first, count] = columns_of(shape, head, role);
+    LaterHead found;
     ForwardObserver observer;
     observer.on_projections = [&](std::int64_t of, MatrixView<float> projections) {
       if (of != layer || changed == nullptr) return;
-      copy_into(projections.col_block(first, shape.head_dim),
-                changed->view().col_block(first, shape.head_dim));
+      copy_into(projections.col_block(first, count), changed->view().col_block(first, count));
     };
     observer.on_maps = [&](const LayerMaps& maps) {
-      found = mean_induction(maps, head, sequences_, text_.block);
+      found.induction = mean_induction(maps, head, sequences_, text_.block);
     };
-    observer.end_after_maps_of = layer;
+    observer.on_heads = [&](std::int64_t, MatrixView<float> heads) {
+      found.given = copied(heads.col_block(head * shape.value_dim, shape.value_dim));
+    };
+    observer.end_after_layer = layer;
     pass_.run_from({.layer = layer, .stream = stream}, text_.sequences, observer, compute_);
     return found;
   }

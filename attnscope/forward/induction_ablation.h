@@ -46,8 +46,9 @@ LayerInduction ablate_for_induction(const ForwardPass& pass, const RepeatedText&
 /// keys or values, and nothing else; the norm before it is computed anew.
 struct PathEffect {
   std::int64_t layer = 0, head = 0;
-  Role into = Role::query;  // query, key
+  Role into = Role::query;  // query, key, value
   double induction = 0;     // of the later head
+  double write_change = 0;  // ‖what it gives − what it gave‖ / ‖what it gave‖, of the later head
 };
 
 struct PathsInto {

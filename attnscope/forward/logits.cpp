@@ -1,16 +1,26 @@
 #include "attnscope/forward/logits.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/sized.h"
+#include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/inference/activations.h"
 
 namespace attnscope {
 
 Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute& compute) const {
+  Matrix<float> out(states.rows, logits_width());
+  logits_into(states, out.view(), compute);
+  return out;
+}
+
+void ForwardPass::logits_into(MatrixView<const float> states, MatrixView<float> out,
+                              const Compute& compute) const {
   if (!weights_.head) {
     throw Error(ErrorKind::unsupported, {.file = model_.checkpoint().main_file().string(),
                                          .problem = "no logits: " + verbatim(weights_.no_head)});
@@ -28,24 +38,35 @@ Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute&
     apply_norm(*head.norm, states, transformed.view(), compute);
     states = transformed.view();
   }
-  Matrix<float> out(states.rows, head.vocabulary->weights.outputs());
-  apply(*head.vocabulary, states, {}, out.view(), compute);
+  apply(*head.vocabulary, states, {}, out, compute);
   if (model_.spec().head.factor != 1) {
     const auto factor = static_cast<float>(model_.spec().head.factor);
-    for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) out.data()[at] *= factor;
+    for (std::int64_t row = 0; row < out.rows; ++row) {
+      for (std::int64_t col = 0; col < out.cols; ++col) out(row, col) *= factor;
+    }
   }
   if (const auto cap = model_.spec().head.soft_cap) {
-    soft_cap(static_cast<float>(*cap), out.view(), compute);
+    soft_cap(static_cast<float>(*cap), out, compute);
   }
-  return out;
 }
 
 Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
                             const Compute& compute) {
-  Matrix<float> logits = pass.logits(states, compute);
-  const bool finite = std::all_of(logits.data(), logits.data() + logits.rows() * logits.cols(),
-                                  [](float logit) { return std::isfinite(logit); });
-  if (finite) return logits;
+  Matrix<float> logits;
+  finite_logits(pass, states, logits, compute);
+  return logits;
+}
+
+MatrixView<const float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
+                                      Matrix<float>& room, const Compute& compute) {
+  const MatrixView<float> logits = sized_at_least(room, states.rows, pass.logits_width());
+  pass.logits_into(states, logits, compute);
+  std::vector<std::uint8_t> finite(static_cast<std::size_t>(logits.rows));
+  run_parts(compute, finite.size(), [&](std::size_t row) {
+    finite[row] =
+        all_finite(MatrixView<const float>(logits.row_block(static_cast<std::int64_t>(row), 1)));
+  });
+  if (std::ranges::all_of(finite, [](std::uint8_t row) { return row != 0; })) return logits;
   throw Error(ErrorKind::numerical, {.file = pass.model().checkpoint().main_file().string(),
                                      .problem = "the output head gives NaN or infinity"});
 }

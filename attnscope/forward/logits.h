@@ -13,6 +13,11 @@ namespace attnscope {
 Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
                             const Compute& compute);
 
+/// The same in the first rows of `room`, which grows where it is too small: fresh memory for each
+/// block would cost a tenth of its product.
+MatrixView<const float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
+                                      Matrix<float>& room, const Compute& compute);
+
 /// How many rows of logits are held at once: of at most 64 MB, and one at least.
 std::int64_t rows_of_logits(const ForwardPass& pass);
 

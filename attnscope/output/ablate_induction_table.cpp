@@ -36,6 +36,8 @@ std::string from_to(const Record& row) {
          number_text(row, "induction", "{:.2f}");
 }
 
+std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
 /// A line for each head that is replaced, with the later head that changes most.
 void write_everywhere(const std::vector<const Record*>& rows, const Style& style,
                       std::ostream& out) {
@@ -67,7 +69,7 @@ void write_everywhere(const std::vector<const Record*>& rows, const Style& style
                      number_text(*rows.front(), "loss", "{:.4f}"));
 }
 
-/// A line for each earlier head: out of the queries, out of the keys.
+/// A line for each earlier head: out of the queries, the keys, the values.
 void write_paths(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::string, const Record*>> heads;
   for (const Record* row : rows) {
@@ -78,13 +80,19 @@ void write_paths(const std::vector<const Record*>& rows, const Style& style, std
                      style.bold(head_title(*rows.front(), "to_layer", "to_head")),
                      number_text(*rows.front(), "induction_before", "{:.3f}"));
   std::vector<std::vector<std::string>> lines = {
-      {style.bold("taken out"), style.bold("of its queries"), style.bold("of its keys")}};
+      {style.bold("taken out"), style.bold("of its queries"), style.bold("of its keys"),
+       style.bold("what it gives moves, by queries"), style.bold("keys"), style.bold("values")}};
   for (const auto& [place, paths] : heads) {
     std::vector<std::string> line = {fmt::format("L{}H{}", place.first, place.second)};
     for (const char* path : {"query", "key"}) {
       const auto found = paths.find(path);
       line.push_back(found == paths.end() ? "-"
                                           : number_text(*found->second, "induction", "{:.3f}"));
+    }
+    for (const char* path : {"query", "key", "value"}) {
+      const auto found = paths.find(path);
+      line.push_back(found == paths.end() ? "-"
+                                          : percent_text(value_in(*found->second, "write_change")));
     }
     lines.push_back(std::move(line));
   }
@@ -110,11 +118,13 @@ void write_ablate_induction_table(const Report& report, const WriteOptions& opti
     }
   }
   if (report.rows.empty()) return;
-  write_legend(paths ? "Induction of one head where what an earlier one writes, but for its mean, "
-                       "is taken out of what it reads as queries or as keys, and nothing else."
-                     : "Random tokens, then the same again; each head is replaced by its mean. "
-                       "Induction: mean weight from a repeated token to the one after its first "
-                       "occurrence, of the later head that changes most.",
+  write_legend(paths
+                   ? "Induction of one head where what an earlier one writes, but for its mean, "
+                     "is taken out of what it reads as queries, as keys or as values, and nothing "
+                     "else; and by how much what it gives to the output projection moves."
+                   : "Random tokens, then the same again; each head is replaced by its mean. "
+                     "Induction: mean weight from a repeated token to the one after its first "
+                     "occurrence, of the later head that changes most.",
                options, out);
 }
 

@@ -63,6 +63,7 @@ constexpr std::array kTables = {
     TableOf{"plan", "", make_collected<write_plan_table>},
     TableOf{"predict", "attribution", make_collected<write_attribution_table>},
     TableOf{"predict", "", make_collected<write_predict_table>},
+    TableOf{"read", "pairs", make_collected<write_plain_table>},
     TableOf{"read", "", make_collected<write_read_table>},
     TableOf{"shrink", "", make_collected<write_shrink_table>},
     TableOf{"similarity", "head_matrix", make_matrix_table},

@@ -80,6 +80,7 @@ const std::vector<RowKind>& row_kinds() {
       ablate_induction_rows(),
       ablate_prompts_rows(),
       read_rows(),
+      read_pairs_rows(),
   };
   return kinds;
 }

@@ -1043,7 +1043,7 @@ def ablate(
       resample (default: mean)
     - induction: instead: what heads are worth to those that find a repeated token, on random tokens
       repeated twice
-    - into: with induction: taken out of this head's queries or keys alone
+    - into: with induction: taken out of this head's queries, keys or values alone
     - prompts: instead: which parts make the model prefer the right answer, of prompts in JSON lines
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
@@ -1075,12 +1075,15 @@ def ablate(
 
     Rows, with induction: what a later head's induction is without an earlier head.
     - head: the head that is replaced, from 0
-    - path: where it is: everywhere, or only in what the later head reads as its queries or its keys
+    - path: where it is: everywhere, or only in what the later head reads as its queries, its keys
+      or its values
     - to_layer: the later head's layer; null: there is none
     - to_head: the later head
     - induction_before: of the later head as it is: mean weight from a repeated token to the one
       after its first occurrence
     - induction: the same without the earlier head
+    - write_change: of a path: by how much what the later head gives to the output projection
+      changes, ‖difference‖ / ‖as it is‖; null where heads are replaced everywhere
     - loss_increase: by how much the mean loss of the second half rises; null of a path
     - loss_increase_error: the standard error of that over sequences; null of one sequence and of a
       path
@@ -1113,6 +1116,8 @@ def read(
     top: int | None = None,
     names: Literal["auto", "embedding", "mlp0"] | None = None,
     all_tokens: bool = False,
+    copying: bool = False,
+    pairs: int | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1134,6 +1139,8 @@ def read(
     - names: inputs named by tokens' embeddings, or by those and the first MLP's output: auto,
       embedding or mlp0 (default: auto, the first of layer 0 and the second of others)
     - all_tokens: let tokens name that training never saw
+    - copying: of ov, whether each head's circuit raises the tokens that it reads
+    - pairs: instead: of one head, the pairs of tokens that it joins most strongly
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -1158,6 +1165,16 @@ def read(
     - rarity: correlation of the scores with tokens' rarity; null where no token is known that no
       text has
     - tokens: the tokens that score highest, the first first
+    - token_copying: of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token that is
+      read, −1 lower it; null where tokens name no side of it, or it does nothing
+
+    Rows, with pairs: a pair of tokens that a head joins more strongly than most.
+    - read_token_id: the token that is read; of qk that of the query
+    - read_text: it as readable text; null where no tokenizer knows it
+    - write_token_id: the token whose logit it raises; of qk that of the key
+    - write_text: it as readable text; null where no tokenizer knows it
+    - score: of ov: what reading the one adds to the logit of the other, at a final scale of 1; of
+      qk: their score, not divided by √d; both tokens less their mean
     """
     return run("read", locals())
 
@@ -1944,7 +1961,7 @@ class ModelCommands:
           zero or resample (default: mean)
         - induction: instead: what heads are worth to those that find a repeated token, on random
           tokens repeated twice
-        - into: with induction: taken out of this head's queries or keys alone
+        - into: with induction: taken out of this head's queries, keys or values alone
         - prompts: instead: which parts make the model prefer the right answer, of prompts in JSON
           lines
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
@@ -1971,6 +1988,8 @@ class ModelCommands:
         top: int | None = None,
         names: Literal["auto", "embedding", "mlp0"] | None = None,
         all_tokens: bool = False,
+        copying: bool = False,
+        pairs: int | None = None,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
@@ -1989,6 +2008,8 @@ class ModelCommands:
         - names: inputs named by tokens' embeddings, or by those and the first MLP's output: auto,
           embedding or mlp0 (default: auto, the first of layer 0 and the second of others)
         - all_tokens: let tokens name that training never saw
+        - copying: of ov, whether each head's circuit raises the tokens that it reads
+        - pairs: instead: of one head, the pairs of tokens that it joins most strongly
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)

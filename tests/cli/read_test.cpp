@@ -111,6 +111,61 @@ TEST(Read, ARandomModelHasHardlyAnyNames) {
   EXPECT_LT(named, rows.size() / 5);
 }
 
+TEST(Read, CopyingOfTokensIsThatOfTheReference) {
+  const struct {
+    std::string model, layer, head;
+    double score;
+  } wanted[] = {{"shakespeare-gpt2", "0", "0", .979711},
+                {"shakespeare-gpt2", "3", "3", .013900},
+                {"shakespeare-gpt2", "5", "4", -.411574},
+                {"shakespeare-llama", "5", "2", .103657}};
+  for (const auto& [model, layer, head, score] : wanted) {
+    SCOPED_TRACE(model + " L" + layer + "H" + head);
+    const json rows = read_rows(
+        model, {"--layers", layer, "--head", head, "--directions", "1", "--top", "1", "--copying"});
+    // Layers beyond the first read what the forward pass gives of tokens, in float32.
+    EXPECT_NEAR(rows[0]["token_copying"].get<double>(), score, 2e-6);
+  }
+  const RunResult qk = run_attnscope(
+      {"read", source_path("examples/shakespeare-gpt2"), "--matrix", "qk", "--copying"});
+  EXPECT_EQ(qk.exit_code, 2);
+  EXPECT_TRUE(contains(qk.err, "--copying: is of ov")) << qk.err;
+}
+
+TEST(Read, PairsOfAHeadAreTheStrongestOfAll) {
+  const Words head = {"--layers", "0", "--head", "0", "--pairs"};
+  const json rows = read_rows("shakespeare-gpt2", head + Words{"3"});
+  ASSERT_EQ(rows.size(), 3u);
+  const std::vector<std::pair<std::string, double>> wanted = {
+      {" qu", 2.2433}, {"b", 2.1330}, {" de", 2.0031}};
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    EXPECT_EQ(rows[at]["read_text"], wanted[at].first);
+    EXPECT_EQ(rows[at]["write_text"], wanted[at].first);
+    EXPECT_NEAR(rows[at]["score"].get<double>(), wanted[at].second, 1e-4);
+  }
+  const json keys = read_rows("shakespeare-gpt2", head + Words{"5", "--matrix", "qk"});
+  for (std::size_t at = 1; at < keys.size(); ++at) {
+    EXPECT_GE(keys[at - 1]["score"].get<double>(), keys[at]["score"].get<double>());
+  }
+  const struct {
+    Words words;
+    std::string reason;
+  } refused[] = {{{"--pairs", "3"}, "--pairs: are of one head"},
+                 {{"--pairs", "3", "--head", "0"}, "--pairs: are of one head"},
+                 {{"--pairs", "3", "--matrix", "down", "--layers", "0"}, "are of ov or qk"},
+                 {{"--pairs", "3", "--top", "4", "--layers", "0", "--head", "0"}, "--pairs"}};
+  for (const auto& [words, reason] : refused) {
+    const RunResult run =
+        run_attnscope(Words{"read", source_path("examples/shakespeare-gpt2")} + words);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_TRUE(contains(run.err, reason)) << run.err;
+  }
+  const RunResult bert = run_attnscope(
+      {"read", data_path("forward/bert"), "--layers", "0", "--head", "0", "--pairs", "3"});
+  EXPECT_NE(bert.exit_code, 0);
+  EXPECT_TRUE(contains(bert.err, "tokens do not name what it writes")) << bert.err;
+}
+
 TEST(Read, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
   for (const char* matrix : {"kv", "q", "router"}) {
     expect_refusal({"read", source_path("examples/shakespeare-gpt2"), "--matrix", matrix}, kUsage,
@@ -169,6 +224,12 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
   for (const json& row : paths) {
     EXPECT_TRUE(row["loss_increase"].is_null());
     EXPECT_NEAR(row["induction_before"].get<double>(), most, 1e-6);
+    EXPECT_GE(row["write_change"].get<double>(), 0);
+    if (row["path"] == "value") {  // values make no map
+      EXPECT_NEAR(row["induction"].get<double>(), most, 1e-6);
+      EXPECT_GT(row["write_change"].get<double>(), 0.01);
+      continue;
+    }
     auto& side = row["path"] == "key" ? of_keys : of_queries;
     side[row["head"].get<std::int64_t>()] = row["induction"].get<double>();
   }

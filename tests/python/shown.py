@@ -151,6 +151,7 @@ def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywo
     flags: list[Keywords] = [{name: True} for name, parameter in parameters.items() if parameter["type"] == "flag"]
     flags += [{"head_matrix": (0, 1)}] if "head_matrix" in parameters else []
     flags += [{"maps": True}, {"heatmap": (0, 1)}] if "heatmap" in parameters else []
+    flags += [{"pairs": 2, "layers": 0, "head": 0}] if "pairs" in parameters else []
     flags += [{"set": number} for number in (1, 2)] if "set" in parameters else []
     return [base | given | flag for flag, given in itertools.product([{}, *flags], inputs)]
 

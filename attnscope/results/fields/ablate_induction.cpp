@@ -28,6 +28,7 @@ RowKind ablate_induction_rows() {
                   .command = "ablate",
                   .option = "induction",
                   .meaning = "what a later head's induction is without an earlier head",
+                  .revision = 2,
                   .place = {model_field(), stack_field(), layer_field(),
                             place("head", Nulls::none, "the head that is replaced, from 0")},
                   .models = model_facts(),
@@ -35,16 +36,19 @@ RowKind ablate_induction_rows() {
   kind.fields = {
       {.name = "path",
        .type = text,
-       .meaning = "where it is: everywhere, or only in what the later head reads as its queries or "
-                  "its keys",
+       .meaning = "where it is: everywhere, or only in what the later head reads as its queries, "
+                  "its keys or its values",
        .where = kSection,
-       .choices = {"everywhere", "query", "key"}},
+       .choices = {"everywhere", "query", "key", "value"}},
       place("to_layer", Nulls::whole, "the later head's layer; null: there is none"),
       place("to_head", Nulls::whole, "the later head"),
       number("induction_before", "", "induction",
              "of the later head as it is: mean weight from a repeated token to the one after its "
              "first occurrence"),
       number("induction", "", "without", "the same without the earlier head"),
+      number("write_change", "share of what it gives", "",
+             "of a path: by how much what the later head gives to the output projection changes, "
+             "‖difference‖ / ‖as it is‖; null where heads are replaced everywhere"),
       number("loss_increase", "nats", "loss increase",
              "by how much the mean loss of the second half rises; null of a path"),
       number("loss_increase_error", "nats", "",

@@ -31,6 +31,7 @@ RowKind perplexity_rows();
 RowKind plan_part_rows();
 RowKind plan_rows_of_menu();
 RowKind predict_rows();
+RowKind read_pairs_rows();
 RowKind read_rows();
 RowKind routing_rows();
 RowKind shrink_rows();

@@ -46,6 +46,12 @@ RowKind read_rows() {
                          "correlation of the scores with tokens' rarity; null where no "
                          "token is known that no text has");
   rarity.nulls = Nulls::whole;
+  Field copying = of_read("token_copying",
+                          "of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token "
+                          "that is read, −1 lower it; null where tokens name no side of it, or it "
+                          "does nothing");
+  copying.nulls = Nulls::whole;
+  copying.with = "copying";
   kind.fields = {
       counted("direction", "1: of the largest singular value"),
       of_read("value", "the singular value, norms folded in"),
@@ -79,7 +85,8 @@ RowKind read_rows() {
                   of_read("score",
                           "of a write: logits for a unit written at a final scale of 1; "
                           "else units of the normed input"),
-                  of_read("cosine", "of the token's row with the direction")}}};
+                  of_read("cosine", "of the token's row with the direction")}},
+      copying};
   kind.models.push_back(
       {.name = "naming",
        .type = record,
@@ -103,6 +110,8 @@ RowKind read_rows() {
   head.nulls = Nulls::whole;
   Field names = parameter("names", text, "by what inputs are named");
   names.choices = {"auto", "embedding", "mlp0"};
+  Field asked_copying = parameter("copying", flag, "that heads have token_copying");
+  asked_copying.with = "copying";
   kind.parameters = {
       matrix,
       layers_parameter(),
@@ -111,7 +120,47 @@ RowKind read_rows() {
       parameter("top", integer, "tokens of each list"),
       names,
       parameter("all_tokens", flag, "whether tokens that training never saw may name"),
-      parameter("draws", integer, "random directions of the null")};
+      parameter("draws", integer, "random directions of the null"),
+      asked_copying};
+  return kind;
+}
+
+RowKind read_pairs_rows() {
+  RowKind kind = read_rows();
+  kind.name = "read_pairs";
+  kind.option = "pairs";
+  kind.meaning = "a pair of tokens that a head joins more strongly than most";
+  kind.models = model_facts();
+  const auto token = [](std::string_view id, std::string_view words, std::string_view meaning,
+                        std::vector<Field>& fields) {
+    fields.push_back(counted(id, meaning));
+    fields.push_back({.name = words,
+                      .type = text,
+                      .nulls = Nulls::whole,
+                      .meaning = "it as readable text; null where no tokenizer knows it",
+                      .where = kRead});
+  };
+  kind.fields.clear();
+  token("read_token_id", "read_text", "the token that is read; of qk that of the query",
+        kind.fields);
+  token("write_token_id", "write_text", "the token whose logit it raises; of qk that of the key",
+        kind.fields);
+  kind.fields.push_back(
+      of_read("score",
+              "of ov: what reading the one adds to the logit of the other, at a final scale "
+              "of 1; of qk: their score, not divided by √d; both tokens less "
+              "their mean"));
+  std::vector<Field> parameters;
+  for (const char* name : {"matrix", "layers", "head", "names", "all_tokens"}) {
+    for (const Field& field : kind.parameters) {
+      if (field.name == name) parameters.push_back(field);
+    }
+  }
+  kind.parameters = std::move(parameters);
+  kind.parameters.push_back({.name = "pairs",
+                             .type = integer,
+                             .meaning = "how many pairs of each model",
+                             .where = "formats.md#parameters"});
   return kind;
 }
 

@@ -1,0 +1,95 @@
+#include "attnscope/analyses/token_products.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "attnscope/analysis/circuit_measures.h"
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/numerics/products/product_factor.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::int64_t kTokensAtOnce = 2048;
+
+Matrix<double> in_float64(const Matrix<float>& rows) {
+  Matrix<double> out(rows.rows(), rows.cols());
+  std::copy_n(rows.data(), rows.rows() * rows.cols(), out.data());
+  return out;
+}
+
+/// visit(first token, their ids)
+template <class Visit>
+void for_tokens(std::span<const std::int64_t> ids, const Compute& compute, const Visit& visit) {
+  for (std::int64_t first = 0; first < std::ssize(ids); first += kTokensAtOnce) {
+    compute.check_stop();
+    const auto some = std::min(kTokensAtOnce, std::ssize(ids) - first);
+    const auto part = ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(some));
+    visit(first, TokenIds(part.begin(), part.end()));
+  }
+}
+
+void add_rows(const Matrix<double>& rows, std::vector<double>& sums) {
+  sums.resize(static_cast<std::size_t>(rows.cols()), 0.0);
+  for (std::int64_t row = 0; row < rows.rows(); ++row) {
+    for (std::size_t col = 0; col < sums.size(); ++col) {
+      sums[col] += rows(row, static_cast<std::int64_t>(col));
+    }
+  }
+}
+
+}  // namespace
+
+Matrix<double> tokens_times(const ForwardPass& pass, TokenBasis basis,
+                            std::span<const std::int64_t> ids, MatrixView<const double> factor,
+                            const Compute& compute) {
+  Matrix<double> out(std::ssize(ids), factor.rows);
+  for_tokens(ids, compute, [&](std::int64_t first, const TokenIds& some) {
+    const Matrix<double> rows = in_float64(token_rows(pass, basis, some, compute));
+    const Matrix<double> products = multiply_transposed(rows.view(), factor, compute);
+    std::copy_n(products.data(), products.rows() * products.cols(), &out(first, 0));
+  });
+  return out;
+}
+
+Matrix<double> inputs_times_writes(const ForwardPass& pass, TokenBasis inputs,
+                                   std::span<const std::int64_t> ids, const Compute& compute) {
+  Matrix<double> out;
+  std::vector<double> of_inputs, of_writes;
+  for_tokens(ids, compute, [&](std::int64_t, const TokenIds& some) {
+    const Matrix<double> x = in_float64(token_rows(pass, inputs, some, compute));
+    const Matrix<double> u = in_float64(token_rows(pass, TokenBasis::write, some, compute));
+    add_rows(x, of_inputs);
+    add_rows(u, of_writes);
+    Matrix<double> product =
+        multiply_transposed(x.view().transposed(), u.view().transposed(), compute);
+    if (out.rows() == 0) {
+      out = std::move(product);
+      return;
+    }
+    for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) {
+      out.data()[at] += product.data()[at];
+    }
+  });
+  const auto tokens = static_cast<double>(ids.size());
+  for (std::int64_t row = 0; row < out.rows(); ++row) {
+    const double mean = of_inputs[static_cast<std::size_t>(row)] / tokens;
+    for (std::int64_t col = 0; col < out.cols(); ++col) {
+      out(row, col) -= mean * of_writes[static_cast<std::size_t>(col)];
+    }
+  }
+  return out;
+}
+
+std::optional<double> token_copying(const CircuitFactors& head, MatrixView<const double> product,
+                                    const Compute& compute) {
+  // The nonzero eigenvalues of U W_O W_V Xᵀ are those of W_O (W_V Xᵀ U).
+  const Matrix<double> right = multiply_transposed(head.right, product.transposed(), compute);
+  return measure_circuit(make_product_factor(head.left, /*with_values=*/true, compute),
+                         make_product_factor(right.view(), /*with_values=*/true, compute),
+                         /*with_eigenvalues=*/true, compute)
+      .copying_score;
+}
+
+}  // namespace attnscope
