@@ -4,7 +4,7 @@
     tools/check_plan_losses.py BINARY [TEXT]
 
 TEXT: Tiny Shakespeare, which the examples were trained on; else ../shared/models/text/tinyshakespeare.txt. The first
-nine tenths are fitted to, 64 windows of 256 tokens of them, and what follows is measured on, 32 windows or so. Prints
+nine tenths are fitted to, 64 windows of 256 tokens of them, and what follows is measured on, 40 windows. Prints
 the table of docs/plan.md; exits 77 (skipped) with a line where the text is not here.
 """
 

@@ -22,7 +22,11 @@ try:
     import torch
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors.numpy import load_file
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from tokenizers.processors import TemplateProcessing
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 except ImportError as error:
     print(f"torch, transformers and peft are not all here ({error}): nothing was checked")
     sys.exit(77)
@@ -51,6 +55,18 @@ FORMS = {
     "kv-heads": "kv-heads=1", "heads": "heads=4", "latent": "latent=8+10", "experts": "experts=3",
     "ranks": "ranks=0.q:6,2.up:9,1.down:5",
 }
+# Encoder-decoders, whose stacks are made smaller one by one.
+T5 = dict(vocab_size=VOCABULARY, d_model=48, d_kv=8, d_ff=80, num_layers=3, num_decoder_layers=2, num_heads=6, bos_token_id=0,
+          pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, relative_attention_num_buckets=8)
+BART = dict(vocab_size=VOCABULARY, d_model=48, encoder_layers=3, decoder_layers=2, encoder_attention_heads=6,
+            decoder_attention_heads=6, encoder_ffn_dim=80, decoder_ffn_dim=72, max_position_embeddings=CONTEXT, pad_token_id=0,
+            bos_token_id=0, eos_token_id=1, forced_eos_token_id=1, decoder_start_token_id=0)
+ENCODER_DECODERS = {
+    "t5": ("t5", T5), "t5-gated": ("t5", dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)),
+    "umt5": ("umt5", T5), "bart": ("bart", BART), "mbart": ("mbart", BART), "marian": ("marian", BART),
+    "pegasus": ("pegasus", BART),
+}
+OF_STACKS = {"layers": "without=0", "width": "width=50", "ranks": "ranks=0.q:6,1.up:9,1.down:5"}
 OF_EXPERTS = "ranks=0.q:6,2.o:9,1.k:5"  # whose layers have no MLP of their own
 WHOLE = {"hidden": "hidden=48", "latent": "latent=16+16"}
 faults = []
@@ -60,16 +76,16 @@ def run(*words):
     return subprocess.run([BINARY, *map(str, words)], capture_output=True, text=True, check=False)
 
 
-def make(folder, kind, values):
+def make(folder, kind, values, loader=AutoModelForCausalLM):
     torch.manual_seed(0)
     config = AutoConfig.for_model(kind, **values)
     config.dtype = "float32"
-    model = AutoModelForCausalLM.from_config(config).eval()
+    model = loader.from_config(config).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.ndim == 1:
                 weight.add_(0.1 * torch.randn_like(weight))
-            elif "embed" not in name and "wte" not in name and "wpe" not in name:
+            elif "embed" not in name and "shared" not in name and "wte" not in name and "wpe" not in name:
                 weight.mul_(4)  # attention that is not even
     model.save_pretrained(folder, max_shard_size="60KB")
     return model
@@ -81,8 +97,8 @@ def shard(path, tokens):
     path.write_bytes(header.tobytes() + np.asarray(tokens, np.uint16).tobytes())
 
 
-def load(folder):
-    model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True,
+def load(folder, loader=AutoModelForCausalLM):
+    model, info = loader.from_pretrained(folder, dtype=torch.float32, output_loading_info=True,
                                                        attn_implementation="eager")
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if info.get(kind):
@@ -90,9 +106,9 @@ def load(folder):
     return model.eval()
 
 
-def logits_of(folder, ids, scratch):
+def logits_of(folder, ids, scratch, *target):
     saved = scratch / "run.safetensors"
-    ran = run("predict", folder, "--tokens", ",".join(map(str, ids)), "--save", saved, "--format", "json")
+    ran = run("predict", folder, "--tokens", ",".join(map(str, ids)), *target, "--save", saved, "--format", "json")
     if ran.returncode:
         raise ValueError(ran.stderr.strip())
     return torch.tensor(load_file(saved)["logits"])
@@ -128,6 +144,57 @@ def check(name, form, choice, folder, text, ids, scratch, original):
         if whole > 3e-4 * scale:
             raise ValueError(f"nothing is cut, and logits differ by {whole:.2g}")
     return "ok"
+
+
+def words_tokenizer(folder):
+    """Words w2, w3, … for the ids, and an end after each text."""
+    vocabulary = {"<s>": 0, "</s>": 1} | {f"w{at}": at for at in range(2, VOCABULARY)}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<s>"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def check_stack(name, stack, choice, folder, texts, scratch):
+    plan, out = scratch / "plan.json", scratch / f"{name}-{stack}-{choice}"
+    for words in (("plan", f"{folder}:{stack}", *texts, "--set", choice, "-o", plan),
+                  ("shrink", folder, plan, *texts, "-o", out, "--shard-size", "40K")):
+        ran = run(*words)
+        if ran.returncode:
+            raise ValueError(ran.stderr.strip())
+    model = load(out, AutoModelForSeq2SeqLM)
+    source, target = [*range(5, 19), 1], [0, *range(30, 21, -1)]
+    theirs = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits[0]
+    ours = logits_of(f"{out}:decoder", source, scratch, "--target-tokens", ",".join(map(str, target)))
+    difference = (theirs - ours).abs().max().item()
+    if difference > 1e-3 * max(1.0, theirs.std().item()):
+        raise ValueError(f"logits differ from attnscope's by {difference:.2g}")
+    planned = json.loads(plan.read_text())["models"][0]["plan"]
+    count = model.num_parameters(only_trainable=True)  # positions of Marian are computed
+    if not choice.startswith("ranks") and planned["parameters_after"] != count:
+        raise ValueError(f"{count} parameters, not {planned['parameters_after']}")
+
+
+def check_encoder_decoders(scratch):
+    rng, texts = np.random.default_rng(3), ("--text-file", scratch / "sources.txt", "--target-file", scratch / "targets.txt")
+    lines = [[f"w{at}" for at in rng.integers(2, VOCABULARY, rng.integers(6, 14))] for _ in range(90)]
+    texts[1].write_text("".join(" ".join(line) + "\n" for line in lines))
+    texts[3].write_text("".join(" ".join(line[::-1]) + "\n" for line in lines))
+    count = 0
+    for name, (kind, values) in ENCODER_DECODERS.items():
+        make(scratch / name, kind, values, AutoModelForSeq2SeqLM)
+        words_tokenizer(scratch / name)
+        for stack in ("encoder", "decoder"):
+            for form, choice in OF_STACKS.items():
+                if form == "width" and "t5" in name:
+                    continue  # one key for both stacks
+                try:
+                    check_stack(name, stack, choice, scratch / name, texts, scratch)
+                    count += 1
+                except (ValueError, OSError, RuntimeError) as error:
+                    faults.append(f"{name}:{stack} {choice}: {str(error)[:300]}")
+        print(f"{name}: encoder, decoder")
+    return count
 
 
 def ranks_of(model):
@@ -193,6 +260,7 @@ def main():
                 faults.append(f"{model} adapter: {str(error)[:300]}")
             count += len(done)
             print(f"{model}: {', '.join(dict.fromkeys(done))}")
+        count += check_encoder_decoders(scratch)
     for fault in faults:
         print("fault:", fault)
     print(f"{count} smaller models were loaded")

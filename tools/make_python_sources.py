@@ -61,6 +61,7 @@ TYPES = {
     "head": "Head",
     "shares": "Shares",
     "ranks": "Ranks",
+    "several": "Names",
     "bins": "Bins",
     "range": "Range",
     "text": "str",

@@ -79,7 +79,7 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
   std::vector<Record> rows;
   std::int64_t tokens = 0, widest = 0;
   const auto work = [&](const Compute& compute) {
-    Calibration calibration(model, request.windows, context.memory_bytes / 2, /*ridge=*/0);
+    Calibration calibration(model, {.windows = request.windows}, context.memory_bytes / 2, /*ridge=*/0);
     const TextStatistics text = calibration.statistics(compute);
     tokens = calibration.tokens();
     for (const auto& [layer, role] : places) {

@@ -35,12 +35,12 @@ std::vector<Outcome> item_outcomes(const WorkItem& item, const ModelSource& sour
   const std::int64_t layer = item.batch->layers.front();
   const std::vector<TokenIds>& windows = item.batch->tokens;
   constexpr std::uint64_t kOneLayer = 0;
-  Calibration calibration(model, windows, kOneLayer, expect<double>(item.parameters, "ridge"));
+  Calibration calibration(model, {.windows = windows}, kOneLayer, expect<double>(item.parameters, "ridge"));
   std::optional<Divergence> divergence;
   const auto probe_tokens = expect<std::int64_t>(item.parameters, "probe_tokens");
   if (probe_tokens > 0) {
-    const std::vector<TokenIds> probed = probe_windows(windows, probe_tokens);
-    divergence.emplace(model, MeasuredText{probed, mask_parameter(item)}, compute);
+    const std::vector<TokenIds> probed = probe_windows({.windows = windows}, probe_tokens);
+    divergence.emplace(model, TextWindows{.windows = probed, .mask = mask_parameter(item)}, compute);
   }
   return ranks_of_layer(model, layer, ranked_matrices(model, layer, asked_roles(item)),
                         calibration.statistics(compute), divergence ? &*divergence : nullptr,
@@ -50,7 +50,7 @@ std::vector<Outcome> item_outcomes(const WorkItem& item, const ModelSource& sour
 /// Two passes, and the moments of a layer.
 Cost item_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
-  cost.memory_bytes += Calibration(*source.model, {}, 0, 0).held_bytes();
+  cost.memory_bytes += Calibration(*source.model, TextWindows{}, 0, 0).held_bytes();
   return cost;
 }
 
@@ -83,11 +83,12 @@ std::vector<Role> ranked_matrices(const Model& model, std::int64_t layer,
   return roles;
 }
 
-std::vector<TokenIds> probe_windows(const std::vector<TokenIds>& windows, std::int64_t tokens) {
+std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens) {
   std::vector<TokenIds> out;
-  for (const TokenIds& window : windows) {
+  for (const TokenIds& window : text.windows) {
     if (tokens <= 0) break;
-    const auto count = std::min<std::int64_t>(tokens, std::ssize(window));
+    const auto count = text.sources.empty() ? std::min<std::int64_t>(tokens, std::ssize(window))
+                                            : std::ssize(window);
     out.emplace_back(window.begin(), window.begin() + count);
     tokens -= count;
   }

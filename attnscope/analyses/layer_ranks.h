@@ -19,8 +19,9 @@ namespace attnscope {
 std::vector<Role> ranked_matrices(const Model& model, std::int64_t layer,
                                   const std::vector<Role>& asked);
 
-/// The first windows of the text, which have so many tokens together: those of probes.
-std::vector<TokenIds> probe_windows(const std::vector<TokenIds>& windows, std::int64_t tokens);
+/// The first windows of the text, which have so many tokens together: those of probes. Those with a
+/// source are not cut.
+std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens);
 
 /// Of each of these matrices an outcome. `divergence`: of the probes' windows; null: none.
 std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attnscope/analyses/combination.h"
 #include "attnscope/analyses/plan_rows.h"
 #include "attnscope/analyses/plan_steps.h"
 #include "attnscope/analyses/planner.h"
@@ -23,7 +24,11 @@ void run_alone(const Context& context, std::uint64_t memory_bytes,
 }
 
 void check_can_plan(const Model& model, const PlanText& text) {
-  if (!model.spec().causal && !text.mask) {
+  if (model.stack() == "cross") {
+    throw Error(ErrorKind::unsupported,
+                {.place = model.name(), .problem = "stays whole: its layers go with the decoder's"});
+  }
+  if (!model.spec().causal && !text.mask && text.held_out_sources.empty()) {
     throw Error(ErrorKind::unsupported,
                 {.place = model.name(),
                  .problem = "sees each text both ways and has no tokenizer that knows a mask: "
@@ -262,7 +267,7 @@ Choice chosen(Planner& planner, Form form, const PlanTarget& target) {
 
 Record asked_record(const PlanRequest& request) {
   Record asked = request.text.parameters;
-  asked.add("by", request.by ? Value(form_name(*request.by)) : Value());
+  asked.add("by", request.by.empty() ? Value() : Value(forms_text(request.by)));
   if (!request.target.text.empty()) asked.add("target", request.target.text);
   return asked;
 }
@@ -294,12 +299,12 @@ bool changes_nothing(const Planner& planner, const Choice& choice) {
 
 }  // namespace
 
-std::string windows_hash(const std::vector<TokenIds>& windows) {
-  std::string text;
-  for (const TokenIds& window : windows) {
-    text += content_hash(std::as_bytes(std::span(window)));
+std::string windows_hash(const TextWindows& text) {
+  std::string all;
+  for (const auto& windows : {text.windows, text.sources}) {
+    for (const TokenIds& window : windows) all += content_hash(std::as_bytes(std::span(window)));
   }
-  return content_hash(text);
+  return content_hash(all);
 }
 
 std::string model_hash(const Model& model) {
@@ -316,11 +321,19 @@ std::string model_hash(const Model& model) {
 void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
                        RowSink& sink) {
   check_can_plan(model, request.text);
-  const std::vector<Form> forms = request.by ? std::vector{*request.by} : possible_forms(model);
-  if (request.by) check_form(model, *request.by);
-  if (!request.target.text.empty() && !request.by) {
+  const bool menu_asked = request.target.text.empty();
+  const std::vector<Form> forms = request.by.empty() ? possible_forms(model) : request.by;
+  for (const Form form : request.by) check_form(model, form);
+  if (!menu_asked && request.by.empty()) {
     throw Error(ErrorKind::usage,
-                {.parameter = "by", .problem = "is needed: a target is reached by one form"});
+                {.parameter = "by", .problem = "is needed: which forms reach the target"});
+  }
+  for (const Form form : request.by) {
+    if (menu_asked || request.by.size() < 2 || combines(form)) continue;
+    throw Error(ErrorKind::usage, {.parameter = "by",
+                                   .problem = std::string(form_name(form)) +
+                                              " is planned alone; layers, width, hidden, "
+                                              "head-width, kv-heads and heads combine"});
   }
   for (const std::string& note : request.text.notes) sink.add_note(note);
   std::vector<Candidate> menu;
@@ -331,22 +344,26 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
               Planner planner(model, request, steps, compute);
               expect_steps(steps, planner, forms, request.target);
               planned.before = planner.size();
-              planned.nll_before = planner.nll_before(/*all=*/!request.target.text.empty());
-              if (request.target.text.empty()) {
+              planned.nll_before = planner.nll_before(/*all=*/!menu_asked);
+              if (menu_asked) {
                 menu = whole_menu(planner, forms);
+              } else if (forms.size() > 1) {
+                planned = combined(planner, request, context, compute);
               } else {
-                planned.choice = chosen(planner, forms.front(), request.target);
-                planned.after = size_after(model, planned.choice);
-                planned.expected_loss = planner.expected_loss(planned.choice);
-                planned.nll_after = changes_nothing(planner, planned.choice)
+                const Choice choice = chosen(planner, forms.front(), request.target);
+                planned.choices = {choice};
+                planned.words = {choice_words(model, choice)};
+                planned.after = size_after(model, choice);
+                planned.expected_loss = planner.expected_loss(choice);
+                planned.nll_after = changes_nothing(planner, choice)
                                         ? planned.nll_before
-                                        : planner.nll_of(planned.choice, /*all=*/true);
-                planned.rows = plan_rows(planner, planned.choice);
+                                        : planner.nll_of(choice, /*all=*/true);
+                planned.rows = plan_rows(planner, choice);
               }
               steps.finish();
             },
             {"plan", "plans"});
-  if (request.target.text.empty()) {
+  if (menu_asked) {
     send_menu(model, request, menu, planned, sink);
   } else {
     send_plan(model, request, planned, sink);

@@ -14,15 +14,22 @@
 #include "attnscope/rewrite/model_writer.h"
 #include "attnscope/run/context.h"
 #include "attnscope/smaller/choice.h"
+#include "attnscope/smaller/measure.h"
 
 namespace attnscope {
 
 /// Windows of the text that a plan is made with, and of the one that it is measured on.
 struct PlanText {
   std::vector<TokenIds> calibration, held_out;
-  std::optional<std::int64_t> mask;  // of models that see a text both ways: see MeasuredText
+  std::vector<TokenIds> calibration_sources, held_out_sources;  // see TextWindows
+  std::optional<std::int64_t> mask;  // of models that see a text both ways: see TextWindows
   Record parameters;                 // what the report says of them
   std::vector<std::string> notes;    // what its user should know
+
+  TextWindows fitted() const { return {.windows = calibration, .sources = calibration_sources}; }
+  TextWindows measured() const {
+    return {.windows = held_out, .mask = mask, .sources = held_out_sources};
+  }
 };
 
 /// What a plan must come to. At most one is set; none: the menu.
@@ -39,7 +46,8 @@ enum class RankMethod { kl, energy, uniform, plain };
 
 struct PlanRequest {
   PlanText text;
-  std::optional<Form> by;  // none: all that the architecture can take
+  /// None: all that the architecture can take; several are combined, in this order.
+  std::vector<Form> by;
   PlanTarget target;
   RankMethod method = RankMethod::kl;
   double ridge = 0.01;
@@ -72,6 +80,6 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
 
 /// Hashes of what a plan holds for: all bytes and the config of a model; the windows of a text.
 std::string model_hash(const Model& model);
-std::string windows_hash(const std::vector<TokenIds>& windows);
+std::string windows_hash(const TextWindows& text);
 
 }  // namespace attnscope

@@ -17,25 +17,28 @@ const RankTable& Planner::ranks() {
   const std::vector<std::int64_t> layers =
       request_.layers.resolve(model_.dimensions().layers, model_.name());
   std::vector<std::vector<Outcome>> found(layers.size());
+  TextWindows probe = request_.text.fitted();
+  const std::vector<TokenIds> windows = probe_windows(probe, request_.probe_tokens);
+  probe.windows = windows;
+  probe.mask = request_.text.mask;
+  if (!probe.sources.empty()) probe.sources = probe.sources.first(windows.size());
   std::optional<Divergence> divergence;
+  const bool goes_elsewhere =
+      steps_.context().compute_elsewhere && request_.text.calibration_sources.empty();
   const auto find = [&](std::size_t at, const Compute& compute) {
     const std::vector<Role> roles = ranked_matrices(model_, layers[at], request_.matrices);
     const WorkItem item = layer_ranks_item(request_, ridge(), layers[at]);
     Record facts = {{"layer", layers[at]}, {"fitted", fitted_hash_}};
     for (const auto& [name, value] : item.parameters.fields()) facts.add(name, value);
     found[at] = steps_.get("layer_ranks", facts, [&] {
-      const auto& elsewhere = steps_.context().compute_elsewhere;
-      if (elsewhere) return elsewhere(item, compute.stop);
+      if (goes_elsewhere) return steps_.context().compute_elsewhere(item, compute.stop);
       const bool probed = request_.method == RankMethod::kl;
-      if (probed && !divergence) {
-        const auto windows = probe_windows(request_.text.calibration, request_.probe_tokens);
-        divergence.emplace(model_, MeasuredText{windows, request_.text.mask}, compute);
-      }
+      if (probed && !divergence) divergence.emplace(model_, probe, compute);
       return ranks_of_layer(model_, layers[at], roles, calibration_.statistics(compute),
                             divergence ? &*divergence : nullptr, compute);
     });
   };
-  if (steps_.context().compute_elsewhere) {  // all at once; here they share what is in memory
+  if (goes_elsewhere) {  // all at once; here they share what is in memory
     Context context = steps_.context();
     context.on_progress = {};
     std::vector<QueueItem> items;

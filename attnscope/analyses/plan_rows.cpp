@@ -24,10 +24,11 @@ const char* method_name(RankMethod method) {
 }
 
 /// A row in which nothing is known but its place.
-Record empty_row(std::optional<std::int64_t> layer, Value matrix, std::int64_t parameters,
-                 std::int64_t after) {
+Record empty_row(Form form, std::optional<std::int64_t> layer, Value matrix,
+                 std::int64_t parameters, std::int64_t after) {
   Record row;
-  row.add("layer", layer)
+  row.add("form", form_name(form))
+      .add("layer", layer)
       .add("matrix", std::move(matrix))
       .add("parameters", parameters)
       .add("parameters_after", after);
@@ -69,7 +70,7 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
     const bool stays = std::find(kept.begin(), kept.end(), layer) != kept.end();
     const auto removed = std::find(order.removed.begin(), order.removed.end(), layer);
     const std::int64_t own = parameters_of_layer(model, layer);
-    Record& row = rows.emplace_back(empty_row(layer, Value(), own, stays ? own : 0));
+    Record& row = rows.emplace_back(empty_row(choice.form, layer, Value(), own, stays ? own : 0));
     add_rest(row, Value(), Value(), Value(), Value(), Value(), Value());
     const auto at = static_cast<std::size_t>(layer);
     add_removal(
@@ -92,7 +93,7 @@ std::vector<Record> rank_rows(Planner& planner, const Choice& choice) {
     const bool whole = own == choice.ranks.end();
     const std::int64_t before = options.rows * options.cols;
     Record& row =
-        rows.emplace_back(empty_row(layer, std::string(role_name(role)), before,
+        rows.emplace_back(empty_row(choice.form, layer, std::string(role_name(role)), before,
                                     whole ? before : own->second * (options.rows + options.cols)));
     const bool probed = !table.probes.empty();
     add_rest(row, Value(), whole ? Value() : Value(own->second), options.break_even(),
@@ -121,7 +122,7 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
         by_layer ? parameters_of_layer(model, at) : planner.size().parameters;
     const std::int64_t cut = (planner.size().parameters - after.parameters) / count;
     Record& row = rows.emplace_back(
-        empty_row(by_layer ? std::optional(at) : std::nullopt, Value(), before, before - cut));
+        empty_row(choice.form, by_layer ? std::optional(at) : std::nullopt, Value(), before, before - cut));
     const Value kept =
         choice.kept.empty() ? Value() : Value(choice.kept[static_cast<std::size_t>(at)]);
     add_rest(row, kept, Value(), Value(), Value(), Value(), Value());
@@ -137,6 +138,21 @@ std::vector<std::int64_t> layers_without(const Model& model, const Choice& choic
     if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
   }
   return gone;
+}
+
+std::string forms_text(const std::vector<Form>& forms) {
+  std::vector<std::string> names;
+  for (const Form form : forms) names.emplace_back(form_name(form));
+  return join(names, ",");
+}
+
+Record planned_facts(const Model& model) {
+  ModelFacts facts = model_facts(model);
+  if (model.stack().empty()) return facts_record(facts);
+  const ModelSize whole = size_of(model);
+  facts.parameters = whole.parameters;
+  facts.kv_cache_bytes_per_token = whole.kv_cache_bytes_per_token;
+  return facts_record(facts);
 }
 
 std::string choice_words(const Model& model, const Choice& choice) {
@@ -166,19 +182,19 @@ std::string choice_words(const Model& model, const Choice& choice) {
 namespace {
 
 ReportHead head_of(const Model& model, const PlanRequest& request) {
-  ReportHead head{.command = "plan", .models = {facts_record(model_facts(model))}};
+  ReportHead head{.command = "plan", .models = {planned_facts(model)}};
   for (const auto& [name, value] : request.text.parameters.fields()) {
     head.parameters.add(name, value);
   }
-  head.parameters.add("by", request.by ? Value(form_name(*request.by)) : Value())
+  head.parameters.add("by", request.by.empty() ? Value() : Value(forms_text(request.by)))
       .add("method", method_name(request.method))
       .add("ridge", request.ridge)
       .add("probe_tokens", request.probe_tokens)
       .add("held_out_sequences", request.held_out_sequences)
       .add("matrix", roles_value(request.matrices))
       .add("layers", request.layers.parameter())
-      .add("tokens_hash", windows_hash(request.text.calibration))
-      .add("held_out_hash", windows_hash(request.text.held_out));
+      .add("tokens_hash", windows_hash(request.text.fitted()))
+      .add("held_out_hash", windows_hash(request.text.measured()));
   if (!request.target.text.empty()) head.parameters.add("target", request.target.text);
   return head;
 }
@@ -218,9 +234,19 @@ void send_menu(const Model& model, const PlanRequest& request, const std::vector
 void send_plan(const Model& model, const PlanRequest& request, const PlannedModel& planned,
                RowSink& sink) {
   ReportHead head = head_of(model, request);
-  const Choice& choice = planned.choice;
-  Record plan = {{"form", form_name(choice.form)}, {"choice", choice_words(model, choice)}};
-  plan.add("size", choice.size)
+  const Choice& choice = planned.choices.front();
+  const bool one = planned.choices.size() == 1;
+  std::vector<Form> forms;
+  std::vector<std::int64_t> sizes;
+  bool loadable = true;
+  for (const Choice& own : planned.choices) {
+    forms.push_back(own.form);
+    sizes.push_back(own.size);
+    loadable = loadable && is_loadable(own.form);
+  }
+  Record plan = {{"form", forms_text(forms)}, {"choice", join(planned.words, "; ")}};
+  plan.add("size", one ? Value(choice.size) : Value())
+      .add("sizes", sizes)
       .add("joint", choice.joint)
       .add("exact", choice.exact)
       .add("parameters_before", planned.before.parameters)
@@ -232,7 +258,7 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
       .add("perplexity_before", std::exp(planned.nll_before))
       .add("perplexity_after", std::exp(planned.nll_after))
       .add("expected_loss", choice.form == Form::ranks ? Value(planned.expected_loss) : Value())
-      .add("loadable", is_loadable(choice.form))
+      .add("loadable", loadable)
       .add("model_hash", model_hash(model));
   head.models.front().add("plan", std::move(plan));
   sink.begin(head);

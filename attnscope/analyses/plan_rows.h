@@ -7,20 +7,27 @@
 
 namespace attnscope {
 
-/// A model and what a choice makes of it.
+/// A model and what choices make of it, each of what the one before left.
 struct PlannedModel {
-  Choice choice;
+  std::vector<Choice> choices;
+  std::vector<std::string> words;  // of each: see choice_words()
   ModelSize before, after;
   double nll_before = 0, nll_after = 0;  // mean negative log likelihood, nats
   double expected_loss = 0;
   std::vector<Record> rows;
 };
 
-/// A row for each layer, matrix, or the whole, without the model's name.
+/// A row for each layer, matrix, or the whole of it, without the model's name.
 std::vector<Record> plan_rows(Planner& planner, const Choice& choice);
 
 /// The layers that the choice leaves out, where its form is `layers`.
 std::vector<std::int64_t> layers_without(const Model& model, const Choice& choice);
+
+/// A model's facts; of a stack with parameters and cache of the whole model, as plans count them.
+Record planned_facts(const Model& model);
+
+/// "hidden,width".
+std::string forms_text(const std::vector<Form>& forms);
 
 /// In words: "6 → 5 (without 2)".
 std::string choice_words(const Model& model, const Choice& choice);

@@ -66,8 +66,8 @@ Planner::Planner(const Model& model, const PlanRequest& request, PlanSteps& step
       request_(request),
       steps_(steps),
       compute_(compute),
-      fitted_hash_(windows_hash(request.text.calibration)),
-      calibration_(model, request.text.calibration, steps.context().memory_bytes / 2, ridge()),
+      fitted_hash_(windows_hash(request.text.fitted())),
+      calibration_(model, request.text.fitted(), steps.context().memory_bytes / 2, ridge()),
       size_(size_of(model)) {}
 
 /// Of plain singular vectors so much that all directions count alike.
@@ -76,9 +76,8 @@ double Planner::ridge() const {
 }
 
 Record Planner::measured_facts(bool all) const {
-  const MeasuredText text = measured_text(all);
-  return {{"measured", windows_hash({text.windows.begin(), text.windows.end()})},
-          {"mask", text.mask}};
+  const TextWindows text = measured_text(all);
+  return {{"measured", windows_hash(text)}, {"mask", text.mask}};
 }
 
 std::size_t Planner::steps_of(Form form, const std::vector<std::int64_t>& sizes) const {
@@ -91,10 +90,13 @@ std::size_t Planner::steps_of(Form form, const std::vector<std::int64_t>& sizes)
   return form == Form::width ? 1 : 0;
 }
 
-MeasuredText Planner::measured_text(bool all) const {
-  MeasuredText text{request_.text.held_out, request_.text.mask};
-  const auto few = static_cast<std::size_t>(request_.held_out_sequences);
-  if (!all) text.windows = text.windows.first(std::min(few, text.windows.size()));
+TextWindows Planner::measured_text(bool all) const {
+  TextWindows text = request_.text.measured();
+  if (all) return text;
+  const auto few = std::min(static_cast<std::size_t>(request_.held_out_sequences),
+                            text.windows.size());
+  text.windows = text.windows.first(few);
+  if (!text.sources.empty()) text.sources = text.sources.first(few);
   return text;
 }
 
@@ -107,14 +109,15 @@ double Planner::nll_before(bool all) {
   return *known;
 }
 
+Model Planner::made(const Choice& choice) {
+  return make_smaller(model_, choice, calibration_.statistics(compute_), compute_).open();
+}
+
 double Planner::nll_of(const Choice& choice, bool all) {
   Record facts = measured_facts(all);
   facts.add("fitted", fitted_hash_).add("ridge", ridge()).add("choice", hash_of(choice));
-  return steps_.number("loss", facts, [&] {
-    const TextStatistics text = calibration_.statistics(compute_);
-    return mean_nll(make_smaller(model_, choice, text, compute_).open(), measured_text(all),
-                    compute_);
-  });
+  return steps_.number("loss", facts,
+                       [&] { return mean_nll(made(choice), measured_text(all), compute_); });
 }
 
 Candidate Planner::measured(const Choice& choice) {
@@ -206,9 +209,9 @@ const LayerOrder& Planner::removals(std::int64_t count) {
 }
 
 std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& left) {
-  const MeasuredText text = measured_text(false);
+  const TextWindows text = measured_text(false);
   const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
-  if (!text.mask && pass.may_start_between()) {
+  if (!text.mask && text.sources.empty() && pass.may_start_between()) {
     const std::set<std::int64_t> gone(order_.removed.begin(), order_.removed.end());
     return mean_nll_without(pass, text.windows, gone, left, compute_);
   }
@@ -227,9 +230,9 @@ std::vector<double> Planner::block_influence() {
   const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
   std::vector<double> sums(static_cast<std::size_t>(layers - 1), 0.0);
   double rows = 0;
-  for (const auto batch : batches_of(measured_text(false).windows)) {
+  for (const TextWindows& batch : batches_of(measured_text(false))) {
     Matrix<float> entered;
-    pass.run(batch,
+    run_windows(pass, batch,
              {.on_hidden_states =
                   [&](std::int64_t index, MatrixView<const float> states) {
                     if (index > 0 && index < layers) {

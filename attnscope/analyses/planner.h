@@ -53,9 +53,10 @@ class Planner {
   const Calibration& calibration() const { return calibration_; }
   const ModelSize& size() const { return size_; }
   /// What orders and menus are measured on, or all.
-  MeasuredText measured_text(bool all) const;
+  TextWindows measured_text(bool all) const;
   double nll_before(bool all);
   double nll_of(const Choice& choice, bool all);
+  Model made(const Choice& choice);
   /// On the windows of orders and menus.
   Candidate measured(const Choice& choice);
 

@@ -8,7 +8,6 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
-#include "attnscope/run/model_facts.h"
 #include "attnscope/run/work_queue.h"
 #include "attnscope/smaller/calibration.h"
 #include "attnscope/smaller/measure.h"
@@ -24,17 +23,24 @@ std::string rounded(double value, int digits) {
   return shortest_decimal(std::round(value * scale) / scale);
 }
 
+/// What a plan makes, in words.
+struct PlanWords {
+  std::string forms, choices;
+};
+
+bool is_of_ranks(const PlanFile& plan) { return plan.choices.front().form == Form::ranks; }
+
 /// The text of README.md: what the model was made from and how, with its figures.
-std::string card_of(const Model& model, const PlanFile& plan, const std::string& words,
+std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& words,
                     const ModelSize& before, const ModelSize& after, const PlanText& text) {
-  const std::string form(form_name(plan.choice.form));
   const auto row = [](const std::string& what, const std::string& then, const std::string& now) {
     return "| " + what + " | " + then + " | " + now + " |\n";
   };
   const auto* source = text.parameters.find("source");
   std::string card = "---\nlibrary_name: transformers\nbase_model: " + model.name() +
                      "\ntags:\n- attnscope\n---\n\n# " + model.name() + ", smaller\n\n";
-  card += "Made by attnscope from " + model.name() + ": " + form + ", " + words +
+  card += "Made by attnscope from " + model.name() + ": " +
+          (plan.choices.size() == 1 ? words.forms + ", " : "") + words.choices +
           ". Nothing was trained.\n\n| | before | after |\n|---|---|---|\n";
   card += row("parameters", std::to_string(before.parameters), std::to_string(after.parameters));
   card += row("KV cache, bytes a token (16 bit)", std::to_string(before.kv_cache_bytes_per_token),
@@ -49,7 +55,7 @@ std::string card_of(const Model& model, const PlanFile& plan, const std::string&
     card += " of " + *source->get<std::string>();
   }
   card += ".\n";
-  if (plan.choice.form == Form::ranks) {
+  if (is_of_ranks(plan)) {
     card +=
         "\nThe matrices have lower ranks in the same shapes: this saves nothing in stock "
         "runtimes.\n";
@@ -96,14 +102,16 @@ void check_plan(const PlanFile& plan, const Model& model, const ShrinkRequest& r
   if (plan.model_hash != model_hash(model)) {
     refuse("model_hash", "is that of another model than " + verbatim(model.name()));
   }
-  if (plan.tokens_hash != windows_hash(request.text.calibration)) {
+  if (plan.tokens_hash != windows_hash(request.text.fitted())) {
     refuse("tokens_hash", "is that of another text");
   }
-  if (plan.held_out_hash != windows_hash(request.text.held_out)) {
+  if (plan.held_out_hash != windows_hash(request.text.measured())) {
     refuse("held_out_hash", "is that of another held-out text");
   }
-  const std::string why = why_not(model, plan.choice.form);
-  if (!why.empty()) refuse("form", verbatim(why));
+  for (const Choice& choice : plan.choices) {
+    const std::string why = why_not(model, choice.form);
+    if (!why.empty()) refuse("form", verbatim(why));
+  }
 }
 
 }  // namespace
@@ -117,17 +125,28 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   std::vector<Record> rows;
   Record facts;
   double nll = 0;
+  PlanWords words;
   const auto work = [&](const Compute& compute) {
     constexpr double kPlainRidge = 1e12;  // see Planner
-    Calibration calibration(model, request.text.calibration, context.memory_bytes / 2,
-                            plan.method == "plain" ? kPlainRidge : plan.ridge);
-    TextStatistics text = calibration.statistics(compute);
-    text.finished = &finished;
-    const ChangedModel changed = make_smaller(model, plan.choice, text, compute);
+    ChangedModel changed(model);
+    Model made = model;
+    for (std::size_t at = 0; at < plan.choices.size(); ++at) {
+      if (at > 0) finished.begin_next();
+      const Choice& choice = plan.choices[at];
+      Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
+                              plan.method == "plain" ? kPlainRidge : plan.ridge);
+      TextStatistics text = calibration.statistics(compute);
+      text.finished = &finished;
+      changed = make_smaller(made, choice, text, compute);
+      const std::string form(form_name(choice.form));
+      words.forms += (at == 0 ? "" : ",") + form;
+      words.choices += (at == 0 ? "" : "; ") + (plan.choices.size() > 1 ? form + " " : "") +
+                       choice_words(made, choice);
+      made = changed.open();
+    }
     rows = tensor_rows(model, changed);
     WrittenForm form = request.form;
-    form.card = card_of(model, plan, choice_words(model, plan.choice), size_of(model),
-                        size_of(changed.open()), request.text);
+    form.card = card_of(model, plan, words, size_of(model), size_of(made), request.text);
     write_model(changed, model.checkpoint().folder(), form, folder, compute.stop);
   };
   run_queue({{.flops = 1, .memory_bytes = 0, .run = work}}, context, {}, {"model", "models"});
@@ -137,17 +156,17 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     sink.add_note("went on from a run that was stopped, which had made " +
                   counted(finished.taken(), "layer"));
   }
-  const Model written = Model::open(request.folder);
+  const Model written = Model::open_stack(Checkpoint::open(request.folder),
+                                          request.folder.filename().string(), model.stack());
   run_queue({{.flops = 1,
               .memory_bytes = 0,
               .run =
                   [&](const Compute& compute) {
-                    nll = mean_nll(written, {request.text.held_out, request.text.mask}, compute);
+                    nll = mean_nll(written, request.text.measured(), compute);
                   }}},
             context, {}, {"model", "models"});
-  facts = facts_record(model_facts(model));
-  Record shrunk = {{"form", form_name(plan.choice.form)},
-                   {"choice", choice_words(model, plan.choice)}};
+  facts = planned_facts(model);
+  Record shrunk = {{"form", words.forms}, {"choice", words.choices}};
   const ModelSize after = size_of(written);
   shrunk.add("parameters", after.parameters)
       .add("kv_cache_bytes_per_token", after.kv_cache_bytes_per_token)
@@ -162,7 +181,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
                   ", the plan says " + rounded(std::exp(plan.mean_nll_after), 3) +
                   ": was the plan edited?");
   }
-  if (plan.choice.form == Form::ranks) {
+  if (is_of_ranks(plan)) {
     sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
   }
   if (!model.spec().quantisation.method.empty()) {

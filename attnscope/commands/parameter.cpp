@@ -9,6 +9,7 @@ std::string choices_text(const Parameter& parameter) {
   if (parameter.choices.empty()) return "";
   switch (parameter.type) {
     case ParameterType::role: return "one of " + join(parameter.choices, ",");
+    case ParameterType::several:
     case ParameterType::roles: return "of " + join(parameter.choices, ",");
     default: return join_alternatives(parameter.choices);
   }

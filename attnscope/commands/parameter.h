@@ -21,6 +21,7 @@ enum class ParameterType {
   integer,  // from `least` to `most`: std::int64_t
   bytes,    // "2G", a size of memory: std::uint64_t
   choice,   // one of `choices`: std::string
+  several,  // some of them, each once: std::vector<std::string>
   role,     // one of `choices`, which are names of roles: Role
   roles,    // several of them, each once: std::vector<Role>
   layers,   // "0-3,-4-": LayerSelection
@@ -94,6 +95,8 @@ std::string choices_text(const Parameter& parameter);
 std::string full_help(const Parameter& parameter);
 
 /// Whether a list of choices may be given, parted by commas.
-constexpr bool takes_list(ParameterType type) { return type == ParameterType::roles; }
+constexpr bool takes_list(ParameterType type) {
+  return type == ParameterType::roles || type == ParameterType::several;
+}
 
 }  // namespace attnscope

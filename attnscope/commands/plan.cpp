@@ -19,11 +19,20 @@ using enum ParameterType;
 
 constexpr std::int64_t kMostWindows = 1'000'000;
 
-Model only_model(const Arguments& arguments, const Session& session) {
+/// `stack`: which of a model's is meant; none: it has one, or the argument names one.
+Model only_model(const Arguments& arguments, const Session& session,
+                 const std::optional<std::string>& stack = std::nullopt) {
   std::vector<Model> models = open_models(arguments, session);
+  if (stack) std::erase_if(models, [&](const Model& model) { return model.stack() != *stack; });
   if (models.size() == 1) return std::move(models.front());
+  if (stack) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "models", .problem = "the plan is not of this stack of one model"});
+  }
   throw Error(ErrorKind::usage,
-              {.parameter = "models", .problem = "a plan is of one model, or of one stack of it"});
+              {.parameter = "models",
+               .problem = "a plan is of one model, or of one stack of it: MODEL:encoder, "
+                          "MODEL:decoder"});
 }
 
 std::vector<std::string> form_names() { return {kFormNames.begin(), kFormNames.end()}; }
@@ -38,7 +47,9 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   const Model model = only_model(arguments, session);
   const StoringContext context(arguments, session);
   PlanRequest request;
-  if (arguments.given("by")) request.by = form_from_name(arguments.text("by"));
+  for (const std::string& name : arguments.texts("by")) {
+    request.by.push_back(*form_from_name(name));
+  }
   request.target = plan_target(arguments, model, request.by);
   request.method = method_of(arguments.text("method"));
   request.ridge = number_of_text("ridge", arguments.text("ridge"));
@@ -50,7 +61,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   request.matrices = arguments.roles("matrix");
   request.layers = arguments.layers("layers");
   const bool narrowed = arguments.given("layers") || arguments.given("matrix");
-  if (narrowed && request.by != Form::ranks) {
+  if (narrowed && request.by != std::vector{Form::ranks}) {
     throw Error(ErrorKind::usage,
                 {.parameter = arguments.given("layers") ? "layers" : "matrix",
                  .problem = "only ranks differ by layer and matrix: give {by} ranks"});
@@ -93,9 +104,9 @@ Parameters plan_parameters() {
        .most = kMaxSize,
        .default_words = "one after the other from the start"},
       {.name = "by",
-       .type = choice,
-       .help = "the form that the smaller model takes",
-       .metavariable = "FORM",
+       .type = several,
+       .help = "the form that the smaller model takes, or several, one after another",
+       .metavariable = "FORMS",
        .choices = form_names(),
        .default_words = "all that the architecture allows, as a menu",
        .noun = "form"},
@@ -169,11 +180,11 @@ DType dtype_of(const std::string& name) {
 }
 
 void run_shrink_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const Model model = only_model(arguments, session);
   constexpr std::uint64_t kMaxPlan = 1'000'000'000;
   ShrinkRequest request{.plan_place = arguments.text("plan")};
   request.plan = session.files->read_text(request.plan_place, kMaxPlan);
   const PlanFile plan = read_plan(request.plan, request.plan_place);
+  const Model model = only_model(arguments, session, plan.stack);
   request.text =
       plan_text(arguments, session, model,
                 {.sequences = plan.sequences,
@@ -241,6 +252,10 @@ Command plan_command() {
                         {"by", "width"},
                         {"keep", "0.8"},
                         {"out", "plan.json"}},
+                       {{"models", "MODEL"},
+                        {"text_file", "book.txt"},
+                        {"by", "hidden,width"},
+                        {"keep", "0.7"}},
                        {{"models", "MODEL"},
                         {"text_file", "book.txt"},
                         {"by", "latent"},

@@ -90,7 +90,7 @@ double number_of_text(const std::string& parameter, const std::string& text) {
   refuse_range(parameter, text, "a number");
 }
 
-PlanTarget plan_target(const Arguments& arguments, const Model& model, std::optional<Form>& form) {
+PlanTarget plan_target(const Arguments& arguments, const Model& model, std::vector<Form>& forms) {
   PlanTarget out;
   for (const char* name : {"keep", "kv_bytes", "max_perplexity", "set"}) {
     if (!arguments.given(name)) continue;
@@ -127,10 +127,10 @@ PlanTarget plan_target(const Arguments& arguments, const Model& model, std::opti
   }
   if (!arguments.given("set")) return out;
   out.set = choice_of(arguments.text("set"), model);
-  if (form && *form != out.set->form) {
+  if (!forms.empty() && forms != std::vector{out.set->form}) {
     throw Error(ErrorKind::usage, {.parameter = "set", .problem = "is of another form than {by}"});
   }
-  form = out.set->form;
+  forms = {out.set->form};
   return out;
 }
 

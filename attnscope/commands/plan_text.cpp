@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
@@ -52,6 +53,12 @@ std::int64_t widest_input(const Model& model) {
       {dimensions.width, dimensions.mlp_width, dimensions.heads.total_dim(Role::output)});
 }
 
+std::string few_tokens(const Model& model, std::int64_t read) {
+  return "the text has " + counted(read, "token") + ", fewer than the " +
+         std::to_string(widest_input(model)) +
+         " inputs of the widest matrix: more text would fit better";
+}
+
 std::int64_t usual_length(const Model& model) {
   return std::min(model.dimensions().context.value_or(kLongestWindow), kLongestWindow);
 }
@@ -87,6 +94,67 @@ MaskedModel masked_model(const Model& model) {
 /// Fewer tokens fit second moments badly.
 std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model); }
 
+bool is_of_encoder_decoder(const Model& model) {
+  return model.sibling("decoder") != nullptr && model.sibling("encoder") != nullptr;
+}
+
+/// Pairs of lines, the last tenth of which is held out.
+PlanText paired_text(const Arguments& arguments, const Session& session, const Model& model,
+                     const PlanWindows& windows) {
+  const bool encodes = model.stack() == "encoder";
+  const Model& encoder = encodes ? model : *model.sibling("encoder");
+  if (encoder.spec().stream.sound || encoder.spec().stream.patches) {
+    throw Error(ErrorKind::unsupported,
+                {.place = model.name(), .problem = "reads no text: there is none to fit to"});
+  }
+  if (!arguments.given("target_file")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "target_file",
+                 .problem = "is needed: what " + verbatim(model.name()) + " is to foretell"});
+  }
+  if (windows.sample) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "sample", .problem = "is of windows of one text, not of pairs"});
+  }
+  const TargetTexts texts = target_texts(arguments, session, foretelling(model));
+  const auto length = static_cast<std::size_t>(windows.length.value_or(usual_length(model)));
+  const auto cut = [&](TokenIds ids) {
+    ids.resize(std::min(ids.size(), length));
+    return ids;
+  };
+  const std::size_t held_out = (texts.pairs.size() + 9) / 10;
+  const std::size_t fitted = texts.pairs.size() - held_out;
+  if (fitted == 0) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "target_file",
+                 .problem = counted(texts.pairs.size(), "line") +
+                            " are too few to fit to and to measure on"});
+  }
+  PlanText out;
+  std::int64_t read = 0;
+  std::size_t longest = 0;
+  for (std::size_t at = 0; at < texts.pairs.size(); ++at) {
+    const TargetPair& pair = texts.pairs[at];
+    const bool fits = at < fitted;
+    const bool enough = windows.sequences ? std::ssize(out.calibration) >= *windows.sequences
+                                          : read >= tokens_needed(model);
+    if (fits && enough) continue;
+    (fits ? out.calibration : out.held_out).push_back(cut(pair.target));
+    (fits ? out.calibration_sources : out.held_out_sources).push_back(cut(pair.source));
+    longest = std::max({longest, std::min(length, pair.target.size()),
+                        std::min(length, pair.source.size())});
+    if (fits) read += std::ssize(encodes ? out.calibration_sources.back() : out.calibration.back());
+  }
+  if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
+  out.parameters = {{"source", texts.source},
+                    {"sequences", std::ssize(out.calibration)},
+                    {"length", static_cast<std::int64_t>(longest)},
+                    {"sample", Value()},
+                    {"held_out", Value()},
+                    {"held_out_windows", std::ssize(out.held_out)}};
+  return out;
+}
+
 }  // namespace
 
 Parameters plan_text_parameters() {
@@ -102,11 +170,16 @@ Parameters plan_text_parameters() {
            .type = file,
            .help = "the text that every perplexity is measured on, of the same kind",
            .metavariable = "FILE",
-           .default_words = "the last tenth of the text, which is not fitted to"}};
+           .default_words = "the last tenth of the text, which is not fitted to"},
+          {.name = "target_file",
+           .type = file,
+           .help = "of encoder-decoders: targets, line by line those of {text_file}",
+           .metavariable = "FILE"}};
 }
 
 std::vector<Exclusion> plan_text_exclusions() {
-  return {{"token_file", {"text_file"}, "holds the tokens"}};
+  return {{"token_file", {"text_file"}, "holds the tokens"},
+          {"target_file", {"token_file", "held_out"}, "has a line for each of {text_file}"}};
 }
 
 std::vector<TokenIds> text_windows(const Session& session, const Model& model,
@@ -125,7 +198,7 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
 
 void say_memory_of_moments(const Session& session, const Model& model) {
   if (!session.on_note) return;
-  const Calibration moments(model, {}, session.context.memory_bytes / 2, /*ridge=*/0);
+  const Calibration moments(model, TextWindows{}, session.context.memory_bytes / 2, /*ridge=*/0);
   const std::int64_t passes = moments.passes();
   session.on_note("second moments take " + memory_text(moments.held_bytes()) + " beside the model" +
                   (passes == 1 ? ""
@@ -135,7 +208,13 @@ void say_memory_of_moments(const Session& session, const Model& model) {
 
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows) {
+  if (is_of_encoder_decoder(model)) return paired_text(arguments, session, model, windows);
   const bool shard = arguments.given("token_file");
+  if (arguments.given("target_file")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "target_file",
+                 .problem = "is for encoder-decoders: " + verbatim(model.name()) + " has no source"});
+  }
   if (!shard && !arguments.given("text_file")) {
     throw Error(ErrorKind::usage, {.parameter = "text_file",
                                    .problem = "is needed, or {token_file}: a text to fit to"});
@@ -184,9 +263,7 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   masked.put_around(out.held_out);
   const std::int64_t read = std::ssize(out.calibration) * request.length;
   if (read < widest_input(model)) {
-    out.notes.push_back("the text has " + counted(read, "token") + ", fewer than the " +
-                        std::to_string(widest_input(model)) +
-                        " inputs of the widest matrix: more text would fit better");
+    out.notes.push_back(few_tokens(model, read));
   }
   out.parameters = {{"source", short_name(path)},
                     {"sequences", std::ssize(out.calibration)},

@@ -163,6 +163,8 @@ ParameterValue value_from_text(const Parameter& parameter, const std::string& te
       return whole_number(parameter, text, parameter.least, parameter.most);
     case ParameterType::bytes: return parse_byte_size(parameter.name, text);
     case ParameterType::choice: return choice_of(parameter, text);
+    case ParameterType::several:
+      return each_once(text, [&](const std::string& part) { return choice_of(parameter, part); });
     case ParameterType::role: return role_of(parameter, text);
     case ParameterType::roles:
       return each_once(text, [&](const std::string& part) { return role_of(parameter, part); });

@@ -66,6 +66,10 @@ class Model {
                                         const std::optional<std::filesystem::path>& layout,
                                         std::string name);
 
+  /// That stack of the model; the model alone where `stack` is empty. Throws Error(format) where the
+  /// files hold no such stack.
+  static Model open_stack(Checkpoint checkpoint, const std::string& name, std::string_view stack);
+
   Model(Checkpoint checkpoint, ModelSpec spec, std::string name = "");
   Model(std::shared_ptr<const Checkpoint> checkpoint, ModelSpec spec, std::string name);
 
@@ -78,6 +82,8 @@ class Model {
   /// That stack of the same model; null where it has none, or the files hold nothing of it. Lives
   /// as long as some copy of this model.
   const Model* sibling(std::string_view stack) const;
+  /// A copy of it that knows its siblings, as this model does. There must be one.
+  Model beside(std::string_view stack) const;
   /// False for tensors that another stack of the model names, or that several name and that count
   /// to the first of them. What no stack names counts to the first stack.
   bool owns(const std::string& tensor) const {

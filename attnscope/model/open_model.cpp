@@ -129,6 +129,22 @@ const Model* Model::sibling(std::string_view stack) const {
   return found == stacks_->end() ? nullptr : &*found;
 }
 
+Model Model::beside(std::string_view stack) const {
+  Model other = *sibling(stack);
+  other.stacks_ = stacks_;
+  return other;
+}
+
+Model Model::open_stack(Checkpoint checkpoint, const std::string& name, std::string_view stack) {
+  if (stack.empty()) return open(std::move(checkpoint), std::nullopt, name);
+  std::vector<Model> stacks = open_stacks(std::move(checkpoint), std::nullopt, name);
+  for (Model& model : stacks) {
+    if (model.stack() == stack) return std::move(model);
+  }
+  throw Error(ErrorKind::format, {.file = stacks.front().checkpoint().main_file().string(),
+                                  .problem = "holds no " + std::string(stack)});
+}
+
 Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
   return open(Checkpoint::open(path), layout,
               name.empty() ? distinct_names({path}).front() : std::move(name));

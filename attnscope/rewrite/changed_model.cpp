@@ -101,8 +101,9 @@ ChangedModel::ChangedModel(const Model& model) : model_(model) {
   if (!config.is_object() || config.contains("format")) {
     refuse_change(model, "is a layout file: only what a config.json describes is written anew");
   }
-  if (!spec.architecture.stack.empty()) {
-    refuse_change(model, "describes a model of several stacks, which is not written anew yet");
+  const bool decodes = model.stack() == "encoder" || model.stack() == "decoder";
+  if (!model.stack().empty() && !decodes) {
+    refuse_change(model, "describes a model of which only encoder and decoder are written anew");
   }
   for (const auto& [key, value] : sizes_of(config, spec).items()) config_[key] = value.dump();
   for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
@@ -233,7 +234,11 @@ Model ChangedModel::open() const {
       .config = config_text(),
       .tokenizer = std::nullopt};
   for (const auto& [name, view] : tensors_) memory.tensors.push_back({name, view});
-  return Model::open(Checkpoint::in_memory(std::move(memory)), std::nullopt, model_.name());
+  const std::string stack = model_.stack().empty() ? "" : ":" + model_.stack();
+  const std::string name = model_.name();
+  return Model::open_stack(Checkpoint::in_memory(std::move(memory)),
+                           name.ends_with(stack) ? name.substr(0, name.size() - stack.size()) : name,
+                           model_.stack());
 }
 
 }  // namespace attnscope

@@ -19,6 +19,9 @@ class FinishedLayers {
   /// another key left goes. Throws Error(io) where nothing can be written there.
   FinishedLayers(const std::filesystem::path& folder, std::string key);
 
+  /// Layers that follow are those of the next model, made of the one before.
+  void begin_next() { ++stage_; }
+
   /// Puts the tensors of the layer that a run before made, or calls make(), which puts them, and
   /// keeps those. Throws Error(io) for a full disk.
   void put(ChangedModel& changed, std::int64_t layer, const std::function<void()>& make);
@@ -37,6 +40,7 @@ class FinishedLayers {
   std::filesystem::path folder_;
   std::string key_;
   std::int64_t taken_ = 0;
+  std::int64_t stage_ = 0;
 };
 
 }  // namespace attnscope

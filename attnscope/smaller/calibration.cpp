@@ -1,9 +1,7 @@
 #include "attnscope/smaller/calibration.h"
 
 #include <algorithm>
-#include <utility>
-
-#include "attnscope/smaller/measure.h"
+#include <vector>
 
 namespace attnscope {
 namespace {
@@ -19,9 +17,9 @@ std::vector<MomentSums::Site> sites_of_layers(const Model& model, std::int64_t f
 
 }  // namespace
 
-Calibration::Calibration(const Model& model, std::vector<TokenIds> windows,
-                         std::uint64_t memory_bytes, double ridge)
-    : model_(model), windows_(std::move(windows)), memory_bytes_(memory_bytes), ridge_(ridge) {}
+Calibration::Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes,
+                         double ridge)
+    : model_(model), text_(text), memory_bytes_(memory_bytes), ridge_(ridge) {}
 
 std::int64_t Calibration::layers_at_once() const {
   const std::int64_t layers = model_.dimensions().layers;
@@ -44,15 +42,15 @@ std::int64_t Calibration::passes() const {
 
 std::int64_t Calibration::tokens() const {
   std::int64_t sum = 0;
-  for (const TokenIds& window : windows_) sum += std::ssize(window);
+  for (const TokenIds& window : model_.stack() == "encoder" ? text_.sources : text_.windows) sum += std::ssize(window);
   return sum;
 }
 
 void Calibration::run(const ForwardObserver& observer, const Compute& compute) {
   if (!pass_) pass_.emplace(model_, /*copy_weights=*/true, compute);
-  for (const auto batch : batches_of(windows_)) {
+  for (const TextWindows& batch : batches_of(text_)) {
     compute.check_stop();
-    pass_->run(batch, observer, compute);
+    run_windows(*pass_, batch, observer, compute);
   }
 }
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "attnscope/smaller/forms.h"
+#include "attnscope/smaller/measure.h"
 
 namespace attnscope {
 
@@ -13,8 +13,9 @@ namespace attnscope {
 /// another layer, the text is run again for it and those after it. Not for several threads.
 class Calibration {
  public:
-  /// The model must outlive it. `memory_bytes`: for moments; those of one layer are always held.
-  Calibration(const Model& model, std::vector<TokenIds> windows, std::uint64_t memory_bytes,
+  /// Model and text must outlive it. `memory_bytes`: for moments; those of one layer are always
+  /// held.
+  Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes,
               double ridge);
 
   /// The peak memory of its moments, in bytes.
@@ -32,7 +33,7 @@ class Calibration {
   const Moments& moments(std::int64_t layer, Role projection, const Compute& compute);
 
   const Model& model_;
-  std::vector<TokenIds> windows_;
+  TextWindows text_;
   std::uint64_t memory_bytes_;
   double ridge_;
   std::optional<MomentSums> sums_;

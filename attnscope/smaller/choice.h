@@ -31,6 +31,11 @@ constexpr std::optional<Form> form_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+/// Whether it may be one of several forms of a smaller model, each made of what the one before left.
+constexpr bool combines(Form form) {
+  return form != Form::latent && form != Form::experts && form != Form::ranks;
+}
+
 /// A matrix by its layer and role.
 using MatrixPlace = std::pair<std::int64_t, Role>;
 

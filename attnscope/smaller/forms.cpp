@@ -127,7 +127,12 @@ std::string why_no_width(const Model& model) {
   if (!model.describes(Role::down) || spec.dimensions.mlp_width < 2) return "it has no MLP";
   if (!spec.own_dimensions.empty()) return "its layers have MLPs of several widths";
   if (spec.dimensions.layer_groups > 0) return "its layers share one set of weights";
-  if (spec.architecture.keys.mlp_width.name.empty()) return "its config has no key for it";
+  const ConfigKey& key = spec.architecture.keys.mlp_width;
+  if (key.name.empty()) return "its config has no key for it";
+  const Model* other = model.sibling(model.stack() == "encoder" ? "decoder" : "encoder");
+  if (other != nullptr && other->spec().architecture.keys.mlp_width.name == key.name) {
+    return "its config has one key for the MLPs of both stacks";
+  }
   return "";
 }
 
@@ -266,6 +271,9 @@ std::int64_t layer_of_tensor(const Model& model, const std::string& name) {
   const std::string& pattern = model.spec().architecture.weights.front().tensor;
   const std::string start = model.prefix() + pattern.substr(0, pattern.find("{layer}"));
   if (!name.starts_with(start)) return -1;
+  // The table of T5's biases of scores lies in the first layer, and holds for all.
+  const auto& buckets = model.spec().architecture.scores.buckets;
+  if (buckets && name == model.prefix() + buckets->table) return -1;
   std::size_t at = start.size();
   std::int64_t layer = 0;
   constexpr std::size_t kDigits = 6;

@@ -100,7 +100,7 @@ std::vector<std::vector<std::int64_t>> most_used_experts(const Model& model, std
                                                          const TextStatistics& text);
 std::int64_t parameters_of_expert(const Model& model);
 
-/// The layer that the tensor belongs to by its name; -1 where it belongs to none.
+/// The layer that the tensor belongs to by its name; -1 where it belongs to none, or to all.
 std::int64_t layer_of_tensor(const Model& model, const std::string& name);
 
 /// Radians a token of each rotary pair of a head, and their gain.

@@ -77,6 +77,24 @@ void keep_scales(ChangedModel& changed, const std::vector<std::int64_t>& kept) {
   }
 }
 
+/// A stack's own key, and those of the others, which may be silent where theirs is the same number.
+void set_layers(ChangedModel& changed, std::int64_t layers) {
+  const Model& model = changed.source();
+  const ConfigKey& own = model.spec().architecture.keys.layers;
+  if (model.stack().empty()) return changed.set_config(changed.key_of(own), layers);
+  const auto key_of = [](const ConfigKey& key) {
+    return key.other_name.empty() ? key.name : key.other_name;
+  };
+  // BART's config says the encoder's layers twice.
+  constexpr const char* kTwice = "num_hidden_layers";
+  if (model.stack() == "encoder" && changed.config(kTwice)) changed.set_config(kTwice, layers);
+  const Model* other = model.sibling(model.stack() == "encoder" ? "decoder" : "encoder");
+  if (other != nullptr) {
+    changed.set_config(key_of(other->spec().architecture.keys.layers), other->dimensions().layers);
+  }
+  changed.set_config(key_of(own), layers);
+}
+
 }  // namespace
 
 ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept) {
@@ -86,7 +104,7 @@ ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>&
   cut_runs(changed, kept);
   cut_lists(changed, kept);
   const auto layers = static_cast<std::int64_t>(kept.size());
-  changed.set_config(changed.key_of(model.spec().architecture.keys.layers), layers);
+  set_layers(changed, layers);
   if (const auto dense = changed.config("first_k_dense_replace")) {
     const std::int64_t limit = std::stoll(*dense);
     changed.set_config(

@@ -89,36 +89,64 @@ double masked_nll(const ForwardPass& pass, const Masked& text, const Compute& co
 
 }  // namespace
 
-std::vector<std::span<const TokenIds>> batches_of(std::span<const TokenIds> windows) {
+std::vector<TextWindows> batches_of(const TextWindows& text) {
   constexpr std::int64_t kRows = 512;
-  std::vector<std::span<const TokenIds>> out;
-  for (std::size_t first = 0; first < windows.size();) {
-    std::int64_t rows = std::ssize(windows[first]);
+  const auto rows_of = [&](std::size_t at) {
+    const std::int64_t source = text.sources.empty() ? 0 : std::ssize(text.sources[at]);
+    return source + std::ssize(text.windows[at]);
+  };
+  std::vector<TextWindows> out;
+  for (std::size_t first = 0; first < text.windows.size();) {
+    std::int64_t rows = rows_of(first);
     std::size_t end = first + 1;
-    while (end < windows.size() && rows + std::ssize(windows[end]) <= kRows) {
-      rows += std::ssize(windows[end++]);
-    }
-    out.push_back(windows.subspan(first, end - first));
+    while (end < text.windows.size() && rows + rows_of(end) <= kRows) rows += rows_of(end++);
+    TextWindows& batch = out.emplace_back(text);
+    batch.windows = text.windows.subspan(first, end - first);
+    if (!text.sources.empty()) batch.sources = text.sources.subspan(first, end - first);
     first = end;
   }
   return out;
 }
 
-double mean_nll(const Model& model, const MeasuredText& text, const Compute& compute) {
+Matrix<float> run_windows(const ForwardPass& pass, const TextWindows& batch,
+                          const ForwardObserver& observer, const Compute& compute) {
+  if (batch.sources.empty()) return pass.run(batch.windows, observer, compute);
+  if (pass.encoder() == nullptr) return pass.run(batch.sources, observer, compute);
+  std::vector<TokenIds> inputs;
+  for (const TokenIds& window : batch.windows) inputs.emplace_back(window.begin(), window.end() - 1);
+  const Memory memory = pass.encode(batch.sources, {}, compute);
+  return pass.run(inputs, observer, compute, {}, &memory);
+}
+
+Model foretelling(const Model& model) {
+  return model.stack() == "encoder" ? model.beside("decoder") : model;
+}
+
+double mean_nll(const Model& given, const TextWindows& text, const Compute& compute) {
+  const Model model = foretelling(given);
   const ForwardPass pass(model, /*copy_weights=*/true, compute);
   double sum = 0;
   std::int64_t predicted = 0;
-  for (const auto batch : batches_of(text.windows)) {
+  for (const TextWindows& batch : batches_of(text)) {
     compute.check_stop();
     if (text.mask) {
-      const Masked masked = with_masks(batch, *text.mask);
+      const Masked masked = with_masks(batch.windows, *text.mask);
       sum += masked_nll(pass, masked, compute);
       predicted += std::ssize(masked.rows);
       continue;
     }
+    if (!text.sources.empty()) {
+      std::vector<TargetPair> pairs;
+      for (std::size_t at = 0; at < batch.windows.size(); ++at) {
+        pairs.push_back({.source = batch.sources[at], .target = batch.windows[at]});
+        predicted += std::ssize(batch.windows[at]) - 1;
+      }
+      for (const double own : negative_log_likelihoods(pass, pairs, compute)) sum += own;
+      continue;
+    }
     TokenIds tokens;
     std::vector<PerplexityWindow> places;
-    for (const TokenIds& window : batch) {
+    for (const TokenIds& window : batch.windows) {
       const std::int64_t length = std::ssize(window);
       places.push_back({.first = std::ssize(tokens), .length = length, .predicted = length - 1});
       tokens.insert(tokens.end(), window.begin(), window.end());
@@ -129,8 +157,10 @@ double mean_nll(const Model& model, const MeasuredText& text, const Compute& com
   return sum / static_cast<double>(std::max<std::int64_t>(1, predicted));
 }
 
-Divergence::Divergence(const Model& model, const MeasuredText& text, const Compute& compute)
-    : pass_(std::make_unique<ForwardPass>(model, /*copy_weights=*/true, compute)) {
+Divergence::Divergence(const Model& model, const TextWindows& text, const Compute& compute)
+    : model_(foretelling(model)),
+      sources_(text.sources.begin(), text.sources.end()),
+      pass_(std::make_unique<ForwardPass>(model_, /*copy_weights=*/true, compute)) {
   if (text.mask) {
     Masked masked = with_masks(text.windows, *text.mask);
     windows_ = std::move(masked.windows);
@@ -138,25 +168,28 @@ Divergence::Divergence(const Model& model, const MeasuredText& text, const Compu
   } else {
     windows_.assign(text.windows.begin(), text.windows.end());
     std::size_t rows = 0;
-    for (const TokenIds& window : windows_) rows += window.size();
+    for (const TokenIds& window : windows_) rows += window.size() - (sources_.empty() ? 0 : 1);
     rows_.resize(rows);
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   }
   const bool scaled_by_layer = !model.spec().architecture.scores.by_layer.name.empty();
-  cuts_ = !text.mask && why_not(model, Form::layers).empty() && !scaled_by_layer &&
+  cuts_ = !text.mask && sources_.empty() && why_not(model, Form::layers).empty() && !scaled_by_layer &&
           pass_->may_start_between();
-  pass_->run(windows_,
-             {.on_hidden_states =
-                  [&](std::int64_t, MatrixView<const float> states) {
-                    states_.push_back(copied(states));
-                  }},
-             compute);
+  run_windows(*pass_, {.windows = windows_, .sources = sources_},
+              {.on_hidden_states =
+                   [&](std::int64_t, MatrixView<const float> states) {
+                     states_.push_back(copied(states));
+                   }},
+              compute);
 }
 
 Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
                                       const Compute& compute) const {
-  if (!cuts_)
-    return ForwardPass(changed, /*copy_weights=*/true, compute).run(windows_, {}, compute);
+  if (!cuts_) {
+    const Model whole = foretelling(changed);
+    return run_windows(ForwardPass(whole, /*copy_weights=*/true, compute),
+                       {.windows = windows_, .sources = sources_}, {}, compute);
+  }
   const Model alone = without_layers(changed, {layer}).open();
   Matrix<float> stream;
   ForwardObserver observer{.on_stream = [&](std::int64_t index, MatrixView<const float> seen) {

@@ -12,27 +12,38 @@
 
 namespace attnscope {
 
-/// Windows of a text, and of a model that sees a text both ways the token that stands for one that
-/// it has to fill in.
-struct MeasuredText {
+/// Windows of a text, and what a model needs beside them.
+struct TextWindows {
   std::span<const TokenIds> windows;
-  std::optional<std::int64_t> mask;
+  /// Of a model that sees a text both ways: the token that stands for one that it has to fill in.
+  std::optional<std::int64_t> mask = {};
+  /// Of an encoder-decoder, whose decoder the windows are for, each but for its last token: what
+  /// its encoder reads. One for each window.
+  std::span<const TokenIds> sources = {};
 };
 
 /// Windows of a text that are run together: as many as have 512 tokens.
-std::vector<std::span<const TokenIds>> batches_of(std::span<const TokenIds> windows);
+std::vector<TextWindows> batches_of(const TextWindows& text);
+
+/// Runs them without masks: of an encoder-decoder's encoder its sources, of its decoder both.
+Matrix<float> run_windows(const ForwardPass& pass, const TextWindows& batch,
+                          const ForwardObserver& observer, const Compute& compute);
 
 /// Mean of the windows' tokens' negative log likelihoods, in nats: of each window all tokens but
 /// the first; with a mask every seventh token, the fourth first, all of which are masked at once.
-/// Throws Error(numerical) where the model gives NaN.
-double mean_nll(const Model& model, const MeasuredText& text, const Compute& compute);
+/// Of either stack of an encoder-decoder what its decoder foretells. Throws Error(numerical) where
+/// the model gives NaN.
+double mean_nll(const Model& given, const TextWindows& text, const Compute& compute);
+
+/// An encoder's decoder; of others the model itself.
+Model foretelling(const Model& model);
 
 /// Mean over positions of Σ_v p log(p / q), p a model's next tokens and q those of a changed one;
 /// with a mask over those that it hides.
 class Divergence {
  public:
   /// Keeps what enters each layer of the model on the windows. The model must outlive it.
-  Divergence(const Model& model, const MeasuredText& text, const Compute& compute);
+  Divergence(const Model& model, const TextWindows& text, const Compute& compute);
 
   /// Of each of several models with other numbers in that layer alone, in nats, float64. Runs the
   /// layer with them, and then those above it as they are.
@@ -42,7 +53,8 @@ class Divergence {
  private:
   Matrix<float> last_states(const Model& changed, std::int64_t layer, const Compute& compute) const;
 
-  std::vector<TokenIds> windows_;
+  Model model_;  // that foretells
+  std::vector<TokenIds> windows_, sources_;
   std::vector<std::int64_t> rows_;  // that are compared, of all windows' together
   std::unique_ptr<ForwardPass> pass_;
   bool cuts_ = false;                  // layers may be run alone

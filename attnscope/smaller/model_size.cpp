@@ -113,6 +113,15 @@ ModelSize size_of(const Model& model) {
   const ModelFacts facts = model_facts(model);
   ModelSize out{.parameters = facts.parameters,
                 .kv_cache_bytes_per_token = facts.kv_cache_bytes_per_token.value_or(0)};
+  for (const char* stack : {"encoder", "decoder", "cross"}) {
+    const Model* other = model.stack() == stack ? nullptr : model.sibling(stack);
+    if (other == nullptr) continue;
+    const ModelFacts beside = model_facts(*other);
+    out.parameters += beside.parameters;
+    if (other->stack() == "decoder") {
+      out.kv_cache_bytes_per_token = beside.kv_cache_bytes_per_token.value_or(0);
+    }
+  }
   const Dimensions& dimensions = model.dimensions();
   double products = 0;
   std::set<const CheckpointTensor*> seen;
@@ -151,7 +160,7 @@ ModelSize size_after(const Model& model, const Choice& choice) {
         if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
       }
       out.parameters -= of_layers(model, gone);
-      cut_cache(dimensions.layers);
+      if (model.stack() != "encoder") cut_cache(dimensions.layers);
       break;
     }
     case Form::width: cut(dimensions.mlp_width); break;

@@ -15,6 +15,7 @@ struct ModelSize {
                                // the context
 };
 
+/// Of an encoder or decoder parameters of the whole model, and the cache of its decoder.
 ModelSize size_of(const Model& model);
 
 /// Parameters and cache bytes that the model would have, without making it: of `ranks` as factors.

@@ -1,10 +1,12 @@
 #include "attnscope/smaller/plan_file.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
+#include "attnscope/core/text.h"
 
 namespace attnscope {
 namespace {
@@ -55,6 +57,45 @@ struct PlanReader {
     return out;
   }
 
+  Form form(const std::string& name) const {
+    const auto found = form_from_name(name);
+    if (!found) refuse("form", "is no form: " + name);
+    return *found;
+  }
+
+  /// The forms of a plan at their sizes, nothing yet of what they keep.
+  std::vector<Choice> choices(const json& plan) const {
+    const std::vector<std::string> names = split(text(plan, "form"), ',');
+    if (names.size() == 1) {
+      const json& exact = field(plan, "exact");
+      if (!exact.is_boolean()) refuse("exact", "is neither true nor false");
+      return {{.form = form(names.front()),
+               .size = integer(plan, "size"),
+               .joint = integer(plan, "joint"),
+               .exact = exact.get<bool>()}};
+    }
+    const std::vector<std::int64_t> sizes = integers(plan, "sizes");
+    if (sizes.size() != names.size()) refuse("sizes", "are not one for each form");
+    std::vector<Choice> out;
+    for (std::size_t at = 0; at < names.size(); ++at) {
+      const Form own = form(names[at]);
+      const bool again = std::any_of(out.begin(), out.end(),
+                                     [&](const Choice& other) { return other.form == own; });
+      if (again || !combines(own)) refuse("form", "combines what does not combine");
+      out.push_back({.form = own, .size = sizes[at]});
+    }
+    return out;
+  }
+
+  /// The one of them that a row is of.
+  Choice& choice_of(std::vector<Choice>& choices, const json& row) const {
+    const Form own = form(text(row, "form"));
+    for (Choice& choice : choices) {
+      if (choice.form == own) return choice;
+    }
+    refuse("form", "of a row is not one of the plan's");
+  }
+
   void add_row(Choice& choice, const json& row) const {
     switch (choice.form) {
       case Form::layers:
@@ -103,18 +144,13 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   const json& plan = models.front()["plan"];
   const json& parameters = reader.field(report, "parameters");
   PlanFile out;
-  const auto form = form_from_name(reader.text(plan, "form"));
-  if (!form) reader.refuse("form", "is no form: " + reader.text(plan, "form"));
-  out.choice = {
-      .form = *form, .size = reader.integer(plan, "size"), .joint = reader.integer(plan, "joint")};
-  const json& exact = reader.field(plan, "exact");
-  if (!exact.is_boolean()) reader.refuse("exact", "is neither true nor false");
-  out.choice.exact = exact.get<bool>();
+  out.choices = reader.choices(plan);
   out.ridge = reader.number(parameters, "ridge");
   out.method = reader.text(parameters, "method");
   out.mean_nll_before = reader.number(plan, "mean_nll_before");
   out.mean_nll_after = reader.number(plan, "mean_nll_after");
   out.model_hash = reader.text(plan, "model_hash");
+  if (models.front().contains("stack")) out.stack = reader.text(models.front(), "stack");
   out.tokens_hash = reader.text(parameters, "tokens_hash");
   out.held_out_hash = reader.text(parameters, "held_out_hash");
   out.sequences = reader.integer(parameters, "sequences");
@@ -125,7 +161,7 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   out.own_held_out = !reader.field(parameters, "held_out").is_null();
   const json& rows = reader.field(report, "rows");
   if (!rows.is_array() || rows.empty()) reader.refuse("rows", "are missing");
-  for (const json& row : rows) reader.add_row(out.choice, row);
+  for (const json& row : rows) reader.add_row(reader.choice_of(out.choices, row), row);
   return out;
 }
 

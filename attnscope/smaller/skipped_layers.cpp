@@ -66,7 +66,8 @@ std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const To
                                      const Compute& compute) {
   std::vector<double> sums(candidates.size(), 0.0);
   std::int64_t predicted = 0;
-  for (const Windows batch : batches_of(windows)) {
+  for (const TextWindows& part : batches_of({.windows = windows})) {
+    const Windows batch = part.windows;
     TokenIds tokens;
     std::vector<PerplexityWindow> places;
     for (const TokenIds& window : batch) {

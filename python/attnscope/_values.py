@@ -92,6 +92,7 @@ _WRITERS: dict[str, tuple[Writer, str]] = {
     "integer": (_whole, "an int"),
     "bytes": (lambda value: f"{_whole(value)}B", "an int or a text such as '2G'"),
     "choice": (_text, "a str"),
+    "several": (_list_of(_text), "a name or a list of names"),
     "role": (_text, "a str"),
     "roles": (_list_of(_text), "a name or a list of names"),
     "layers": (_layers, "an int, a range, a slice, a list of these, or a text such as '0-3,-4-'"),

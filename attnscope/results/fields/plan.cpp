@@ -23,6 +23,14 @@ Field plan_form_field() {
           .choices = kForms};
 }
 
+/// Of a whole plan, which may combine several.
+Field plan_forms_field() {
+  return {.name = "form",
+          .type = text,
+          .meaning = "the form that the smaller model takes, or several, in their order",
+          .where = kPlan};
+}
+
 Field count_field(std::string_view name, std::string_view meaning, Nulls nulls = Nulls::none) {
   return {.name = name, .type = integer, .nulls = nulls, .meaning = meaning, .where = kPlan};
 }
@@ -53,7 +61,7 @@ std::vector<Field> plan_parameters() {
       field("held_out", text, Nulls::whole,
             "the file that perplexity is measured on; null: the last tenth of the text"),
       field("held_out_windows", integer, Nulls::none, "windows of it"),
-      field("by", text, Nulls::whole, "the form; null: all that there are"),
+      field("by", text, Nulls::whole, "the form, or several; null: all that there are"),
       field("method", text, Nulls::none, "how ranks are allocated"),
       field("ridge", number, Nulls::none,
             "of ranks: the share of the mean second moment that is added to each"),
@@ -84,9 +92,15 @@ Field planned_field() {
           .type = record,
           .meaning = "what the plan makes of the model",
           .where = kPlan,
-          .fields = {plan_form_field(),
+          .fields = {plan_forms_field(),
                      {.name = "choice", .type = text, .meaning = "in words", .where = kPlan},
-                     count_field("size", "what is left, in the form's own unit"),
+                     count_field("size", "what is left, in the form's own unit; null of several",
+                                 Nulls::whole),
+                     {.name = "sizes",
+                      .type = integer,
+                      .form = list,
+                      .meaning = "the same of each form",
+                      .where = kPlan},
                      count_field("joint", "of latent: elements beside the rotary ones"),
                      {.name = "exact",
                       .type = flag,
@@ -165,6 +179,7 @@ RowKind plan_part_rows() {
       .option = "target",
       .meaning = "a layer or matrix of a plan, or the whole",
       .place = {model_field(),
+                plan_form_field(),
                 {.name = "layer",
                  .type = integer,
                  .nulls = Nulls::whole,
@@ -238,7 +253,7 @@ RowKind shrink_rows() {
                 .type = record,
                 .meaning = "the model that was written, opened again",
                 .where = kPlan,
-                .fields = {plan_form_field(),
+                .fields = {plan_forms_field(),
                            {.name = "choice", .type = text, .meaning = "in words", .where = kPlan},
                            count_field("parameters", "of what was written"),
                            count_field("kv_cache_bytes_per_token", "of its cache, 16 bit"),

@@ -746,6 +746,8 @@ export interface PlanRow {
 export interface PlanPartRow {
   /** the model, by its name in models */
   model: string;
+  /** the form that the smaller model takes */
+  form: "layers" | "width" | "hidden" | "head-width" | "kv-heads" | "heads" | "latent" | "experts" | "ranks";
   /** the layer, from 0; null: all */
   layer: number | null;
   /** of ranks: the matrix; else null */
