@@ -66,6 +66,7 @@ OPTIONS = [
     "plan {llama} --token-file {shard} --length 16 --sequences 4",
     "plan {llama} --token-file {shard} --length 16 --sequences 4 --set without=0",
     "plan {llama} --token-file {shard} --length 16 --by ranks --keep 0.8 --matrix q,up --layers 1",
+    "plan {llama} --token-file {shard} --length 16 --sequences 4 --by kv-heads,width --keep 0.95",
     "plan {llama} --token-file {shard} --length 16 --by width --keep 0.9 --method plain --sample 3",
     "predict {llama} --tokens 1,2,3 --top 3",
     "predict {stacks/vit} --image {odd} --top 1",

@@ -68,6 +68,7 @@ ENCODER_DECODERS = {
 }
 OF_STACKS = {"layers": "without=0", "width": "width=50", "ranks": "ranks=0.q:6,1.up:9,1.down:5"}
 OF_EXPERTS = "ranks=0.q:6,2.o:9,1.k:5"  # whose layers have no MLP of their own
+SEVERAL = ("hidden,width", "heads,kv-heads,width", "head-width,hidden", "layers,width")
 WHOLE = {"hidden": "hidden=48", "latent": "latent=16+16"}
 faults = []
 
@@ -116,7 +117,8 @@ def logits_of(folder, ids, scratch, *target):
 
 def check(name, form, choice, folder, text, ids, scratch, original):
     plan, out = scratch / "plan.json", scratch / f"{name}-{choice}"
-    for words in (("plan", folder, "--token-file", text, "--length", CONTEXT, "--set", choice, "-o", plan),
+    asked = ("--by", choice, "--keep", "0.85") if form == "several" else ("--set", choice)
+    for words in (("plan", folder, "--token-file", text, "--length", CONTEXT, *asked, "-o", plan),
                   ("shrink", folder, plan, "--token-file", text, "-o", out, "--shard-size", "40K")):
         ran = run(*words)
         if ran.returncode == 5:
@@ -246,7 +248,7 @@ def main():
         shard(text, tokens)
         for model, (kind, values) in MODELS.items():
             original = make(scratch / model, kind, values)
-            cases = [*{**FORMS, "ranks": ranks_of(model)}.items(), *WHOLE.items()]
+            cases = [*{**FORMS, "ranks": ranks_of(model)}.items(), *WHOLE.items(), *(("several", of) for of in SEVERAL)]
             done = []
             for form, choice in cases:
                 try:

@@ -180,9 +180,11 @@ TARGETS = ["--set without=1,4", "--set width=300", "--set hidden=144", "--set he
            "--set heads=4", "--set latent=32+32", "--set ranks=0.q:20,3.up:40", "--by ranks --keep 0.8 --round 8",
            "--by ranks --keep 0.7 --method energy", "--by ranks --keep 0.7 --method uniform --ridge 0.1",
            "--by ranks --keep 0.7 --method plain --matrix q,up --layers 1-3", "--by latent --kv-bytes 0.3",
-           "--by width --max-perplexity +5%", "--by width --keep 0.9 --sample 3"]
+           "--by width --max-perplexity +5%", "--by width --keep 0.9 --sample 3", "--by hidden,width --keep 0.9",
+           "--by kv-heads,layers --kv-bytes 0.5"]
 REFUSED_PLANS = ["--by width", "--keep 0.5", "--by heads --keep 2", "--by width --keep 0.01", "--set heads=5",
-                 "--set ranks=0.q:150", "--set ranks=9.q:1", "--set x=1", "--by experts --keep 0.5"]
+                 "--set ranks=0.q:150", "--set ranks=9.q:1", "--set x=1", "--by experts --keep 0.5",
+                 "--by width,ranks --keep 0.5", "--by width --keep 0.9 --target-file examples/README.md"]
 
 
 def planned():

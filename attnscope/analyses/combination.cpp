@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,13 +16,26 @@ namespace {
 
 constexpr std::int64_t kSteps = 16;
 
+/// Stages share the memory; what they compute is kept in no store, as no file holds their models.
+Context own_context(Context whole, std::size_t stages) {
+  whole.memory_bytes /= stages;
+  whole.store = nullptr;
+  whole.compute_elsewhere = {};
+  return whole;
+}
+
 /// A model that earlier forms left.
 struct Stage {
   Model model;
+  Context context;
+  PlanSteps steps;
   Planner planner;
 
-  Stage(Model made, const PlanRequest& request, std::uint64_t memory_bytes, const Compute& compute)
-      : model(std::move(made)), planner(model, request, memory_bytes, compute) {}
+  Stage(Model made, const PlanRequest& request, const Context& whole, const Compute& compute)
+      : model(std::move(made)),
+        context(own_context(whole, request.by.size())),
+        steps(model, {}, context),
+        planner(model, request, steps, compute) {}
 };
 
 /// The largest that the form can have, at most `wanted`; none where there is none.
@@ -34,9 +48,9 @@ std::optional<std::int64_t> size_within(const std::vector<std::int64_t>& sizes, 
 
 class Combiner {
  public:
-  Combiner(Planner& planner, const PlanRequest& request, std::uint64_t memory_bytes,
+  Combiner(Planner& planner, const PlanRequest& request, const Context& context,
            const Compute& compute)
-      : first_(planner), request_(request), memory_bytes_(memory_bytes), compute_(compute) {
+      : first_(planner), request_(request), context_(context), compute_(compute) {
     for (const Form form : request.by) sizes_.push_back(planner.sizes(form));
   }
 
@@ -44,10 +58,11 @@ class Combiner {
   /// where a form cannot have its size after those before it.
   std::optional<PlannedModel> made(const std::vector<std::int64_t>& sizes, bool all) {
     PlannedModel out{.before = first_.size()};
-    std::vector<std::unique_ptr<Stage>> stages;
     Planner* planner = &first_;
+    std::vector<std::int64_t> done;
     for (std::size_t at = 0; at < sizes.size(); ++at) {
       const Form form = request_.by[at];
+      done.push_back(sizes[at]);
       if (sizes[at] == sizes_[at].front()) continue;
       if (!why_not(planner->model(), form).empty()) return std::nullopt;
       const std::vector<std::int64_t> possible = planner->sizes(form);
@@ -61,14 +76,23 @@ class Combiner {
       out.choices.push_back(choice);
       out.words.push_back(std::string(form_name(form)) + " " +
                           choice_words(planner->model(), choice));
-      stages.push_back(
-          std::make_unique<Stage>(planner->made(choice), request_, memory_bytes_, compute_));
-      planner = &stages.back()->planner;
+      std::unique_ptr<Stage>& stage = stages_[done];
+      if (!stage) {
+        stage = std::make_unique<Stage>(planner->made(choice), request_, context_, compute_);
+      }
+      planner = &stage->planner;
     }
     out.after = planner->size();
     out.nll_before = first_.nll_before(all);
     out.nll_after = planner->nll_before(all);
     return out;
+  }
+
+  /// Drops the models that are not on the way to these sizes.
+  void keep(const std::vector<std::int64_t>& sizes) {
+    std::erase_if(stages_, [&](const auto& stage) {
+      return !std::equal(stage.first.begin(), stage.first.end(), sizes.begin());
+    });
   }
 
   std::vector<std::int64_t> whole() const {
@@ -124,9 +148,10 @@ class Combiner {
  private:
   Planner& first_;
   const PlanRequest& request_;
-  std::uint64_t memory_bytes_;
+  const Context& context_;
   const Compute& compute_;
   std::vector<std::vector<std::int64_t>> sizes_;
+  std::map<std::vector<std::int64_t>, std::unique_ptr<Stage>> stages_;  // by the sizes up to theirs
 };
 
 double most_of_size(const PlanTarget& target, double whole) {
@@ -137,14 +162,14 @@ double most_of_size(const PlanTarget& target, double whole) {
 
 }  // namespace
 
-PlannedModel combined(Planner& planner, const PlanRequest& request, std::uint64_t memory_bytes,
+PlannedModel combined(Planner& planner, const PlanRequest& request, const Context& context,
                       const Compute& compute) {
   const PlanTarget& target = request.target;
-  Combiner combiner(planner, request, memory_bytes, compute);
+  Combiner combiner(planner, request, context, compute);
   const double before = planner.nll_before(/*all=*/false);
   const bool by_loss = target.loss || target.perplexity;
-  const double most_nll = target.perplexity ? std::log(*target.perplexity)
-                                            : before + target.loss.value_or(0);
+  const double most_nll =
+      target.perplexity ? std::log(*target.perplexity) : before + target.loss.value_or(0);
   const double most = by_loss ? 0 : most_of_size(target, combiner.number(planner.size()));
   Combiner::Step now{.sizes = combiner.whole(), .model = {}};
   now.model.after = planner.size();
@@ -167,6 +192,7 @@ PlannedModel combined(Planner& planner, const PlanRequest& request, std::uint64_
     if (!best) break;
     const bool meets = !by_loss && combiner.number(best->model.after) <= most;
     now = meets ? combiner.last(now, std::move(*best), best_form, most) : std::move(*best);
+    combiner.keep(now.sizes);
   }
   if (!by_loss && combiner.number(now.model.after) > most) {
     throw Error(ErrorKind::numerical,

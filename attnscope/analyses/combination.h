@@ -13,9 +13,9 @@ namespace attnscope {
 /// time the step that costs least for what it saves: the rise of the mean negative log likelihood
 /// by parameter, or, for a target in bytes of the cache, by byte. Ends with the largest model that
 /// meets a target of size, or the last within one of perplexity. `planner`: of the model as it is,
-/// made of the same request. Throws Error(numerical) where no step comes to the target, Error(usage)
-/// for a target that is of one form.
-PlannedModel combined(Planner& planner, const PlanRequest& request, std::uint64_t memory_bytes,
+/// made of the same request. Throws Error(numerical) where no step comes to the target,
+/// Error(usage) for a target that is of one form.
+PlannedModel combined(Planner& planner, const PlanRequest& request, const Context& context,
                       const Compute& compute);
 
 }  // namespace attnscope

@@ -25,8 +25,9 @@ void run_alone(const Context& context, std::uint64_t memory_bytes,
 
 void check_can_plan(const Model& model, const PlanText& text) {
   if (model.stack() == "cross") {
-    throw Error(ErrorKind::unsupported,
-                {.place = model.name(), .problem = "stays whole: its layers go with the decoder's"});
+    throw Error(
+        ErrorKind::unsupported,
+        {.place = model.name(), .problem = "stays whole: its layers go with the decoder's"});
   }
   if (!model.spec().causal && !text.mask && text.held_out_sources.empty()) {
     throw Error(ErrorKind::unsupported,

@@ -121,8 +121,8 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
     const std::int64_t before =
         by_layer ? parameters_of_layer(model, at) : planner.size().parameters;
     const std::int64_t cut = (planner.size().parameters - after.parameters) / count;
-    Record& row = rows.emplace_back(
-        empty_row(choice.form, by_layer ? std::optional(at) : std::nullopt, Value(), before, before - cut));
+    Record& row = rows.emplace_back(empty_row(
+        choice.form, by_layer ? std::optional(at) : std::nullopt, Value(), before, before - cut));
     const Value kept =
         choice.kept.empty() ? Value() : Value(choice.kept[static_cast<std::size_t>(at)]);
     add_rest(row, kept, Value(), Value(), Value(), Value(), Value());

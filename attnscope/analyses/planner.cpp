@@ -93,8 +93,8 @@ std::size_t Planner::steps_of(Form form, const std::vector<std::int64_t>& sizes)
 TextWindows Planner::measured_text(bool all) const {
   TextWindows text = request_.text.measured();
   if (all) return text;
-  const auto few = std::min(static_cast<std::size_t>(request_.held_out_sequences),
-                            text.windows.size());
+  const auto few =
+      std::min(static_cast<std::size_t>(request_.held_out_sequences), text.windows.size());
   text.windows = text.windows.first(few);
   if (!text.sources.empty()) text.sources = text.sources.first(few);
   return text;
@@ -233,16 +233,16 @@ std::vector<double> Planner::block_influence() {
   for (const TextWindows& batch : batches_of(measured_text(false))) {
     Matrix<float> entered;
     run_windows(pass, batch,
-             {.on_hidden_states =
-                  [&](std::int64_t index, MatrixView<const float> states) {
-                    if (index > 0 && index < layers) {
-                      sums[static_cast<std::size_t>(index - 1)] +=
-                          static_cast<double>(states.rows) * mean_cosine(entered.view(), states);
-                    }
-                    if (index == 0) rows += static_cast<double>(states.rows);
-                    entered = copied(states);
-                  }},
-             compute_);
+                {.on_hidden_states =
+                     [&](std::int64_t index, MatrixView<const float> states) {
+                       if (index > 0 && index < layers) {
+                         sums[static_cast<std::size_t>(index - 1)] +=
+                             static_cast<double>(states.rows) * mean_cosine(entered.view(), states);
+                       }
+                       if (index == 0) rows += static_cast<double>(states.rows);
+                       entered = copied(states);
+                     }},
+                compute_);
   }
   for (double& sum : sums) sum = 1 - sum / std::max(1.0, rows);
   return sums;

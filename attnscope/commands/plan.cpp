@@ -19,20 +19,9 @@ using enum ParameterType;
 
 constexpr std::int64_t kMostWindows = 1'000'000;
 
-/// `stack`: which of a model's is meant; none: it has one, or the argument names one.
-Model only_model(const Arguments& arguments, const Session& session,
-                 const std::optional<std::string>& stack = std::nullopt) {
-  std::vector<Model> models = open_models(arguments, session);
-  if (stack) std::erase_if(models, [&](const Model& model) { return model.stack() != *stack; });
+Model only_model(std::vector<Model> models, const std::string& otherwise) {
   if (models.size() == 1) return std::move(models.front());
-  if (stack) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "models", .problem = "the plan is not of this stack of one model"});
-  }
-  throw Error(ErrorKind::usage,
-              {.parameter = "models",
-               .problem = "a plan is of one model, or of one stack of it: MODEL:encoder, "
-                          "MODEL:decoder"});
+  throw Error(ErrorKind::usage, {.parameter = "models", .problem = otherwise});
 }
 
 std::vector<std::string> form_names() { return {kFormNames.begin(), kFormNames.end()}; }
@@ -44,7 +33,9 @@ RankMethod method_of(const std::string& name) {
 }
 
 void run_plan_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const Model model = only_model(arguments, session);
+  const Model model =
+      only_model(open_models(arguments, session),
+                 "a plan is of one model, or of one stack of it: MODEL:encoder, MODEL:decoder");
   const StoringContext context(arguments, session);
   PlanRequest request;
   for (const std::string& name : arguments.texts("by")) {
@@ -180,11 +171,13 @@ DType dtype_of(const std::string& name) {
 }
 
 void run_shrink_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  std::vector<Model> models = open_models(arguments, session);
   constexpr std::uint64_t kMaxPlan = 1'000'000'000;
   ShrinkRequest request{.plan_place = arguments.text("plan")};
   request.plan = session.files->read_text(request.plan_place, kMaxPlan);
   const PlanFile plan = read_plan(request.plan, request.plan_place);
-  const Model model = only_model(arguments, session, plan.stack);
+  std::erase_if(models, [&](const Model& model) { return model.stack() != plan.stack; });
+  const Model model = only_model(std::move(models), "the plan is not of this stack of one model");
   request.text =
       plan_text(arguments, session, model,
                 {.sequences = plan.sequences,

@@ -125,10 +125,9 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   const std::size_t held_out = (texts.pairs.size() + 9) / 10;
   const std::size_t fitted = texts.pairs.size() - held_out;
   if (fitted == 0) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "target_file",
-                 .problem = counted(texts.pairs.size(), "line") +
-                            " are too few to fit to and to measure on"});
+    throw Error(ErrorKind::usage, {.parameter = "target_file",
+                                   .problem = counted(texts.pairs.size(), "line") +
+                                              " are too few to fit to and to measure on"});
   }
   PlanText out;
   std::int64_t read = 0;
@@ -141,8 +140,8 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
     if (fits && enough) continue;
     (fits ? out.calibration : out.held_out).push_back(cut(pair.target));
     (fits ? out.calibration_sources : out.held_out_sources).push_back(cut(pair.source));
-    longest = std::max({longest, std::min(length, pair.target.size()),
-                        std::min(length, pair.source.size())});
+    longest = std::max(
+        {longest, std::min(length, pair.target.size()), std::min(length, pair.source.size())});
     if (fits) read += std::ssize(encodes ? out.calibration_sources.back() : out.calibration.back());
   }
   if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
@@ -211,9 +210,9 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   if (is_of_encoder_decoder(model)) return paired_text(arguments, session, model, windows);
   const bool shard = arguments.given("token_file");
   if (arguments.given("target_file")) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "target_file",
-                 .problem = "is for encoder-decoders: " + verbatim(model.name()) + " has no source"});
+    throw Error(ErrorKind::usage, {.parameter = "target_file",
+                                   .problem = "is for encoder-decoders: " + verbatim(model.name()) +
+                                              " has no source"});
   }
   if (!shard && !arguments.given("text_file")) {
     throw Error(ErrorKind::usage, {.parameter = "text_file",

@@ -236,9 +236,9 @@ Model ChangedModel::open() const {
   for (const auto& [name, view] : tensors_) memory.tensors.push_back({name, view});
   const std::string stack = model_.stack().empty() ? "" : ":" + model_.stack();
   const std::string name = model_.name();
-  return Model::open_stack(Checkpoint::in_memory(std::move(memory)),
-                           name.ends_with(stack) ? name.substr(0, name.size() - stack.size()) : name,
-                           model_.stack());
+  return Model::open_stack(
+      Checkpoint::in_memory(std::move(memory)),
+      name.ends_with(stack) ? name.substr(0, name.size() - stack.size()) : name, model_.stack());
 }
 
 }  // namespace attnscope

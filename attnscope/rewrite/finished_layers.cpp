@@ -35,7 +35,8 @@ FinishedLayers::FinishedLayers(const fs::path& folder, std::string key)
 }
 
 fs::path FinishedLayers::file_of(std::int64_t layer) const {
-  return folder_ / (key_ + "-" + std::to_string(stage_) + "-" + std::to_string(layer) + ".safetensors");
+  return folder_ /
+         (key_ + "-" + std::to_string(stage_) + "-" + std::to_string(layer) + ".safetensors");
 }
 
 void FinishedLayers::put(ChangedModel& changed, std::int64_t layer,

@@ -42,7 +42,8 @@ std::int64_t Calibration::passes() const {
 
 std::int64_t Calibration::tokens() const {
   std::int64_t sum = 0;
-  for (const TokenIds& window : model_.stack() == "encoder" ? text_.sources : text_.windows) sum += std::ssize(window);
+  for (const TokenIds& window : model_.stack() == "encoder" ? text_.sources : text_.windows)
+    sum += std::ssize(window);
   return sum;
 }
 

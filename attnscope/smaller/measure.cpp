@@ -113,7 +113,8 @@ Matrix<float> run_windows(const ForwardPass& pass, const TextWindows& batch,
   if (batch.sources.empty()) return pass.run(batch.windows, observer, compute);
   if (pass.encoder() == nullptr) return pass.run(batch.sources, observer, compute);
   std::vector<TokenIds> inputs;
-  for (const TokenIds& window : batch.windows) inputs.emplace_back(window.begin(), window.end() - 1);
+  for (const TokenIds& window : batch.windows)
+    inputs.emplace_back(window.begin(), window.end() - 1);
   const Memory memory = pass.encode(batch.sources, {}, compute);
   return pass.run(inputs, observer, compute, {}, &memory);
 }
@@ -173,8 +174,8 @@ Divergence::Divergence(const Model& model, const TextWindows& text, const Comput
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   }
   const bool scaled_by_layer = !model.spec().architecture.scores.by_layer.name.empty();
-  cuts_ = !text.mask && sources_.empty() && why_not(model, Form::layers).empty() && !scaled_by_layer &&
-          pass_->may_start_between();
+  cuts_ = !text.mask && sources_.empty() && why_not(model, Form::layers).empty() &&
+          !scaled_by_layer && pass_->may_start_between();
   run_windows(*pass_, {.windows = windows_, .sources = sources_},
               {.on_hidden_states =
                    [&](std::int64_t, MatrixView<const float> states) {

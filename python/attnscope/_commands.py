@@ -1188,10 +1188,11 @@ def plan(
     text_file: Path | None = None,
     token_file: Path | None = None,
     held_out: Path | None = None,
+    target_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
-    by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "experts", "ranks"] | None = None,
+    by: Names | None = None,
     keep: str | None = None,
     kv_bytes: str | None = None,
     max_perplexity: str | None = None,
@@ -1221,12 +1222,14 @@ def plan(
     - token_file: or a shard of token ids (.bin: header, then uint16)
     - held_out: the text that every perplexity is measured on, of the same kind (default: the last
       tenth of the text, which is not fitted to)
+    - target_file: of encoder-decoders: targets, line by line those of text_file
     - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
       widest matrix has inputs)
     - length: tokens of each window (default: the context, at most 2048)
     - sample: random windows by this seed (default: one after the other from the start)
-    - by: the form that the smaller model takes: layers, width, hidden, head-width, kv-heads, heads,
-      latent, experts or ranks (default: all that the architecture allows, as a menu)
+    - by: the form that the smaller model takes, or several, one after another: of
+      layers,width,hidden,head-width,kv-heads,heads,latent,experts,ranks (default: all that the
+      architecture allows, as a menu)
     - keep: the share of the parameters to keep (of ranks: of the projections', as factors)
     - kv_bytes: the share of the KV cache's bytes a token to keep, or bytes
     - max_perplexity: the smallest model within this perplexity, or so much more: +5%
@@ -1297,6 +1300,7 @@ def shrink(
     text_file: Path | None = None,
     token_file: Path | None = None,
     held_out: Path | None = None,
+    target_file: Path | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1317,6 +1321,7 @@ def shrink(
     - token_file: or a shard of token ids (.bin: header, then uint16)
     - held_out: the text that every perplexity is measured on, of the same kind (default: the last
       tenth of the text, which is not fitted to)
+    - target_file: of encoder-decoders: targets, line by line those of text_file
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -2025,10 +2030,11 @@ class ModelCommands:
         text_file: Path | None = None,
         token_file: Path | None = None,
         held_out: Path | None = None,
+        target_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
-        by: Literal["layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "experts", "ranks"] | None = None,
+        by: Names | None = None,
         keep: str | None = None,
         kv_bytes: str | None = None,
         max_perplexity: str | None = None,
@@ -2054,12 +2060,14 @@ class ModelCommands:
         - token_file: or a shard of token ids (.bin: header, then uint16)
         - held_out: the text that every perplexity is measured on, of the same kind (default: the
           last tenth of the text, which is not fitted to)
+        - target_file: of encoder-decoders: targets, line by line those of text_file
         - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
           widest matrix has inputs)
         - length: tokens of each window (default: the context, at most 2048)
         - sample: random windows by this seed (default: one after the other from the start)
-        - by: the form that the smaller model takes: layers, width, hidden, head-width, kv-heads,
-          heads, latent, experts or ranks (default: all that the architecture allows, as a menu)
+        - by: the form that the smaller model takes, or several, one after another: of
+          layers,width,hidden,head-width,kv-heads,heads,latent,experts,ranks (default: all that the
+          architecture allows, as a menu)
         - keep: the share of the parameters to keep (of ranks: of the projections', as factors)
         - kv_bytes: the share of the KV cache's bytes a token to keep, or bytes
         - max_perplexity: the smallest model within this perplexity, or so much more: +5%
@@ -2098,6 +2106,7 @@ class ModelCommands:
         text_file: Path | None = None,
         token_file: Path | None = None,
         held_out: Path | None = None,
+        target_file: Path | None = None,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
@@ -2114,6 +2123,7 @@ class ModelCommands:
         - token_file: or a shard of token ids (.bin: header, then uint16)
         - held_out: the text that every perplexity is measured on, of the same kind (default: the
           last tenth of the text, which is not fitted to)
+        - target_file: of encoder-decoders: targets, line by line those of text_file
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)

@@ -97,8 +97,7 @@ TEST_F(PlanOfStacks, RefuseWhatCannotBe) {
   expect(with_texts({"plan", kPlanExample}), 2, "has no source");
   const std::string one = scratch_.write("one.txt", "w2 w3\n").string();
   expect({"plan", t5 + ":decoder", "--text-file", one, "--target-file", one}, 2, "too few");
-  output_of(with_texts(
-      {"plan", t5 + ":encoder", "--set", "without=0", "-o", path("plan.json")}));
+  output_of(with_texts({"plan", t5 + ":encoder", "--set", "without=0", "-o", path("plan.json")}));
   expect(with_texts({"shrink", t5 + ":decoder", path("plan.json"), "-o", path("out")}), 2,
          "not of this stack");
   EXPECT_FALSE(fs::exists(path("out")));

@@ -131,7 +131,7 @@ def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Ke
         values = [True] if parameter["implied_text"] else []
         if parameter["choices"]:
             values += parameter["choices"]
-            values += [parameter["choices"][:2]] if parameter["type"] == "roles" else []
+            values += [parameter["choices"][:2]] if parameter["type"] in ("roles", "several") else []
         else:
             values += named[name] if name in named else BY_TYPE[parameter["type"]]
         yield from ({name: value} for value in values)

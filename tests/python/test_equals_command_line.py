@@ -151,6 +151,8 @@ def test_plan_shrink_and_diff(llama: str, program: str, tmp_path: pathlib.Path) 
     table = model.shrink(plan, text_file=text, folder=smaller)
     assert {row["change"] for row in table} == {"kept", "cut"}
     assert asc.open(smaller).info().models[0]["mlp_width"] == 300
+    both = model.plan(**keywords | {"set": None}, by=["kv-heads", "layers"], kv_bytes="0.5")
+    assert both.parameters["by"] == "kv-heads,layers" and sum(both.models[0]["plan"]["sizes"]) > 0
     # Another width is nothing to compare; of the layers' attention nothing changed.
     changed = asc.diff([llama, smaller], matrix="q")
     assert set(changed["relative_change"]) == {0.0}
