@@ -160,7 +160,7 @@ Choice Planner::at_size(Form form, std::int64_t size) {
 }
 
 void Planner::find_neurons(std::int64_t count) {
-  const Record facts = {{"fitted", fitted_hash_}, {"count", count}};
+  const Record facts = {{"fitted", fitted_hash_}, {"ridge", ridge()}, {"count", count}};
   const std::vector<Outcome> kept = steps_.get("neurons", facts, [&] {
     std::vector<Outcome> outcomes;
     for (std::vector<std::int64_t>& layer :
