@@ -78,8 +78,4 @@ struct ShrinkRequest {
 void run_shrink(const Model& model, const ShrinkRequest& request, const Context& context,
                 RowSink& sink);
 
-/// Hashes of what a plan holds for: all bytes and the config of a model; the windows of a text.
-std::string model_hash(const Model& model);
-std::string windows_hash(const TextWindows& text);
-
 }  // namespace attnscope

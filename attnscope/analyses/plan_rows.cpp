@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "attnscope/analyses/plan_hashes.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/run/model_facts.h"

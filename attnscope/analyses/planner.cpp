@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "attnscope/analyses/plan_hashes.h"
 #include "attnscope/forward/sized.h"
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/skipped_layers.h"

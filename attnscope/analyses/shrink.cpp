@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "attnscope/analyses/plan.h"
+#include "attnscope/analyses/plan_hashes.h"
 #include "attnscope/analyses/plan_rows.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"

@@ -1,0 +1,27 @@
+#include "attnscope/analyses/plan_hashes.h"
+
+#include "attnscope/core/text.h"
+#include "attnscope/store/content_hash.h"
+
+namespace attnscope {
+
+std::string windows_hash(const TextWindows& text) {
+  std::string all;
+  for (const auto& windows : {text.windows, text.sources}) {
+    for (const TokenIds& window : windows) all += content_hash(std::as_bytes(std::span(window)));
+  }
+  return content_hash(all);
+}
+
+std::string model_hash(const Model& model) {
+  std::string text = content_hash(model.spec().text);
+  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+    text += tensor.name + shape_text(tensor.view.shape);
+    model.checkpoint().need(tensor);
+    for (const auto part : all_bytes(tensor.view)) text += content_hash(part);
+    model.checkpoint().check_intact(tensor);
+  }
+  return content_hash(text);
+}
+
+}  // namespace attnscope

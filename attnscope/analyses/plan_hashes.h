@@ -1,0 +1,16 @@
+// What a plan holds for: shrink refuses another model, and another text.
+#pragma once
+
+#include <string>
+
+#include "attnscope/model/model.h"
+#include "attnscope/smaller/measure.h"
+
+namespace attnscope {
+
+/// Of all bytes of a model, and of its config.
+std::string model_hash(const Model& model);
+/// Of the windows of a text, and of what encoders read beside them.
+std::string windows_hash(const TextWindows& text);
+
+}  // namespace attnscope
