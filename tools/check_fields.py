@@ -103,10 +103,10 @@ OPTIONS = [
     "read {nan} --matrix qk",
     "ablate {forward/gemma2} --tokens 1,2,3,4,5 --layers 1 --how zero",
     "ablate {forward/gpt2} --induction --length 8 --sequences 2",
-    "ablate {shakespeare-gpt2} --prompts examples/prompts.jsonl --layers 0",
-    "ablate {shakespeare-gpt2} --prompts examples/prompts.jsonl --how zero --layers 1",
-    "lens {shakespeare-gpt2} --prompts examples/prompts.jsonl --states layers,mid",
-    "predict {shakespeare-gpt2} --attribution --prompts examples/prompts.jsonl",
+    "ablate {shakespeare-gpt2} --prompts {prompts} --layers 0",
+    "ablate {shakespeare-gpt2} --prompts {prompts} --how zero --layers 1",
+    "lens {shakespeare-gpt2} --prompts {prompts} --states layers,mid",
+    "predict {shakespeare-gpt2} --attribution --prompts {prompts}",
     "ablate {forward/gpt2} --induction --length 8 --sequences 1 --into 1,0",
     "attention {forward/gpt2} {forward/bert} --tokens 3,1,4,1,5",
     "attention {forward/llama} --tokens 3,1,4 --without-first --energy 0.5 --layers 1",
@@ -195,6 +195,7 @@ class Program:
         for name in ("pictures/odd.png", "pictures/turned6.jpg", "pictures/pixels.npy", "sounds/steps.wav"):
             self.names[pathlib.Path(name).stem] = str(DATA / name)
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
+        self.names["prompts"] = str(ROOT / "examples/prompts.jsonl")
         shard = folder / "shard.bin"
         shard.write_bytes(struct.pack("<256i", 20240520, 1, 600, *[0] * 253)
                           + struct.pack("<600H", *[number * number % 37 for number in range(600)]))
