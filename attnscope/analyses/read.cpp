@@ -216,6 +216,17 @@ const char* name_of(InputNames names) {
   return kNames[static_cast<std::size_t>(names)];
 }
 
+double read_flops(const Model& model, std::int64_t directions) {
+  const Dimensions& dimensions = model.dimensions();
+  const auto vocabulary = static_cast<double>(dimensions.vocabulary.value_or(0));
+  const auto width = static_cast<double>(dimensions.width);
+  constexpr double kBases = 3, kMatricesOfMlp = 3;
+  const auto heads = static_cast<double>(dimensions.layers * dimensions.heads.heads);
+  const double columns = kBases * kRandomDirections + 2 * heads * static_cast<double>(directions);
+  const double mlp = kMatricesOfMlp * static_cast<double>(dimensions.mlp_width);
+  return 2 * vocabulary * width * (columns + mlp);
+}
+
 void run_read(std::span<const Model> models, const ReadRequest& request, const Context& context,
               RowSink& sink) {
   std::vector<ModelRead> found(models.size());
@@ -228,12 +239,9 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
   }
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const Dimensions& dimensions = models[index].dimensions();
-    const auto vocabulary = static_cast<double>(dimensions.vocabulary.value_or(0));
-    const auto width = static_cast<double>(dimensions.width);
     items.push_back(
-        {.flops = 8 * vocabulary * width * kRandomDirections,
-         .memory_bytes = float64_bytes(2048, dimensions.width) * 2,
+        {.flops = read_flops(models[index], request.directions),
+         .memory_bytes = float64_bytes(2048, models[index].dimensions().width) * 2,
          .run = [&, index](const Compute& compute) {
            const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
            found[index] =

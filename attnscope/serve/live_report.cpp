@@ -28,9 +28,9 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kMatrices = "matrices";
 
 /// As they were measured on models of 6 to 12 layers. Composition grows with the square of heads.
-constexpr std::array kQuickestFirst = {"similarity", kMatrices,   "mla",        "overlap",
-                                       "weights",    "induction", "experts",    "expert_spectra",
-                                       "spectrum",   "circuits",  "composition"};
+constexpr std::array kQuickestFirst = {
+    "similarity", kMatrices,        "mla",      "overlap",  "weights",     "induction",
+    "experts",    "expert_spectra", "spectrum", "circuits", "composition", kRead};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -141,7 +141,7 @@ void LiveReport::show_stored(const Session& given) {
   const auto start = Clock::now();
   State state = state_;
   for (const std::string& id : analysis_ids()) {
-    if (id == kMatrices) continue;
+    if (id == kMatrices || !can_be_stored(id)) continue;
     try {
       // What no model can have is said to whoever asks for it.
       if (fill(state, id, session)) state.file.remove_part(id);
@@ -238,7 +238,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   check_size(chosen);
 
   State state = state_;
-  for (const char* id : {kAttention, kWithoutFirst, kRouting, kLens, kAblate}) {
+  for (const char* id : {kAttention, kWithoutFirst, kRouting, kLens, kLensGrid, kAblate}) {
     state.file.remove_part(id);
     state.parts.erase(id);
   }
@@ -272,7 +272,7 @@ void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::si
   run.add_routing(state.file);
   state.parts.insert(kRouting);
   run.add_worth(state.file);
-  for (const char* id : {kLens, kAblate}) state.parts.insert(id);
+  for (const char* id : {kLens, kLensGrid, kAblate}) state.parts.insert(id);
   if (!request.without_first) return;
   run.add_without_first(state.file);
   state.parts.insert(kWithoutFirst);

@@ -147,7 +147,9 @@ TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
   EXPECT_EQ(left_out.at("attention")["why"], "no tokenizer beside the model");
   EXPECT_EQ(notes,
             "attnscope: note: left out: attention, attention without first, maps of bert: no "
-            "tokenizer beside the model\n");
+            "tokenizer beside the model\n"
+            "attnscope: note: bert: what is written is not named: its output head transforms the "
+            "stream before it reads it\n");
   EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
   EXPECT_GT(page.part("induction")["rows"].size(), 0U) << "its tokens are ids";
 }

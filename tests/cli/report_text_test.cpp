@@ -127,7 +127,8 @@ TEST(CliReportText, AServedPageSaysItToo) {
   const json job = server.finished(server.start("/api/attention", {{"text", "C Alice O"}}));
   EXPECT_EQ(job["state"], "done") << "one model can be run: " << job;
   const json results = server.get("/api/results");
-  ASSERT_EQ(results["reports"].size(), 2u);  // attention, and what each layer would foretell
+  ASSERT_EQ(results["reports"].size(), 4u)
+      << "attention, what each layer would foretell, token by token, and what parts are worth";
   EXPECT_TRUE(contains(results["reports"][0]["notes"].dump(), "2 of 3 tokens are unknown"));
   EXPECT_TRUE(contains(results["left_out"].dump(), "tokenizer")) << results["left_out"];
   // Another text takes the place of what was left out, too.

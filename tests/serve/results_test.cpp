@@ -35,8 +35,9 @@ TEST(Serve, RunsATextAndGivesItsMaps) {
   const json results = server.get("/api/results");
   EXPECT_EQ(results["revision"], job["revision"]);
   EXPECT_EQ(results["reports"].at(0)["id"], "attention");
-  ASSERT_EQ(results["reports"].size(), 2u);
-  EXPECT_EQ(results["reports"].at(1)["id"], "lens");
+  Words ids;
+  for (const json& part : results["reports"]) ids.push_back(part["id"]);
+  EXPECT_EQ(ids, (Words{"attention", "lens", "lens_grid", "ablate"}));
   const json rows = report_of({"attention", kServedModel, "--text", text})["rows"];
   EXPECT_EQ(results["reports"].at(0)["rows"], rows);
 
@@ -70,13 +71,13 @@ TEST(Serve, ANewTextTakesThePlaceOfTheOldOne) {
   const Server server;
   server.finished(
       server.start("/api/attention", {{"text", "To be, or not to be"}, {"without_first", true}}));
-  EXPECT_EQ(server.get("/api/results")["reports"].size(), 3u);
+  EXPECT_EQ(server.get("/api/results")["reports"].size(), 5u);
   const std::string first = server.talk().get("/api/maps").body;
   const json job =
       server.finished(server.start("/api/attention", {{"tokens", "5,7,11"}, {"layers", "-1"}}));
   EXPECT_EQ(job["state"], "done") << job;
   const json results = server.get("/api/results");
-  EXPECT_EQ(results["reports"].size(), 2u);
+  EXPECT_EQ(results["reports"].size(), 4u);
   EXPECT_EQ(results["texts"].size(), 1u);
   EXPECT_EQ(results["maps"].size(), 6u) << "of one layer";
   EXPECT_EQ(results["maps"].at(0)["layer"], 5);
@@ -187,7 +188,7 @@ TEST(Serve, RunsTheAnalysesThatCommandsRun) {
     EXPECT_EQ(job["state"], "done") << job;
   }
   const json results = server.get("/api/results");
-  EXPECT_EQ(results["reports"].size(), 8u);
+  EXPECT_EQ(results["reports"].size(), 9u);
   EXPECT_EQ(results["left_out"], json::array());
   EXPECT_GT(results["matrices"].size(), 0u);
   const json after = server.get("/api/models");
@@ -220,7 +221,7 @@ TEST(Serve, RunsAllThatTheReportLacks) {
   const std::int64_t id = server.start("/api/analyses", {{"id", "missing"}});
   const json job = server.finished(id);
   EXPECT_EQ(job["state"], "done") << job;
-  EXPECT_EQ(job["progress"]["total"], 8) << "all but the circuits";
+  EXPECT_EQ(job["progress"]["total"], 9) << "all but the circuits";
   const json models = server.get("/api/models");
   for (const json& analysis : models["analyses"]) {
     EXPECT_EQ(analysis["state"], "done") << analysis;
@@ -229,7 +230,7 @@ TEST(Serve, RunsAllThatTheReportLacks) {
   const json results = server.get("/api/results");
   for (const json& part : results["reports"]) ids.push_back(part["id"]);
   EXPECT_EQ(ids, (Words{"circuits", "similarity", "mla", "overlap", "weights", "induction",
-                        "spectrum", "composition"}));
+                        "spectrum", "composition", "read"}));
 }
 
 TEST(Serve, WhatFailsDoesNotStopTheOthers) {
@@ -244,8 +245,9 @@ TEST(Serve, WhatFailsDoesNotStopTheOthers) {
   EXPECT_EQ(job["state"], "done") << job;
   const json results = server.get("/api/results");
   EXPECT_EQ(results["reports"].size(), 7u);
-  ASSERT_EQ(results["left_out"].size(), 1u) << results["left_out"];
+  ASSERT_EQ(results["left_out"].size(), 2u) << results["left_out"];
   EXPECT_EQ(results["left_out"].at(0)["part"], "induction");
+  EXPECT_EQ(results["left_out"].at(1)["part"], "read");
 }
 
 /// Reads a stream of events until `done` holds for one of them.

@@ -58,7 +58,7 @@ TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {
     EXPECT_TRUE(analysis["again"].get<std::string>().starts_with("attnscope ")) << analysis;
   }
   EXPECT_EQ(ids, (Words{"similarity", "matrices", "mla", "overlap", "weights", "induction",
-                        "spectrum", "circuits", "composition"}))
+                        "spectrum", "circuits", "composition", "read"}))
       << "the quickest first";
   const json results = server.get("/api/results");
   EXPECT_EQ(results["schema"], "attnscope-report/1");

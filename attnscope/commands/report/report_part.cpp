@@ -95,6 +95,10 @@ const std::vector<Kind>& kinds() {
        .own = {{"composition", ""}},
        .order_by = "excess",
        .most = 2000},
+      {.id = kRead,
+       .command = "read",
+       .own = {{"top", "6"}},
+       .of_model = reads_tokens},
       {.id = "experts", .command = "experts", .of_model = has_experts},
       {.id = "expert_spectra",
        .command = "spectrum",
@@ -156,6 +160,10 @@ bool is_of_model(const std::string& id, const Model& model) {
   return kind.of_model == nullptr || kind.of_model(model);
 }
 
+bool can_be_stored(const std::string& id) {
+  return find_parameter(find_command_named(kind_of(id).command), "store") != nullptr;
+}
+
 std::vector<ReportPart> asked_parts(const ReportModel& model) {
   std::vector<ReportPart> parts;
   const auto add = [&](const char* id, const char* command, ArgumentTexts arguments) {
@@ -193,6 +201,18 @@ ReportPart routing_part(const ReportModel& model) {
 
 ReportPart lens_part(const ReportModel& model) {
   return part_of(model, kLens, "lens", {}, kInputParameters);
+}
+
+ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t> tokens) {
+  std::vector<std::string> ids;
+  for (const std::int64_t id : tokens) ids.push_back(std::to_string(id));
+  ReportPart part{.id = kLensGrid,
+                  .model = model.model.name(),
+                  .command = "lens",
+                  .arguments = texts_of(model.arguments, {{"models", "layout"}})};
+  part.arguments.emplace_back("grid", "");
+  part.arguments.emplace_back("tokens", join(ids, ","));
+  return part;
 }
 
 ReportPart ablate_part(const ReportModel& model, const std::string& parts) {

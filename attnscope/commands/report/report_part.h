@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,16 @@ struct ReportPart {
   bool of_experts = false;  // its rows are of single experts
 };
 
+inline constexpr const char* kRead = "read";
+
 /// Ids of the parts that need no text, in the order in which a report has them.
 std::vector<std::string> analysis_ids();
 
 /// Whether a report of such a model has that part at all: one without experts has none of theirs.
 bool is_of_model(const std::string& id, const Model& model);
+
+/// Whether a store can have its rows.
+bool can_be_stored(const std::string& id);
 
 /// One of them. Throws Error where the model cannot have it.
 ReportPart analysis_part(const std::string& id, const ReportModel& model);
@@ -41,8 +47,11 @@ inline constexpr const char* kAttention = "attention";
 inline constexpr const char* kWithoutFirst = "attention_without_first";
 inline constexpr const char* kRouting = "routing";  // of models with experts
 inline constexpr const char* kLens = "lens";
+inline constexpr const char* kLensGrid = "lens_grid";
 inline constexpr const char* kAblate = "ablate";
 ReportPart lens_part(const ReportModel& model);
+/// Of these tokens one by one.
+ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t> tokens);
 /// `parts`: what is replaced.
 ReportPart ablate_part(const ReportModel& model, const std::string& parts);
 ReportPart routing_part(const ReportModel& model);

@@ -1,5 +1,6 @@
 #include "attnscope/commands/report/report_run.h"
 
+#include "attnscope/analyses/read.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/report/empty_report.h"
 #include "attnscope/commands/report/left_out.h"
@@ -16,6 +17,16 @@ namespace {
 bool has_too_many_heads(const Model& model) {
   constexpr std::int64_t kMaxCompositionHeads = 256;
   return model.dimensions().layers * model.dimensions().heads.heads > kMaxCompositionHeads;
+}
+
+/// Of a part that this model has: why it takes too long for a report; empty where it does not.
+const char* why_too_long(const std::string& id, const Model& model) {
+  constexpr double kCheap = 2e12;  // some seconds
+  if (id == "composition" && has_too_many_heads(model)) return "pairs of so many heads take long";
+  if (id == kRead && read_flops(model, ReadRequest().directions) > kCheap) {
+    return "naming directions by so many tokens takes long";
+  }
+  return "";
 }
 
 /// Whether the command was used wrongly, or the file of a picture or sound cannot be read.
@@ -61,10 +72,11 @@ void ReportRun::check_places() const {
 void ReportRun::run_analysis(const std::string& id, const ReportModel& model) {
   try {
     const ReportPart part = analysis_part(id, model);
-    if (id == "composition" && has_too_many_heads(model.model)) {
+    const std::string why = why_too_long(id, model.model);
+    if (!why.empty()) {
       return file_.add_left_out({.part = id,
                                  .model = part.model,
-                                 .why = "pairs of so many heads take long",
+                                 .why = why,
                                  .command = part_line(part, session_)});
     }
     fill_part(part, session_, file_);

@@ -1,5 +1,7 @@
 #include "attnscope/commands/report/text_run.h"
 
+#include <algorithm>
+
 #include "attnscope/analyses/ablate.h"
 #include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/selection.h"
@@ -83,11 +85,9 @@ ReportModel TextRun::with_few_tokens() const {
   return model;
 }
 
-/// Of one window there is no standard error, and nothing is said.
 void TextRun::add_ablation(const ReportModel& model, ReportFile& file) const {
   constexpr double kCheap = 2e12;  // some seconds
   const auto windows = model.arguments.integer("sequences").value_or(1);
-  if (windows < 2) return;
   const auto length = std::ssize(text_.tokens.of_model.front());
   for (const char* parts : {"all", "layers"}) {
     const ReportPart part = ablate_part(model, parts);
@@ -110,6 +110,10 @@ void TextRun::add_worth(ReportFile& file) const {
   const ReportModel model = with_few_tokens();
   try {
     fill_part(lens_part(model), session_, file);
+    constexpr std::size_t kShownTokens = 24;
+    const std::span<const std::int64_t> tokens(text_.tokens.of_model.front());
+    fill_part(lens_grid_part(model, tokens.first(std::min(kShownTokens, tokens.size()))), session_,
+              file);
   } catch (const Error& error) {
     leave_out(kLens, model, error, session_, file);
   }

@@ -6,7 +6,7 @@ import { format_number, type Format } from "./number_format";
 import { text_on } from "./oklab";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { plain } from "./words";
+import { clipped, plain, text_width } from "./words";
 
 /** A number; or why there is none: null where it has no value, else what stands in the report's way. */
 export type Cell = number | null | "missing" | { skipped: string };
@@ -20,6 +20,7 @@ export interface HeatmapChart extends ChartBase {
   format: Format; // of the number in a cell
   chosen?: { row: number; column: number };
   square?: boolean; // cells as high as wide
+  words?: readonly (readonly string[])[]; // [row][column]: what stands in a cell in place of its number
 }
 
 export interface GridLayout {
@@ -35,7 +36,7 @@ export function heatmap_layout(chart: HeatmapChart, { width }: Size): GridLayout
   const [left, top] = [10 + longest * 7, 18];
   const columns = Math.max(1, chart.columns.labels.length);
   const room = (width - left) / columns;
-  const cell_width = Math.min(room, 54);
+  const cell_width = Math.min(room, chart.words ? 96 : 54);
   const cell_height = chart.square ? cell_width : Math.max(12, Math.min(22, cell_width));
   return { width, height: top + chart.rows.labels.length * cell_height + 4, left, top, cell: { width: cell_width, height: cell_height } };
 }
@@ -45,7 +46,17 @@ export function cell_words(chart: HeatmapChart, row: number, column: number): st
   const place = `${chart.rows.title} ${chart.rows.labels[row] ?? row}, ${chart.columns.title} ${chart.columns.labels[column] ?? column}`;
   if (cell === "missing") return `${place}: not in this report`;
   if (cell !== null && typeof cell === "object") return `${place}: skipped, ${cell.skipped}`;
-  return `${place}: ${cell === null ? "no value" : format_number(cell, chart.format)}`;
+  const word = chart.words?.[row]?.[column];
+  return `${place}: ${word === undefined ? "" : `${word}, `}${cell === null ? "no value" : format_number(cell, chart.format)}`;
+}
+
+const kFontSize = 10.4;
+
+/** As much of a word as a cell holds. */
+function fitted(word: string, width: number): string {
+  let longest = [...word].length;
+  while (longest > 1 && text_width(clipped(word, longest), kFontSize) > width) --longest;
+  return clipped(word, longest);
 }
 
 export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tree {
@@ -56,7 +67,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
   const longest = Math.max(
     ...chart.cells.flat().map((value) => format_number(typeof value === "number" ? value : null, chart.format).length),
   );
-  const with_numbers = cell.width >= longest * 5.6 + 3 && cell.height >= 13;
+  const with_numbers = chart.words ? cell.width >= 16 : cell.width >= longest * 5.6 + 3 && cell.height >= 13;
   const rows = chart.cells.map((row, row_index) =>
     s(
       "g",
@@ -73,10 +84,14 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
                 x: x + cell.width / 2,
                 y: y + cell.height / 2 + 3.6,
                 "text-anchor": "middle",
-                "font-size": 10.4,
+                "font-size": kFontSize,
                 fill: known ? text_on(fill) : theme.faint,
               },
-              known ? format_number(value, chart.format) : "–",
+              !known
+                ? "–"
+                : chart.words
+                  ? fitted(chart.words[row_index]?.[column] ?? "", cell.width - 5)
+                  : format_number(value, chart.format),
             ),
           );
         const chosen = chart.chosen?.row === row_index && chart.chosen.column === column;

@@ -13,6 +13,7 @@ export interface ScatterPoint {
   colour: Colour;
   label: string; // "layer 2, head 9"
   chosen?: boolean;
+  size?: number; // of its area, 0 to 1 of the largest; all are alike where none says
 }
 
 export interface ScatterChart extends ChartBase {
@@ -41,6 +42,9 @@ export const point_words = (chart: ScatterChart, point: ScatterPoint): string =>
   `${point.label}: ${chart.x.title} ${format_number(point.x, chart.x.format ?? "tick")}, ${chart.y.title} ` +
   `${format_number(point.y, chart.y.format ?? "tick")}`;
 
+const radius_of = ({ size, chosen }: ScatterPoint): number =>
+  size === undefined ? (chosen ? 6 : 4.5) : Math.max(chosen ? 4 : 2.5, 11 * Math.sqrt(size));
+
 export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tree {
   const { width, height, plot, x, y } = scatter_layout(chart, size);
   const right = plot.x + plot.width;
@@ -66,7 +70,7 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
         "data-point": index,
         cx: x(point.x),
         cy: y(point.y),
-        r: point.chosen ? 6 : 4.5,
+        r: radius_of(point),
         fill: colour_of(theme, point.colour),
         stroke: point.chosen ? theme.ink : theme.ground,
         "stroke-width": point.chosen ? 2 : 1,

@@ -9,11 +9,13 @@ import type {
   ExpertsRow,
   HeadOverlapRow,
   InductionRow,
+  LensGridRow,
   LensRow,
   MlaRow,
   ModelFacts,
   PlanPartRow,
   PlanRow,
+  ReadRow,
   RoutingRow,
   SimilarityRow,
   Skipped,
@@ -29,10 +31,12 @@ export type {
   ExpertsRow,
   HeadOverlapRow,
   InductionRow,
+  LensGridRow,
   LensRow,
   MlaRow,
   PlanPartRow,
   PlanRow,
+  ReadRow,
   RoutingRow,
   SimilarityRow,
   Skipped,
@@ -73,7 +77,9 @@ export interface RowsOf {
   experts: ExpertsRow;
   expert_spectra: SpectrumRow;
   routing: RoutingRow;
+  read: ReadRow;
   lens: LensRow;
+  lens_grid: LensGridRow;
   ablate: AblateRow;
   plan: PlanRow;
   plan_layers: PlanPartRow;

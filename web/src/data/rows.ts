@@ -643,6 +643,56 @@ export interface RoutingRow {
   together: NumberMatrix;
 }
 
+/** the tokens that name one pole of one side of a direction */
+export interface ReadRow {
+  /** the model, by its name in models */
+  model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
+  /** the layer, from 0 */
+  layer: number;
+  /** the query head, from 0; null: of the layer's matrix */
+  head: number | null;
+  /** whose direction */
+  matrix: "ov" | "qk" | "o" | "up" | "gate" | "down";
+  /** 1: of the largest singular value */
+  direction: number;
+  /** the singular value, norms folded in */
+  value: number;
+  /** its square over the sum of all */
+  energy: number;
+  /** the distance to the nearer singular value, over this one; null of a single one */
+  gap: number | null;
+  /** which vector: what is read or written, or that of queries or keys */
+  side: "read" | "write" | "query" | "key";
+  /** which way along it; the poles of one sign of both sides belong together */
+  pole: "+" | "-";
+  /** mean cosine of any two of the first ten tokens' rows */
+  coherence: number;
+  /** what 99 % of random directions stay below */
+  null_coherence: number;
+  /** whether coherence is above that */
+  named: boolean;
+  /** correlation of the scores with tokens' rarity; null where no token is known that no text has */
+  rarity: number | null;
+  /** the tokens that score highest, the first first */
+  tokens:
+    | ({
+    /** the token's id */
+    token_id: number;
+    /** it as readable text; null where no tokenizer knows it */
+    text: string
+    | null;
+    /** of a write: logits for a unit written at a final scale of 1; else units of the normed input */
+    score: number;
+    /** of the token's row with the direction */
+    cosine: number;
+  })[];
+}
+
 /** what a state of the stream foretells over a text */
 export interface LensRow {
   /** the model, by its name in models */
@@ -674,6 +724,39 @@ export interface LensRow {
   top1: number;
   /** share of places whose likeliest token is the model's */
   agreement: number;
+}
+
+/** what a state of the stream foretells at one token of a text */
+export interface LensGridRow {
+  /** the model, by its name in models */
+  model: string;
+  /**
+   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
+   * has one
+   */
+  stack?: string;
+  /** the layer that the state enters, from 0; as many as there are layers: after the last */
+  layer: number;
+  /** layer: what enters it; mid: after its attention */
+  state: "layer" | "mid";
+  /** the place of the token in the text, from 0 */
+  position: number;
+  /** the token there */
+  token_id: number;
+  /** it as readable text; null where no tokenizer knows it */
+  text: string | null;
+  /** the token that the state takes for the likeliest */
+  top_token: number;
+  /** it as readable text; null where no tokenizer knows it */
+  top_text: string | null;
+  /** of the likeliest token */
+  probability: number;
+  /** of the model's own likeliest token; 1: the likeliest here too */
+  rank: number;
+  /** of what is foretold there */
+  entropy: number;
+  /** KL(what the model foretells ‖ what the state does) */
+  kl: number;
 }
 
 /** what a text's loss is where a part of a layer is replaced */

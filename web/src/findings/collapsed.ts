@@ -4,7 +4,15 @@ import { rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
 import { strong, layers_words, collapse_words } from "../shaping/words";
-import { between, figure, type Kind } from "./finding";
+import { between, type Claim, figure, type Kind } from "./finding";
+
+export const claim: Claim = {
+  sentence: "`… layers have collapsed`",
+  guard: "both cuts of the rows: `docs/metrics.md`; 16 keys",
+  chance: "even attention",
+  experiment: "random models; a layer whose heads all park on the first token",
+  result: "none is called collapsed; said of that layer alone",
+};
 
 export const collapsed_layers: Kind = (reading) => {
   const { report, model } = reading;

@@ -1,10 +1,18 @@
 // Experts that a text never reaches, though chance would reach every one of them.
 import { numbers, rows_of } from "../data/report";
 import { layers_words, strong } from "../shaping/words";
-import type { Kind } from "./finding";
+import type { Claim, Kind } from "./finding";
 
 /** How likely it may be that routers without preferences leave even one expert out, in any layer. */
 const kChance = 1e-3;
+
+export const claim: Claim = {
+  sentence: "`… experts are never chosen`",
+  guard: `chance of even one unreached expert below ${kChance}`,
+  chance: "routers without preferences",
+  experiment: "random models; a router's row that every token repels",
+  result: "silent; that expert is named, and no other",
+};
 
 export const dead_experts: Kind = ({ report, model }) => {
   const rows = rows_of(report, "routing", model.name);

@@ -2,8 +2,16 @@
 import { matrices_of, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { strong, layers_words } from "../shaping/words";
-import { figure, type Kind } from "./finding";
+import { type Claim, figure, type Kind } from "./finding";
 import { overlaps_of, kDuplicate } from "./head_overlaps";
+
+export const claim: Claim = {
+  sentence: "`heads … read nearly the same`",
+  guard: `overlap of ${kDuplicate} in query, key and value space, where chance gives 0.5 at most`,
+  chance: "overlap of random spaces of those ranks",
+  experiment: "random models; a head copied, with noise",
+  result: "silent; found. It says what they read, not what they make of it",
+};
 
 export const duplicate_heads: Kind = ({ report, model }) => {
   const projections = matrices_of(report, "overlap", model.name);

@@ -1,12 +1,20 @@
 // Two experts that do nearly the same, where the others do not.
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/words";
-import { between, figure, matrix_name, type Kind } from "./finding";
+import { between, type Claim, figure, type Kind, matrix_name } from "./finding";
 
 /** Below this, two experts are alike at most. */
 const kTwins = 0.9;
 /** The fewest experts of which two can stand out. */
 const kFewest = 4;
+
+export const claim: Claim = {
+  sentence: "`… similarity have two experts`",
+  guard: `similarity of ${kTwins}, half way from the mean of pairs to 1; ${kFewest} experts`,
+  chance: "random experts",
+  experiment: "random models; an expert copied",
+  result: "silent; found",
+};
 
 export const expert_twins: Kind = ({ report, model }) => {
   const found = rows_of(report, "experts", model.name).flatMap((row) => {

@@ -1,11 +1,19 @@
 // Experts that all read from, or write to, nearly one space.
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/words";
-import { between, matrix_name, type Kind } from "./finding";
+import { between, type Claim, type Kind, matrix_name } from "./finding";
 
 const kFewest = 4;
 /** Of the way from one expert's rank to that of independent ones, the most that shares a space. */
 const kOneSpace = 0.25;
+
+export const claim: Claim = {
+  sentence: "`they read (write to) nearly one space`",
+  guard: `rank of all together at most ${kOneSpace} of the way from one expert's to that of random ones; ${kFewest} experts`,
+  chance: "as many random experts",
+  experiment: "random models; experts whose rows lie in one small space",
+  result: "silent; found",
+};
 
 export const experts_one_space: Kind = ({ report, model }) => {
   const found = rows_of(report, "experts", model.name).flatMap((row) => {

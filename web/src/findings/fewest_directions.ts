@@ -2,7 +2,7 @@
 import { at_threshold, rows_of } from "../data/report";
 import type { SpectrumRow } from "../data/report_file";
 import { strong, threshold_words } from "../shaping/words";
-import { matrix_name, type Kind } from "./finding";
+import { type Claim, type Kind, matrix_name } from "./finding";
 
 // Below this the null, a law of large matrices, and the chance of one draw leave too much open.
 export const kLeastOrder = 16;
@@ -19,9 +19,22 @@ export function ranked(rows: readonly SpectrumRow[], threshold: number) {
     });
 }
 
+const kMostShare = 0.9;
+const kLeastGap = 3;
+
+export const claim: Claim = {
+  sentence: "`… directions hold 90 % of the energy of …`",
+  guard: `below ${kMostShare} of the null, and ${kLeastGap} ranks; matrices of rank ${kLeastOrder} and more`,
+  chance: "random numbers of that shape",
+  experiment: "rank by another decomposition, and of random numbers drawn; random models; a matrix made of few directions",
+  result: "equal, and within one rank; silent; found",
+};
+
 export const fewest_directions: Kind = ({ report, model, threshold }) => {
   const all = ranked(rows_of(report, "spectrum", model.name), threshold);
-  const found = all.filter(({ rank, null_rank, share }) => share < 0.9 && null_rank - rank >= 3).sort((a, b) => a.share - b.share)[0];
+  const found = all
+    .filter(({ rank, null_rank, share }) => share < kMostShare && null_rank - rank >= kLeastGap)
+    .sort((a, b) => a.share - b.share)[0];
   if (!found) return undefined;
   const { row, rank, null_rank, share } = found;
   const alike = all.filter((each) => each.row.matrix === row.matrix);

@@ -45,6 +45,15 @@ export interface Finding {
   see: { view: string; state: Changes }; // where it is to be seen
 }
 
+/** What a kind of sentence claims, and what was done to refute it: a row of docs/findings.md, which tests/unit holds to this. */
+export interface Claim {
+  sentence: string;
+  guard: string; // when it is said
+  chance: string; // what it is held against
+  experiment: string; // what would refute it
+  result: string; // what that gave
+}
+
 /** Says what it has to say of a model, or nothing where the numbers do not carry it. */
 export type Kind = (reading: Reading) => Finding | undefined;
 
@@ -55,6 +64,9 @@ export function matrix_name(matrix: Matrix): Word[] {
   const words = matrix_words(matrix);
   return typeof words === "string" ? [`the MLP's ${words}`] : [...words];
 }
+
+/** Of constants in claims. */
+export const percent = (share: number): string => `${Math.round(100 * share)} %`;
 
 /** A share that is said to be reached, so never rounded up. */
 export const at_least_percent = (share: number): string => `${Math.floor(share * 100 + 1e-9)}\u202f%`;

@@ -2,9 +2,19 @@
 import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/words";
-import { figure, matrix_name, type Kind } from "./finding";
+import { type Claim, figure, type Kind, matrix_name } from "./finding";
 
 const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights
+
+const kTimesReach = 1.5;
+
+export const claim: Claim = {
+  sentence: "`… excess kurtosis … its largest weight lies … deviations from the mean`",
+  guard: `above ${kLaplace}, which a Laplace distribution has, and ${kTimesReach} times the reach of as many normal numbers`,
+  chance: "normal numbers: 0",
+  experiment: "random models; one weight made large",
+  result: "silent; found",
+};
 
 export const heavy_tails: Kind = ({ report, model }) => {
   const rows = rows_of(report, "weights", model.name).filter((row) => row.head === null && row.std > 0);
@@ -15,7 +25,7 @@ export const heavy_tails: Kind = ({ report, model }) => {
   const furthest = Math.max(best.max - best.mean, best.mean - best.min) / best.std;
   // Rows of different sizes have a high kurtosis too, with no weight far from the rest.
   const reach = Math.sqrt(2 * Math.log(best.count));
-  if (furthest < 1.5 * reach) return undefined;
+  if (furthest < kTimesReach * reach) return undefined;
   return {
     kind: "heavy_tails",
     figure: figure(kurtosis),

@@ -5,7 +5,19 @@ import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { rotary_words } from "../shaping/rotary";
 import { strong } from "../shaping/words";
-import { between, type Kind } from "./finding";
+import { between, type Claim, type Kind } from "./finding";
+
+const kLeast = 0.2;
+
+export const claim: Claim = {
+  sentence: "`keys like the query score above (below) the others, before norms, positions and the softmax`",
+  guard: `cosine above ${kLeast} and twice chance`,
+  chance: "random numbers: 4 / D",
+  experiment: "on text, correlation of scores with how alike the normed states are",
+  result:
+    "holds: .35 to .57 by layer in gpt2; in llama .50 in layer 0, which the sentence names, and −.06 to .32 beyond, of " +
+    "which it says nothing",
+};
 
 export const identity_part: Kind = (reading) => {
   const { report, model } = reading;
@@ -14,7 +26,7 @@ export const identity_part: Kind = (reading) => {
   // Of random factors the cosine has the deviation 1/D, the largest of a few layers hardly thrice that.
   const noise = 4 / model.width;
   const [cosine, bound] = [best?.identity_cosine ?? null, best?.identity_cosine_bound ?? null];
-  if (!best || cosine === null || bound === null || Math.abs(cosine) < Math.max(0.2, 2 * noise)) return undefined;
+  if (!best || cosine === null || bound === null || Math.abs(cosine) < Math.max(kLeast, 2 * noise)) return undefined;
   return {
     kind: "identity_part",
     figure: format_number(cosine, "score"),

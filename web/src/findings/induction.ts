@@ -2,10 +2,21 @@
 import { format_number } from "../chart/number_format";
 import { parameters_of, rows_of } from "../data/report";
 import { strong, head_words } from "../shaping/words";
-import { between, reads_one_way, small_percent, type Kind } from "./finding";
+import { between, type Claim, type Kind, reads_one_way, small_percent } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 const kShortestBlock = 10; // of shorter ones, the token sought is too near to the token before
+
+const kLeast = 0.25;
+
+export const claim: Claim = {
+  sentence: "`… heads do induction`",
+  guard: `${kLeast} of the weight, beyond two standard errors; blocks of ${kShortestBlock} tokens`,
+  chance: "even attention",
+  experiment: "random models; a model trained to repeat, its heads taken away one by one",
+  result:
+    "silent; its induction heads are found, and live on the previous-token head by their keys ([notebook](notebooks/induction_circuit.md))",
+};
 
 export const induction_heads: Kind = (reading) => {
   const { report, model } = reading;
@@ -16,7 +27,7 @@ export const induction_heads: Kind = (reading) => {
   const rows = rows_of(report, "induction", model.name);
   const found = strongest_heads(
     rows,
-    0.25,
+    kLeast,
     (row) => row.induction,
     (row) => row.induction_error,
   );

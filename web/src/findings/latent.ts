@@ -3,7 +3,17 @@ import { kept } from "../data/latent";
 import { rows_of } from "../data/report";
 import type { MlaRow } from "../data/report_file";
 import { strong } from "../shaping/words";
-import { at_least_percent, between, small_percent, type Kind } from "./finding";
+import { at_least_percent, between, type Claim, type Kind, small_percent } from "./finding";
+
+const kLeast = 0.05;
+
+export const claim: Claim = {
+  sentence: "`… energy kept is the least that a joint key–value latent would keep`",
+  guard: `${kLeast} above random, in the worst layer`,
+  chance: "random numbers",
+  experiment: "energy by another decomposition; random models; keys and values that read one small space",
+  result: "equal; silent; found",
+};
 
 export const latent: Kind = ({ report, model }) => {
   const rows = rows_of(report, "mla", model.name);
@@ -13,7 +23,7 @@ export const latent: Kind = ({ report, model }) => {
   });
   const least = [...known].sort((a, b) => a.energy - b.energy)[0];
   // The sentence speaks of all layers: the worst of them has to stand out, and all have to be of one latent.
-  if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.null_energy < 0.05)
+  if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.null_energy < kLeast)
     return undefined;
   const by_layer = (value: (each: (typeof known)[number]) => number) =>
     Array.from({ length: model.layers }, (_, layer) => {

@@ -2,7 +2,17 @@
 import { at_threshold, rows_of, scaled_numbers } from "../data/report";
 import { strong, threshold_words } from "../shaping/words";
 import { ranked } from "./fewest_directions";
-import { matrix_name, type Kind } from "./finding";
+import { type Claim, type Kind, matrix_name } from "./finding";
+
+const kLeastGap = 0.08;
+
+export const claim: Claim = {
+  sentence: "`its singular values are like those of random numbers`, where the other layers' are not",
+  guard: `every rank within 3 % of the null, and the first value; ${kLeastGap} of the null above the next layer`,
+  chance: "random numbers of that shape",
+  experiment: "random models; one layer of random numbers among others of few directions",
+  result: "silent; found",
+};
 
 export const matrix_like_random: Kind = ({ report, model, threshold }) => {
   const all = ranked(rows_of(report, "spectrum", model.name), threshold);
@@ -18,7 +28,9 @@ export const matrix_like_random: Kind = ({ report, model, threshold }) => {
       const others = all.filter((other) => other.row.matrix === row.matrix && other.row.layer !== row.layer);
       const next = Math.max(...others.map((other) => other.rank));
       const gap = (rank - next) / each.null_rank;
-      return like_null && first && row.spectral_norm <= 1.2 * first && others.length >= 2 && gap >= 0.08 ? [{ ...each, next, gap }] : [];
+      return like_null && first && row.spectral_norm <= 1.2 * first && others.length >= 2 && gap >= kLeastGap
+        ? [{ ...each, next, gap }]
+        : [];
     })
     .sort((a, b) => b.gap - a.gap)[0];
   if (!found) return undefined;

@@ -4,13 +4,25 @@ import { largest, largest_by_layer } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { attention_heads } from "../shaping/head_grid";
 import { strong, head_words } from "../shaping/words";
-import { between, type Kind } from "./finding";
+import { between, type Claim, type Kind } from "./finding";
 
 /** Nats. What is worth less is no head to begin with. */
 const kLeast = 0.01;
 
 /** Standard errors that the largest of so many heads hardly exceeds by chance. */
 const chance_errors = (heads: number): number => Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1;
+
+export const claim: Claim = {
+  sentence: "`… nats is what the loss rises by without head …`",
+  guard:
+    `${kLeast} nats, and beyond what the largest of so many heads reaches by chance, √(2 ln n) + 1 standard errors; of ` +
+    "a model whose loss is below ln V",
+  chance: "a head that does nothing: 0; heads of random models move its loss both ways",
+  experiment: "it is one: each head replaced by its mean while the model runs; the same with PyTorch hooks; random models",
+  result:
+    "equal to 10⁻⁵; zero and mean agree on the order (rank correlation .88 gpt2, .99 llama), mean and resampled too " +
+    "(.94, .98). Without the last two guards a head of two random models in three seemed to matter",
+};
 
 export const head_that_matters: Kind = ({ report, model }) => {
   const heads = rows_of(report, "ablate", model.name).flatMap((row) =>

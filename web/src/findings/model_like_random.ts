@@ -3,10 +3,20 @@ import { at_threshold, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { strong } from "../shaping/words";
 import { kLeastOrder } from "./fewest_directions";
-import { at_most_percent, type Kind } from "./finding";
+import { at_most_percent, type Claim, type Kind, percent } from "./finding";
 
 const kTooFew = `fewer than ${kLeastOrder} directions, where chance weighs too much`;
 const kNothingElse = " No other measure of this report stands out.";
+
+const kMostApart = 0.03;
+
+export const claim: Claim = {
+  sentence: "`… is the most by which any of the compared ranks differs from that of random numbers`",
+  guard: `every rank within ${percent(kMostApart)} of its null, and no other sentence`,
+  chance: "the same",
+  experiment: "random models; trained models",
+  result: "it, or nothing, is all that is said; silent of each",
+};
 
 export const model_like_random: Kind = ({ report, model, threshold }) => {
   const whole = distinct(model, rows_of(report, "spectrum", model.name)).filter((row) => row.head === null);
@@ -29,7 +39,7 @@ export const model_like_random: Kind = ({ report, model, threshold }) => {
       see,
     };
   // One more or less is rounding, however few there are.
-  if (ranks.length === 0 || ranks.some(({ apart, null_rank }) => apart > Math.max(1, 0.03 * null_rank))) return undefined;
+  if (ranks.length === 0 || ranks.some(({ apart, null_rank }) => apart > Math.max(1, kMostApart * null_rank))) return undefined;
   const share = (each: (typeof ranks)[number]) => each.apart / each.null_rank;
   const most = ranks.reduce((far, each) => (share(each) > share(far) ? each : far));
   return {

@@ -2,10 +2,18 @@
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/words";
-import type { Kind } from "./finding";
+import type { Claim, Kind } from "./finding";
 
 const kLeastLoss = 1; // nats: 2.7 times the perplexity
 const kTimes = 5; // the median of the others
+
+export const claim: Claim = {
+  sentence: "`perplexity without layer … alone`",
+  guard: `${kLeastLoss} nat, and ${kTimes} times the median of the others`,
+  chance: "the other layers",
+  experiment: "it is one: the layer left out, on held-out text; a random model",
+  result: "measured; silent",
+};
 
 export const needed_layer: Kind = ({ report, model }) => {
   const rows = rows_of(report, "plan_layers", model.name)

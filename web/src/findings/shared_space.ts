@@ -4,8 +4,18 @@ import { largest, largest_by_layer } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { strong } from "../shaping/words";
-import { between, figure, type Kind } from "./finding";
+import { between, type Claim, figure, type Kind } from "./finding";
 import { kDuplicate, overlaps_of } from "./head_overlaps";
+
+const kLeast = 0.25;
+
+export const claim: Claim = {
+  sentence: "`is the most that two heads share of their … space`",
+  guard: `${kLeast} of the way from chance to equal, where chance gives 0.5 at most`,
+  chance: "overlap of random spaces of those ranks",
+  experiment: "random models; a head that reads three quarters of another's space",
+  result: "silent; found",
+};
 
 export const shared_space: Kind = ({ report, model }) => {
   const pairs = rows_of(report, "overlap", model.name).flatMap((row) =>
@@ -26,7 +36,7 @@ export const shared_space: Kind = ({ report, model }) => {
       )?.row ?? [],
   );
   const best = most.filter((pair) => pair.chance <= 0.5).sort((a, b) => b.distance - a.distance)[0];
-  if (!best || best.distance < 0.25) return undefined;
+  if (!best || best.distance < kLeast) return undefined;
   const alike = pairs.filter((pair) => pair.matrix === best.matrix);
   const whose = best.matrix === "k" ? "key heads" : best.matrix === "v" ? "value heads" : "heads";
   const grouped = model.kv_heads !== model.heads;

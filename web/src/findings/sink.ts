@@ -4,8 +4,18 @@ import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
 import { strong, head_words } from "../shaping/words";
-import { between, kShortestText, small_percent, type Kind } from "./finding";
+import { between, type Claim, type Kind, kShortestText, small_percent } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
+
+const kLeast = 0.5;
+
+export const claim: Claim = {
+  sentence: "`… heads park on the first token`",
+  guard: `${kLeast} of the weight, beyond two standard errors; text of ${kShortestText} tokens`,
+  chance: "even attention",
+  experiment: "random models; heads built to look at the first place",
+  result: "silent; found. It describes these maps",
+};
 
 export const sink_heads: Kind = (reading) => {
   const { report, model } = reading;
@@ -13,7 +23,7 @@ export const sink_heads: Kind = (reading) => {
   const rows = rows_of(report, "attention", model.name).filter((row): row is AttentionHeadRow => row.head !== null);
   const found = strongest_heads(
     rows,
-    0.5,
+    kLeast,
     (row) => row.sink_mass,
     (row) => row.sink_mass_error,
   );

@@ -1,10 +1,18 @@
 // A change that far smaller factors hold than random changes would need.
 import { adapter_parameters, diff_rows, whole_parameters } from "../shaping/adapter_size";
 import { strong } from "../shaping/words";
-import { at_most_percent, small_percent, type Kind } from "./finding";
+import { at_most_percent, type Claim, type Kind, small_percent } from "./finding";
 
 const kThreshold = "0.9";
 const kMostOfNull = 0.5;
+
+export const claim: Claim = {
+  sentence: "`… of the changed matrices' size hold 90 % of the energy of what was changed`",
+  guard: `at most ${kMostOfNull} of what a random change takes`,
+  chance: "random changes of those shapes",
+  experiment: "a change of two directions; one of random numbers",
+  result: "found; silent",
+};
 
 export const small_adapter: Kind = (reading) => {
   const rows = diff_rows(reading).filter((row) => row.change_norm > 0 && row.energy_rank[kThreshold] !== undefined);

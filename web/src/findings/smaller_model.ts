@@ -3,13 +3,23 @@ import { format_number } from "../chart/number_format";
 import { parameters_of } from "../data/report";
 import { kSavings, menu_rows, rise_percent, saved_share, type Saving } from "../shaping/plan_menu";
 import { strong } from "../shaping/words";
-import { at_least_percent, type Kind } from "./finding";
+import { at_least_percent, type Claim, type Kind, percent } from "./finding";
 
 const kLeastSaved: Readonly<Record<Saving, number>> = { parameters: 0.1, cache: 0.25 };
 const kMostRise = 5; // percent
 const kFewestTokens = 2000; // a perplexity of fewer is too rough for such differences
 
 const kWords: Readonly<Record<Saving, string>> = { parameters: "fewer parameters", cache: "less KV cache" };
+
+export const claim: Claim = {
+  sentence: "`… fewer parameters (less KV cache) can be had for a perplexity of …`",
+  guard:
+    `${percent(kLeastSaved.parameters)} of the parameters or ${percent(kLeastSaved.cache)} of the cache, for ` +
+    `${kMostRise} % of perplexity at most; held-out text of ${kFewestTokens} tokens`,
+  chance: "the whole model",
+  experiment: "it is one: the smaller model is made and run on held-out text; a random model",
+  result: "measured; silent",
+};
 
 export const smaller_model: Kind = (reading) => {
   const { held_out_windows, held_out_sequences, length } = (parameters_of(reading.report, "plan", reading.model.name) ?? {}) as Record<

@@ -3,8 +3,18 @@ import { rows_of } from "../data/report";
 import type { Matrix } from "../data/report_file";
 import { strong, threshold_words } from "../shaping/words";
 import { ranked } from "./fewest_directions";
-import { matrix_name, type Kind } from "./finding";
+import { type Claim, type Kind, matrix_name } from "./finding";
 import { trend } from "./trend";
+
+const kLeastChange = 0.15;
+
+export const claim: Claim = {
+  sentence: "`… loses (gains) rank with depth`",
+  guard: `every layer on the way (\`trend.ts\`), ${kLeastChange} of the null in all`,
+  chance: "random numbers of that shape, the same in each layer",
+  experiment: "random models; matrices of fewer directions the deeper they lie",
+  result: "silent; found",
+};
 
 export const weights_depth: Kind = ({ report, model, threshold }) => {
   const all = ranked(rows_of(report, "spectrum", model.name), threshold);
@@ -15,7 +25,13 @@ export const weights_depth: Kind = ({ report, model, threshold }) => {
       );
       const way = trend(layers.map((each) => each?.share ?? null));
       const [first, last] = [layers[0], layers[layers.length - 1]];
-      if (!way || !first || !last || Math.abs(last.share - first.share) < 0.15 || layers.some((each) => each?.null_rank !== last.null_rank))
+      if (
+        !way ||
+        !first ||
+        !last ||
+        Math.abs(last.share - first.share) < kLeastChange ||
+        layers.some((each) => each?.null_rank !== last.null_rank)
+      )
         return [];
       return [{ matrix, way, layers, first, last, change: Math.abs(last.share - first.share) }];
     })

@@ -2,7 +2,7 @@
 import type { Word } from "../chart/words";
 import { at_threshold, rows_of } from "../data/report";
 import { layers_words, strong } from "../shaping/words";
-import { matrix_name, type Kind } from "./finding";
+import { matrix_name, type Claim, type Kind } from "./finding";
 
 const kPlain = ["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down"];
 const kMostNamed = 3;
@@ -13,6 +13,14 @@ const joined = (named: readonly Word[][]): Word[] => {
     .slice(0, kMostNamed)
     .flatMap((each, index) => [index === 0 ? "" : index === named.length - 1 ? " and " : ", ", ...each])
     .concat(left > 0 ? [` and ${left} more`] : []);
+};
+
+export const claim: Claim = {
+  sentence: "`… matrices (heads' circuits) are all zero`",
+  guard: "every weight is 0",
+  chance: "–",
+  experiment: "random models; a matrix, and what one head reads, made zero",
+  result: "silent; found",
 };
 
 export const zero_matrices: Kind = ({ report, model, threshold }) => {

@@ -167,16 +167,26 @@ function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement 
 }
 
 // What needs a text is run from the box of text.
-const kOfTexts: readonly AnalysisId[] = ["attention", "attention_without_first"];
+const kOfTexts: readonly AnalysisId[] = ["attention", "attention_without_first", "lens", "lens_grid", "ablate", "routing"];
 
 /** The button in the box of a missing analysis. */
 export function analysis_button(id: AnalysisId): HTMLElement | null {
-  if (kOfTexts.includes(id)) return h("p", {}, "Or run a text in the view Attention.");
+  if (kOfTexts.includes(id)) return h("p", {}, "Or run a text in the view Attention or What matters.");
   const run = h("button", { type: "button", class: "run", onclick: () => run_job(id, "/api/analyses", { id }) }, "Run");
   return job_controls(run, id, kMissing);
 }
 
-const kStartable: readonly AnalysisId[] = ["spectrum", "mla", "weights", "similarity", "overlap", "circuits", "composition", "induction"];
+const kStartable: readonly AnalysisId[] = [
+  "spectrum",
+  "mla",
+  "weights",
+  "similarity",
+  "overlap",
+  "circuits",
+  "composition",
+  "induction",
+  "read",
+];
 
 /** One button for every analysis that the report lacks and that did not fail; null where there is none, and in a page from a file. */
 export function missing_button({ file, live }: Report): HTMLElement | null {

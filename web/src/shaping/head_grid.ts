@@ -15,6 +15,8 @@ export interface HeadPlace {
   head: number;
 }
 
+export const head_title = ({ layer, head }: HeadPlace): string => `Layer ${layer} · head ${head}`;
+
 /** A figure that every head has. */
 export interface HeadFigure {
   name: string; // of its chart

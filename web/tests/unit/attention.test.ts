@@ -7,7 +7,7 @@ import { collapsed_words } from "../../src/shaping/words";
 import { attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, wall_chart } from "../../src/views/attention/charts";
 import { make_pointing } from "../../src/views/attention/pointing";
 import { text_heatmaps } from "../../src/views/attention/text_heatmaps";
-import { ends_line, shown_token } from "../../src/views/attention/tokens";
+import { ends_line, shown_token } from "../../src/shaping/tokens";
 import { attention_view } from "../../src/views/attention/view";
 import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/window";
 import { analysis_of, attention_row, even_triangle, heads_of, kModel, reading_of, report_of } from "./report_by_hand";

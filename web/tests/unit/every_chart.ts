@@ -100,6 +100,17 @@ export const kEveryChart: readonly Chart[] = [
     cells: range(3).map((row) => range(4).map((column) => 32 - row * column)),
   },
   {
+    kind: "heatmap",
+    name: "heatmap-words",
+    title: "Token by token",
+    rows: { title: "token", labels: labels(3) },
+    columns: { title: "layer", labels: labels(4) },
+    scale: { kind: "sequential", domain: [1024, 1], transform: "log", format: "tick" },
+    format: "tick",
+    cells: range(3).map((row) => range(4).map((column) => 1 + row * column)),
+    words: range(3).map((row) => range(4).map((column) => (row + column === 4 ? kHostile : "the"))),
+  },
+  {
     kind: "laminar",
     name: "laminar",
     title: "Weights",

@@ -6,7 +6,7 @@ import { range } from "../../data/numbers";
 import { picture_of, sound_of, source_of, tokens_of, type ShownToken } from "../../data/report";
 import type { Picture } from "../../data/report_file";
 import type { Reading } from "../../shaping/reading";
-import { shown_token } from "./tokens";
+import { shown_token } from "../../shaping/tokens";
 
 export interface Axes {
   queries: readonly string[];

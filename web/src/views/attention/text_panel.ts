@@ -6,7 +6,7 @@ import { weight_hex, type WeightColour } from "../../chart/weights_colour";
 import { h } from "../../page/h";
 import { looks_at, received, type HeadMap } from "../../shaping/head_maps";
 import type { Pointing } from "./pointing";
-import { ends_line, shown_token } from "./tokens";
+import { ends_line, shown_token } from "../../shaping/tokens";
 
 export function text_panel(
   texts: readonly string[],

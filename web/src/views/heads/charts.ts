@@ -15,8 +15,6 @@ import type { Reading } from "../../shaping/reading";
 export const head_heatmaps = (reading: Reading, chosen?: HeadPlace): HeatmapChart[] =>
   head_figures(reading).map((figure) => head_chart(reading, figure, chosen));
 
-export const head_title = ({ layer, head }: HeadPlace): string => `Layer ${layer} · head ${head}`;
-
 /** Which heads share the keys and values of a head; none where each has its own. */
 export function shares_keys_with({ model }: Reading, head: number): { group: number; heads: number[] } | undefined {
   if (model.kv_heads >= model.heads) return undefined;

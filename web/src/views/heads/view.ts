@@ -1,21 +1,13 @@
 import { map_bytes, stored_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
+import { directions_part } from "../../page/directions";
 import { h } from "../../page/h";
 import { absent_analysis, choice, controls, skipped_lines } from "../../page/parts";
 import type { Context, View } from "../../page/view";
-import { chosen_head, type HeadPlace } from "../../shaping/head_grid";
+import { chosen_head, head_title, type HeadPlace } from "../../shaping/head_grid";
 import { choice_param, index_param } from "../../shaping/state";
-import {
-  composition_chart,
-  detail_chart,
-  energy_chart,
-  head_charts,
-  head_heatmaps,
-  head_title,
-  kinds_chart,
-  shares_keys_with,
-} from "./charts";
+import { composition_chart, detail_chart, energy_chart, head_charts, head_heatmaps, kinds_chart, shares_keys_with } from "./charts";
 
 function draw(context: Context): HTMLElement {
   const { report, model, theme } = context;
@@ -84,6 +76,7 @@ function detail(context: Context, place: HeadPlace): HTMLElement {
           theme,
         )
       : null,
+    directions_part(context, place),
     map ? h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "attention") }, "Read it with its tokens →")) : null,
   );
 }

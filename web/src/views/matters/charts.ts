@@ -3,12 +3,14 @@ import type { HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { counted_axis } from "../../chart/axis";
+import { clipped } from "../../chart/words";
 import { number_at, range } from "../../data/numbers";
 import { rows_of } from "../../data/report";
-import type { AblateRow } from "../../data/report_file";
+import type { AblateRow, LensGridRow } from "../../data/report_file";
 import { circuit_at } from "../../shaping/head_figures";
 import { attention_heads, type HeadPlace } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
+import { shown_token } from "../../shaping/tokens";
 
 const parts_of = ({ report, model }: Reading, component: AblateRow["component"]): AblateRow[] =>
   rows_of(report, "ablate", model.name).filter((row) => row.component === component);
@@ -89,6 +91,7 @@ export function claim_chart(
 ): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
   const { report, model } = reading;
   const worth = new Map(parts_of(reading, "head").map((row) => [`${row.layer}/${row.head}`, row]));
+  const most_worth = Math.max(1e-9, ...Array.from(worth.values(), (row) => Math.abs(row.loss_increase)));
   const points = attention_heads(report, model.name).flatMap(({ layer, head, raises }) => {
     const score = circuit_at(reading, "ov", { layer, head })?.copying_score;
     if (typeof score !== "number" || typeof raises !== "number") return [];
@@ -101,6 +104,7 @@ export function claim_chart(
         colour: { layer, of: model.layers },
         label: `layer ${layer}, head ${head}${row ? `, loss increase ${row.loss_increase.toFixed(3)}` : ""}`,
         chosen: chosen?.layer === layer && chosen.head === head,
+        ...(row ? { size: Math.abs(row.loss_increase) / most_worth } : {}),
       },
     ];
   });
@@ -110,7 +114,9 @@ export function claim_chart(
     kind: "scatter",
     name: "matters-claim",
     title: "Claim against effect",
-    note: "Across: the copying score of a head's weights. Up: what it adds, on the text, to the logits of the tokens that it reads.",
+    note:
+      "Across: the copying score of a head's weights. Up: what it adds, on the text, to the logits of the tokens that it reads." +
+      (worth.size > 0 ? " The larger, the more the loss changes without the head." : ""),
     x: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
     y: { title: "raises, logits", scale: "linear", domain: [-most, most], format: "score" },
     zero: true,
@@ -124,7 +130,8 @@ export function lens_chart(reading: Reading): LinesChart | undefined {
   const rows = rows_of(reading.report, "lens", reading.model.name).filter((row) => row.state === "layer");
   const last = rows[rows.length - 1];
   if (!last) return undefined;
-  const ceiling = reading.model.vocabulary ? Math.log(reading.model.vocabulary) : Math.max(...rows.map((row) => row.entropy));
+  const even = reading.model.vocabulary ? Math.log(reading.model.vocabulary) : Math.max(...rows.map((row) => row.entropy));
+  const ceiling = Math.max(even, 1.05 * last.loss); // the model's own loss is always there
   const above = rows.filter((row) => Math.max(row.loss, row.kl) > ceiling).map((row) => row.layer);
   const line = (series: string, value: (row: (typeof rows)[number]) => number) => ({
     series,
@@ -137,7 +144,7 @@ export function lens_chart(reading: Reading): LinesChart | undefined {
     title: "From layer to layer",
     note:
       `What the stream would foretell if each layer were the last: the raw lens. Dashed: the model's own loss.` +
-      (above.length > 0 ? ` Above ln V in layer ${above.join(", ")}: there the lens does not fit.` : ""),
+      (above.length > 0 ? ` Off the scale in layer ${above.join(", ")}: there the lens does not fit.` : ""),
     x: counted_axis("layer", reading.model.layers + 1),
     y: { title: "nats", scale: "linear", domain: [0, ceiling] },
     series: [
@@ -151,5 +158,41 @@ export function lens_chart(reading: Reading): LinesChart | undefined {
   };
 }
 
+/** For the first tokens of the text, what each state takes for the likeliest next, and how far down it has what the model ends with. */
+export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
+  const rows = rows_of(reading.report, "lens_grid", reading.model.name).filter((row) => row.state === "layer");
+  if (rows.length === 0) return undefined;
+  const tokens = Math.max(...rows.map((row) => row.position)) + 1;
+  const states = Math.max(...rows.map((row) => row.layer)) + 1;
+  const at = new Map(rows.map((row) => [`${row.position}/${row.layer}`, row]));
+  const grid = <T>(of: (row: LensGridRow | undefined) => T) =>
+    range(tokens).map((position) => range(states).map((layer) => of(at.get(`${position}/${layer}`))));
+  const token = (text: string | null, id: number) => (text === null ? `#${id}` : shown_token(text));
+  const kLongest = 10;
+  return {
+    kind: "heatmap",
+    name: "lens-grid",
+    title: "Token by token",
+    note:
+      "Down: the text. Across: the stream before each layer, and at last what the model foretells. In a cell: the " +
+      "likeliest next token there; " +
+      "its colour: the rank of the model’s own answer, the stronger the nearer to 1.",
+    cells: grid((row) => row?.rank ?? ("missing" as const)),
+    words: grid((row) => (row ? token(row.top_text, row.top_token) : "")),
+    format: "tick",
+    scale: { kind: "sequential", domain: [Math.max(100, reading.model.vocabulary ?? 0), 1], transform: "log", format: "tick" },
+    rows: {
+      title: "token",
+      labels: range(tokens).map((position) => {
+        const row = at.get(`${position}/0`);
+        return `${position} ${row ? clipped(token(row.text, row.token_id), kLongest) : ""}`;
+      }),
+    },
+    columns: { title: "layer", labels: range(states).map(String) },
+  };
+}
+
 export const matters_charts = (reading: Reading) =>
-  [heads_chart(reading), layers_chart(reading), claim_chart(reading), lens_chart(reading)].flatMap((chart) => chart ?? []);
+  [heads_chart(reading), layers_chart(reading), claim_chart(reading), lens_chart(reading), lens_grid_chart(reading)].flatMap(
+    (chart) => chart ?? [],
+  );

@@ -1,11 +1,47 @@
 // What matters: what parts of the model are worth to the loss on the text, and what each layer would foretell.
-import { rows_of } from "../../data/report";
+import { map_places, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent_analysis, skipped_lines } from "../../page/parts";
 import type { Context, View } from "../../page/view";
-import { chosen_head } from "../../shaping/head_grid";
-import { claim_chart, heads_chart, layers_chart, lens_chart, matters_charts } from "./charts";
+import { map_bytes, stored_shape } from "../../data/maps";
+import { live_panel } from "../../live/panel";
+import { directions_part } from "../../page/directions";
+import { attention_heads, chosen_head, head_title, type HeadPlace } from "../../shaping/head_grid";
+import { claim_chart, heads_chart, layers_chart, lens_chart, lens_grid_chart, matters_charts } from "./charts";
+
+/** What is known of the head that was chosen: what it is worth and raises, its map, its directions. */
+function head_part(context: Context, place: HeadPlace): HTMLElement {
+  const { report, model, theme } = context;
+  const is_here = (row: { layer: number; head: number | null }) => row.layer === place.layer && row.head === place.head;
+  const worth = rows_of(report, "ablate", model.name).find((row) => row.component === "head" && is_here(row));
+  const raised = attention_heads(report, model.name).find(is_here);
+  const map = map_places(report, model.name).find(is_here);
+  const with_error = (value: number, error: number | null, digits: number) =>
+    `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(digits)}${error === null ? "" : ` ±${error.toFixed(digits)}`}`;
+  return h(
+    "aside",
+    { class: "heads-detail matters-head", "aria-label": head_title(place) },
+    h("h2", {}, head_title(place)),
+    worth ? h("p", {}, `Without it the loss changes by ${with_error(worth.loss_increase, worth.loss_increase_error, 3)} nats.`) : null,
+    typeof raised?.raises === "number"
+      ? h(
+          "p",
+          {},
+          `It adds ${with_error(raised.raises, raised.raises_error ?? null, 2)} to the logits of the tokens that it reads, against the ` +
+            "text’s mean token.",
+        )
+      : null,
+    map
+      ? chart_frame(
+          { kind: "map", name: "head-map", title: "On the text", bytes: map_bytes(report, map), shape: stored_shape(map), colour: "log" },
+          theme,
+        )
+      : null,
+    directions_part(context, place),
+    h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "heads") }, "Its numbers among those of all heads →")),
+  );
+}
 
 function draw(context: Context): HTMLElement {
   const { report, model, theme } = context;
@@ -15,7 +51,7 @@ function draw(context: Context): HTMLElement {
   const layers = layers_chart(context);
   const claim = claim_chart(context, place);
   const lens = lens_chart(context);
-  const head_link = h("a", { href: context.link({ l: place.layer, h: place.head }, "heads") }, `Layer ${place.layer} head ${place.head} →`);
+  const grid = lens_grid_chart(context);
   return h(
     "div",
     {},
@@ -31,18 +67,21 @@ function draw(context: Context): HTMLElement {
           { class: "note" },
           worth
             ? `Parts are replaced while the model runs, each alone. Its own loss here is ${worth.loss.toFixed(3)} nats, over ` +
-                `${worth.predicted.toLocaleString("en")} tokens. Parts do not add up: a layer's attention may be worth more than its heads.`
+                `${worth.predicted.toLocaleString("en")} tokens. Parts do not add up: a layer's attention may be worth more than ` +
+                "its heads." +
+                (worth.loss_increase_error === null ? " Of one window there are no errors: small differences may be chance." : "")
             : "Parts are replaced while the model runs, each alone.",
         ),
       ),
     ),
+    live_panel(context),
     skipped_lines(context, "ablate", "lens"),
     heads
       ? chart_frame(heads, theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }) })
       : layers
         ? null
         : absent_analysis(context, "What the parts of the model are worth", "ablate"),
-    heads ? h("p", {}, head_link) : null,
+    heads ? head_part(context, place) : null,
     layers ? chart_frame(layers, theme, { level: 2 }) : null,
     claim
       ? chart_frame(claim, theme, {
@@ -54,6 +93,7 @@ function draw(context: Context): HTMLElement {
         })
       : null,
     lens ? chart_frame(lens, theme, { level: 2 }) : absent_analysis(context, "What each layer would foretell", "lens"),
+    grid ? chart_frame(grid, theme) : null,
   );
 }
 

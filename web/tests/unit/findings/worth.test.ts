@@ -1,10 +1,11 @@
 // Sentences about what heads do on a text and what they are worth: a head built to raise what it reads, one built to lower it, one that
 // does nothing, and random ones.
 import { describe, expect, test } from "vitest";
+import { cell_words } from "../../../src/chart/heatmap";
 import { copying_heads } from "../../../src/findings/copying";
 import { head_that_matters } from "../../../src/findings/matters";
 import { raising_heads } from "../../../src/findings/raises";
-import { heads_chart, layers_chart, lens_chart, claim_chart } from "../../../src/views/matters/charts";
+import { heads_chart, layers_chart, lens_chart, lens_grid_chart, claim_chart } from "../../../src/views/matters/charts";
 import { attention_head, circuit, reading, said, type Made } from "./made";
 
 const text = (...raises: [number | null, number | null][]): Made => ({
@@ -131,5 +132,39 @@ describe("what matters, drawn", () => {
   test("none of them without rows", () => {
     const bare = reading({});
     for (const chart of [heads_chart, layers_chart, lens_chart, claim_chart]) expect(chart(bare)).toBeUndefined();
+  });
+});
+
+describe("token by token", () => {
+  const cell = (position: number, layer: number, rank: number, top_text: string | null) => ({
+    position,
+    layer,
+    state: "layer",
+    token_id: 40 + position,
+    text: position === 0 ? "\n" : null,
+    top_token: 7,
+    top_text,
+    probability: 0.5,
+    rank,
+    entropy: 1,
+    kl: 1,
+  });
+
+  test("cells name the likeliest token, and their colour is the rank of the model's answer", () => {
+    const rows = {
+      lens_grid: [cell(0, 0, 300, null), cell(0, 1, 1, " the"), cell(1, 0, 12, "a"), { ...cell(1, 1, 5, "x"), state: "mid" }],
+    };
+    const chart = lens_grid_chart(reading({ model: { vocabulary: 1024 }, rows }));
+    expect(chart?.cells).toEqual([
+      [300, 1],
+      [12, "missing"],
+    ]);
+    expect(chart?.words).toEqual([
+      ["#7", " the"],
+      ["a", ""],
+    ]);
+    expect(chart?.rows.labels).toEqual(["0 ⏎", "1 #41"]);
+    expect(chart && cell_words(chart, 0, 1)).toMatch(/^token 0 ⏎, layer 1: .*the, 1$/);
+    expect(lens_grid_chart(reading({}))).toBeUndefined();
   });
 });

@@ -1,0 +1,74 @@
+// What every kind of sentence claims: docs/findings.md says it in a table. The page itself does not hold these words.
+import { claim as attention_depth } from "./attention_depth";
+import { claim as collapsed } from "./collapsed";
+import { claim as composition } from "./composition";
+import { claim as copying } from "./copying";
+import { claim as dead_experts } from "./dead_experts";
+import { claim as duplicate_heads } from "./duplicate_heads";
+import { claim as expert_twins } from "./expert_twins";
+import { claim as experts_one_space } from "./experts_one_space";
+import { claim as fewest_directions } from "./fewest_directions";
+import { claim as heavy_tails } from "./heavy_tails";
+import { claim as identity_part } from "./identity_part";
+import { claim as induction } from "./induction";
+import { claim as latent } from "./latent";
+import { claim as matrix_like_random } from "./matrix_like_random";
+import { claim as matters } from "./matters";
+import { claim as model_like_random } from "./model_like_random";
+import { claim as needed_layer } from "./needed_layer";
+import { claim as previous_token } from "./previous_token";
+import { claim as raises } from "./raises";
+import { claim as shared_space } from "./shared_space";
+import { claim as sink } from "./sink";
+import { claim as small_adapter } from "./small_adapter";
+import { claim as smaller_model } from "./smaller_model";
+import { claim as symmetric } from "./symmetric_heads";
+import { claim as weights_depth } from "./weights_depth";
+import { claim as zero_matrices } from "./zero_matrices";
+import type { Claim } from "./finding";
+
+/** By the name of the kind. */
+export const kClaims: Readonly<Record<string, Claim>> = {
+  matters,
+  raises,
+  attention_depth,
+  collapsed,
+  composition,
+  copying,
+  dead_experts,
+  duplicate_heads,
+  expert_twins,
+  experts_one_space,
+  fewest_directions,
+  heavy_tails,
+  identity_part,
+  induction,
+  latent,
+  matrix_like_random,
+  model_like_random,
+  needed_layer,
+  previous_token,
+  shared_space,
+  sink,
+  small_adapter,
+  smaller_model,
+  symmetric,
+  weights_depth,
+  zero_matrices,
+};
+
+const cell = (words: string): string => words.replace(/\u202f/g, " ").replace(/\|/g, "\\|");
+
+/** The table of docs/findings.md. */
+export const claims_table = (): string =>
+  [
+    "| | sentence | guard | null | experiment | result |",
+    "|---|---|---|---|---|---|",
+    ...Object.entries(kClaims).map(([name, { sentence, guard, chance, experiment, result }]) =>
+      [`**${name.replace(/_/g, " ")}**`, sentence, guard, chance, experiment, result]
+        .map(cell)
+        .join(" | ")
+        .replace(/^/, "| ")
+        .replace(/$/, " |"),
+    ),
+  ].join("\n");
