@@ -143,11 +143,53 @@ def total_effect(of, raises):
     print(f"  raises: Spearman of direct and total effect {spearman([raises[head] for head in heads], [total[head] for head in heads]):.2f}")
 
 
+def names_of_reads(of):
+    """Of what OV's leading directions read on the text, how far it follows tokens' names: by embeddings alone, and with the first MLP's
+    output. Correlations over the kinds of tokens in the text, each with its mean, in the mean of all heads' first five directions."""
+    tokenizer = AutoTokenizer.from_pretrained(of.model)
+    model = AutoModelForCausalLM.from_pretrained(of.model, dtype=torch.float32).eval()
+    ids = torch.tensor(tokenizer(pathlib.Path(of.text).read_text()[:40000])["input_ids"][:HOOKED * LENGTH]).reshape(HOOKED, LENGTH)
+    gpt2 = hasattr(model, "transformer")
+    first = model.transformer.h[0] if gpt2 else model.model.layers[0]
+    layers = model.transformer.h if gpt2 else model.model.layers
+    before = (lambda layer: layer.ln_1) if gpt2 else (lambda layer: layer.input_layernorm)
+
+    def normed(x):
+        x = x - x.mean(-1, keepdim=True) if gpt2 else x
+        return (x / x.pow(2).mean(-1, keepdim=True).sqrt()).double()
+
+    with torch.no_grad():
+        states = model(ids, output_hidden_states=True).hidden_states
+        embedding = model.get_input_embeddings().weight.clone()
+        if gpt2:
+            embedding = embedding + model.transformer.wpe.weight.mean(0)
+        norm = first.ln_2 if gpt2 else first.post_attention_layernorm
+        extended = embedding + first.mlp(norm(embedding))
+        kinds, place = ids.flatten().unique(return_inverse=True)
+        count = torch.bincount(place).double()
+        for name, basis in (("embedding", embedding), ("and first MLP", extended)):
+            names, out = normed(basis)[kinds], []
+            for index, layer in enumerate(layers):
+                activations = normed(states[index]).flatten(0, 1)
+                mean = torch.zeros(len(kinds), activations.shape[1], dtype=torch.float64).index_add(0, place, activations) / count[:, None]
+                found = []
+                for head in range(model.config.num_attention_heads):
+                    ov = torch.from_numpy(of.matrix("ov", index, head)) * before(layer).weight.double()
+                    if gpt2:
+                        ov = ov - ov.mean(1, keepdim=True)
+                        ov = ov - ov.mean(0, keepdim=True)
+                    reads = torch.linalg.svd(ov).Vh[:5].T
+                    found += [np.corrcoef((mean @ reads)[:, i], (names @ reads)[:, i])[0, 1] for i in range(5)]
+                out.append(f"{np.mean(found):.2f}")
+            print(f"  reads named by {name}, by layer: {' '.join(out)}")
+
+
 def main():
     program, text, *models = sys.argv[1:]
     for model in models:
         print(model)
         of = Measured(program, model, text)
+        names_of_reads(of)
         loss = matters(of)
         circuits, raises = weights_against_effect(of, loss)
         scores_on_text(of, circuits)

@@ -134,7 +134,7 @@ TEST(CliReportText, AServedPageSaysItToo) {
   // Another text takes the place of what was left out, too.
   server.finished(server.start("/api/attention", {{"tokens", "1,2,3"}}));
   const json after = server.get("/api/results");
-  EXPECT_EQ(after["reports"].size(), 4u);  // both, of both models
+  EXPECT_EQ(after["reports"].size(), 8u);  // all four, of both models
   EXPECT_EQ(after["left_out"], json::array());
 }
 

@@ -173,7 +173,9 @@ describe("the served page", () => {
       "attention",
       "attention_without_first",
       "induction",
+      "read",
       "lens",
+      "lens_grid",
       "ablate",
       "maps",
     );
