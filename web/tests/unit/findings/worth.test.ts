@@ -121,7 +121,7 @@ describe("what matters, drawn", () => {
   test("the axis of the lens ends at ln V, and says what lies above", () => {
     const chart = lens_chart(made)!;
     expect(chart.y.domain[1]).toBeCloseTo(Math.log(1024));
-    expect(chart.note).toMatch(/Above ln V in layer 0:/);
+    expect(chart.note).toMatch(/Off the scale in layer 0:/);
     expect(chart.rule).toBe(2.9);
   });
 
