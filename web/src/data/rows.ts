@@ -691,6 +691,11 @@ export interface ReadRow {
     /** of the token's row with the direction */
     cosine: number;
   })[];
+  /**
+   * of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token that is read, −1 lower it; null where tokens name no side of
+   * it, or it does nothing
+   */
+  token_copying?: number | null;
 }
 
 /** what a state of the stream foretells over a text */
