@@ -20,7 +20,8 @@ function list(row: ReadRow | undefined): HTMLElement | null {
     "span",
     { class: row.named ? "direction-list" : "direction-list unnamed", title: chance },
     h("span", { class: "direction-mark", role: "img", "aria-label": chance }, row.named ? "●" : "·"),
-    tokens.map((token) => [" ", h("code", {}, token)]).flat(),
+    // No code: what stands in that on a page is a command, which a reader may run.
+    tokens.map((token) => [" ", h("span", { class: "direction-token" }, token)]).flat(),
   );
 }
 

@@ -82,6 +82,9 @@ describe("every command that the page names can be run:", () => {
     }
     await close();
 
+    // A shell runs them below: nothing else may stand where a page has its commands.
+    expect([...named].filter((each) => each && !/^attnscope [a-z]+ /.test(each))).toEqual([]);
+
     const base = join(folder, "base");
     cpSync(path, base, { recursive: true });
     const failed: string[] = [];
