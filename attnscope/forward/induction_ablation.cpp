@@ -230,12 +230,13 @@ class InductionRun {
   LaterHead later_head(std::int64_t layer, std::int64_t head, MatrixView<const float> stream,
                        const Matrix<float>* changed, Role role) const {
     const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;
-    const auto [first, count] = columns_of(shape, head, role);
+    const auto columns = columns_of(shape, head, role);
     LaterHead found;
     ForwardObserver observer;
     observer.on_projections = [&](std::int64_t of, MatrixView<float> projections) {
       if (of != layer || changed == nullptr) return;
-      copy_into(projections.col_block(first, count), changed->view().col_block(first, count));
+      copy_into(projections.col_block(columns.first, columns.second),
+                changed->view().col_block(columns.first, columns.second));
     };
     observer.on_maps = [&](const LayerMaps& maps) {
       found.induction = mean_induction(maps, head, sequences_, text_.block);
