@@ -197,8 +197,8 @@ TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
                           folder.write("p.jsonl", line).string(), "--layers", "0", "--format",
                           "json"});
   };
-  const RunResult found = ablated("art", "are");
-  for (const json& row : json::parse(found.out)["rows"]) {
+  const json found = json::parse(ablated("art", "are").out);
+  for (const json& row : found["rows"]) {
     EXPECT_EQ(row["how"], "mean");
     EXPECT_TRUE(row["destroyed"].is_number());
     EXPECT_TRUE(row["destroyed_error"].is_null());  // of one prompt
