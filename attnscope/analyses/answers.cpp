@@ -53,12 +53,18 @@ Preference preference_of(const std::vector<double>& clean, const std::vector<dou
   return out;
 }
 
+MeanWithError mean_over_prompts(const std::vector<double>& values) {
+  RunningMean mean;
+  for (const double value : values) mean.add(value);
+  return mean.result();
+}
+
 MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
                        const Preference& preference) {
   const double whole = preference.whole();
-  if (a.empty() || !(whole > 0)) return {};
+  if (!(whole > 0)) return {};
   RunningMean moved;
-  for (std::size_t at = 0; at < a.size(); ++at) moved.add(a[at] - b[at]);
+  for (std::size_t at = 0; at < a.size(); ++at) moved.add(b.empty() ? a[at] : a[at] - b[at]);
   MeanWithError out = moved.result();
   for (std::optional<double>* value : {&out.mean, &out.standard_error}) {
     if (*value) *value = **value / whole;

@@ -40,9 +40,11 @@ struct Preference {
 /// `corrupted`: none where there are no such prompts.
 Preference preference_of(const std::vector<double>& clean, const std::vector<double>& corrupted);
 
+MeanWithError mean_over_prompts(const std::vector<double>& values);
+
 /// The mean of a − b over prompts as a share of the whole, with its standard error, for which the
-/// whole is taken as exact; none where the whole is not above 0. Wang et al. 2022's normalised
-/// logit difference.
+/// whole is taken as exact; none where the whole is not above 0. `b`: empty where nothing is taken
+/// off. Wang et al. 2022's normalised logit difference.
 MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
                        const Preference& preference);
 

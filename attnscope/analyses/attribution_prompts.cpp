@@ -44,12 +44,6 @@ AttributedPrompts attribute_prompts(const ForwardPass& pass, const LinearHead& h
   return out;
 }
 
-MeanWithError mean_of_prompts(const std::vector<double>& values) {
-  RunningMean mean;
-  for (const double value : values) mean.add(value);
-  return mean.result();
-}
-
 struct BothAttributed {
   AttributedPrompts clean, corrupted;
 
@@ -60,21 +54,17 @@ void add_direct_rows(const std::string& model, const BothAttributed& found, RowS
   const Preference whole = found.preference();
   for (std::size_t at = 0; at < found.clean.parts.size(); ++at) {
     const DirectPart& part = found.clean.parts[at];
-    const MeanWithError direct = mean_of_prompts(part.logits);
-    std::optional<double> corrupted;
-    std::vector<double> other(part.logits.size(), 0.0);
-    if (whole.corrupted) {
-      other = found.corrupted.parts[at].logits;
-      corrupted = mean_of_prompts(other).mean;
-    }
-    const MeanWithError share = share_of(part.logits, other, whole);
+    const std::vector<double> corrupted =
+        whole.corrupted ? found.corrupted.parts[at].logits : std::vector<double>();
+    const MeanWithError direct = mean_over_prompts(part.logits);
+    const MeanWithError share = share_of(part.logits, corrupted, whole);
     sink.add_row({{"model", model},
                   {"layer", part.layer},
                   {"head", part.head},
                   {"component", part.component},
                   {"direct", direct.mean},
                   {"direct_error", direct.standard_error},
-                  {"corrupted_direct", corrupted},
+                  {"corrupted_direct", mean_over_prompts(corrupted).mean},
                   {"share", share.mean},
                   {"share_error", share.standard_error}});
   }

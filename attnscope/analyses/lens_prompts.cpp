@@ -41,34 +41,32 @@ LensDifferences differences_of(const ForwardPass& pass, const std::vector<TokenI
 struct FoundDifferences {
   LensDifferences clean, corrupted;
 
-  /// Of the last state, which is what the model itself prefers.
-  Preference preference() const {
-    return preference_of(clean.differences.back(), corrupted.differences.empty()
-                                                       ? std::vector<double>()
-                                                       : corrupted.differences.back());
+  /// Of all prompts; empty where there are no corrupted ones.
+  std::vector<double> corrupted_at(std::size_t state) const {
+    return corrupted.differences.empty() ? std::vector<double>() : corrupted.differences[state];
   }
+
+  Preference preference(std::size_t state) const {
+    return preference_of(clean.differences[state], corrupted_at(state));
+  }
+
+  /// Of the last state, which is what the model itself prefers.
+  Preference preference() const { return preference(clean.states.size() - 1); }
 };
 
 void add_difference_rows(const std::string& model, const FoundDifferences& found, RowSink& sink) {
   const Preference whole = found.preference();
   for (std::size_t state = 0; state < found.clean.states.size(); ++state) {
     const std::vector<double>& clean = found.clean.differences[state];
-    const std::vector<double> corrupted = found.corrupted.differences.empty()
-                                              ? std::vector<double>(clean.size(), 0.0)
-                                              : found.corrupted.differences[state];
-    RunningMean mean, right;
-    for (const double difference : clean) {
-      mean.add(difference);
-      right.add(difference > 0 ? 1.0 : 0.0);
-    }
-    const Preference here = preference_of(
-        clean, found.corrupted.differences.empty() ? std::vector<double>() : corrupted);
-    const MeanWithError share = share_of(clean, corrupted, whole);
+    RunningMean right;
+    for (const double difference : clean) right.add(difference > 0 ? 1.0 : 0.0);
+    const Preference here = found.preference(state);
+    const MeanWithError share = share_of(clean, found.corrupted_at(state), whole);
     sink.add_row({{"model", model},
                   {"layer", found.clean.states[state].layer},
                   {"state", state_name(found.clean.states[state])},
                   {"logit_difference", here.clean},
-                  {"logit_difference_error", mean.result().standard_error},
+                  {"logit_difference_error", mean_over_prompts(clean).standard_error},
                   {"corrupted_logit_difference", here.corrupted},
                   {"share", share.mean},
                   {"share_error", share.standard_error},

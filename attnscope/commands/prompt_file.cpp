@@ -33,21 +33,23 @@ struct PromptPlace {
 
 /// A text, ids of one, or of an answer a single id.
 PromptText text_in(const nlohmann::json& object, const char* key, const PromptPlace& place) {
+  const std::string name = "'" + std::string(key) + "'";
   const auto found = object.find(key);
-  if (found == object.end()) place.refuse("has no '" + std::string(key) + "'");
+  if (found == object.end()) place.refuse("has no " + name);
   if (found->is_string()) {
     auto text = found->get<std::string>();
-    if (text.empty()) place.refuse("'" + std::string(key) + "' is empty");
+    if (text.empty()) place.refuse(name + " is empty");
     return text;
   }
   TokenIds ids;
   const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
   for (const nlohmann::json& id : list) {
-    if (!id.is_number_integer() || id.get<std::int64_t>() < 0) ids.clear();
-    if (!id.is_number_integer() || id.get<std::int64_t>() < 0) break;
+    if (!id.is_number_integer() || id.get<std::int64_t>() < 0) {
+      place.refuse(name + " is neither a text nor ids of tokens");
+    }
     ids.push_back(id.get<std::int64_t>());
   }
-  if (ids.empty()) place.refuse("'" + std::string(key) + "' is neither a text nor ids of tokens");
+  if (ids.empty()) place.refuse(name + " is empty");
   return ids;
 }
 

@@ -21,9 +21,7 @@ std::string head_title(const Record& row, const char* layer, const char* head) {
 }
 
 double value_in(const Record& row, std::string_view name) {
-  const Value* value = row.find(name);
-  const auto* number = value == nullptr ? nullptr : value->get<double>();
-  return number == nullptr ? std::nan("") : *number;
+  return number_field(row, name).value_or(std::nan(""));
 }
 
 double change_in(const Record& row) {

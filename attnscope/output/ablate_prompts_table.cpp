@@ -23,17 +23,17 @@ std::string whole_percent(double share) {
 }
 
 std::string share_cell(const Record& row, const char* measure, const Style& style) {
-  const auto share = number_in(row, measure);
+  const auto share = number_field(row, measure);
   if (!share) return style.dim("-");
-  const auto error = number_in(row, measure + std::string("_error"));
+  const auto error = number_field(row, measure + std::string("_error"));
   if (error && std::abs(*share) <= 2 * *error) return style.dim("·");
   return style.shade(std::clamp(*share, 0.0, 1.0), whole_percent(*share));
 }
 
 std::string share_with_error(const Record& row, const char* measure) {
-  const auto share = number_in(row, measure);
+  const auto share = number_field(row, measure);
   if (!share) return "-";
-  const auto error = number_in(row, measure + std::string("_error"));
+  const auto error = number_field(row, measure + std::string("_error"));
   return fmt::format("{:+.1f}%", 100 * *share) +
          (error ? fmt::format(" ±{:.1f}", 100 * *error) : "");
 }
@@ -44,11 +44,11 @@ void write_heads(std::vector<const Record*> rows, const std::vector<const char*>
   const char* by = measures.front();
   constexpr std::size_t kShown = 6;
   std::erase_if(rows, [&](const Record* row) {
-    return text_field(*row, "component") != "head" || !number_in(*row, by);
+    return text_field(*row, "component") != "head" || !number_field(*row, by);
   });
   if (rows.empty()) return;
   std::stable_sort(rows.begin(), rows.end(), [&](const Record* a, const Record* b) {
-    return std::abs(*number_in(*a, by)) > std::abs(*number_in(*b, by));
+    return std::abs(*number_field(*a, by)) > std::abs(*number_field(*b, by));
   });
   std::vector<std::vector<std::string>> lines(1);
   lines[0].push_back(style.bold("heads that do most"));

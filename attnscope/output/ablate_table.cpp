@@ -19,13 +19,13 @@ namespace {
 
 /// Whether the increase is beyond two standard errors; that of one window is not judged.
 bool counts(const Record& row) {
-  const auto error = number_in(row, "loss_increase_error");
-  return !error || std::abs(number_in(row, "loss_increase").value_or(0)) > 2 * *error;
+  const auto error = number_field(row, "loss_increase_error");
+  return !error || std::abs(number_field(row, "loss_increase").value_or(0)) > 2 * *error;
 }
 
 std::string cell(const Record& row, double largest, const Style& style) {
   if (!counts(row)) return style.dim("·");
-  const double increase = number_in(row, "loss_increase").value_or(0);
+  const double increase = number_field(row, "loss_increase").value_or(0);
   const std::string text = fmt::format("{:.0f}", 1000 * increase);
   return style.shade(std::clamp(increase / largest, 0.0, 1.0), text == "-0" ? "0" : text);
 }
@@ -35,7 +35,7 @@ void write_model(const std::vector<const Record*>& rows, const WriteOptions& opt
   double largest = 1e-9;  // of heads and attention: MLPs dwarf them
   for (const Record* row : rows) {
     if (text_field(*row, "component") == "mlp") continue;
-    largest = std::max(largest, number_in(*row, "loss_increase").value_or(0));
+    largest = std::max(largest, number_field(*row, "loss_increase").value_or(0));
   }
   const PartCell shaded = [&](const Record& row) { return cell(row, largest, style); };
   out << part_grid(rows, shaded, style, options.width);
@@ -45,11 +45,12 @@ void write_most(std::vector<const Record*> rows, const Style& style, std::ostrea
   constexpr std::size_t kShown = 6;
   std::erase_if(rows, [](const Record* row) {
     return !counts(*row) || text_field(*row, "component") != "head" ||
-           number_in(*row, "loss_increase").value_or(0) <= 0;
+           number_field(*row, "loss_increase").value_or(0) <= 0;
   });
   if (rows.empty()) return;
   std::stable_sort(rows.begin(), rows.end(), [](const Record* a, const Record* b) {
-    return number_in(*a, "loss_increase").value_or(0) > number_in(*b, "loss_increase").value_or(0);
+    return number_field(*a, "loss_increase").value_or(0) >
+           number_field(*b, "loss_increase").value_or(0);
   });
   std::vector<std::vector<std::string>> lines = {{style.bold("heads that matter most"),
                                                   style.bold("loss increase"), style.bold("kl"),
@@ -57,7 +58,7 @@ void write_most(std::vector<const Record*> rows, const Style& style, std::ostrea
   for (std::size_t at = 0; at < std::min(kShown, rows.size()); ++at) {
     const Record& row = *rows[at];
     std::string increase = number_text(row, "loss_increase", "{:+.4f}");
-    if (number_in(row, "loss_increase_error")) {
+    if (number_field(row, "loss_increase_error")) {
       increase += " ±" + number_text(row, "loss_increase_error", "{:.4f}");
     }
     lines.push_back({part_title(row), increase, number_text(row, "kl", "{:.4f}"),

@@ -67,7 +67,7 @@ class RankCells {
     for (const auto& [layer, of_layer] : rows) {
       heads = std::max(heads, of_layer.heads.size());
       for (const Record* head : of_layer.heads) {
-        largest_ = std::max(largest_, number_of(*head, "energy_rank").value_or(0));
+        largest_ = std::max(largest_, number_field(*head, "energy_rank").value_or(0));
       }
     }
     for (const CellForm form : {CellForm::tenths, CellForm::whole, CellForm::block}) {
@@ -86,7 +86,7 @@ class RankCells {
     std::vector<std::string> out(1);
     for (std::size_t at = 0; at < heads.size(); ++at) {
       if (at > 0 && at % each_line_ == 0) out.emplace_back();
-      out.back() += cell(number_of(*heads[at], "energy_rank"), style);
+      out.back() += cell(number_field(*heads[at], "energy_rank"), style);
     }
     return out;
   }
@@ -187,13 +187,13 @@ std::string outstanding_text(const ModelRows& rows, const Style& style, int widt
     heads.insert(heads.end(), of_layer.heads.begin(), of_layer.heads.end());
   }
   if (heads.size() <= shown) return "";
-  const bool of_images = number_of(*heads.front(), "patch_distance").has_value();
+  const bool of_images = number_field(*heads.front(), "patch_distance").has_value();
   std::vector<std::vector<std::string>> lines;
   for (const Trait& trait : kTraits) {
     if (of_images && trait.of_texts) continue;
     std::vector<std::pair<double, const Record*>> order;
     for (const Record* head : heads) {
-      if (const auto value = number_of(*head, trait.field)) {
+      if (const auto value = number_field(*head, trait.field)) {
         order.emplace_back(trait.least ? *value : -*value, head);
       }
     }
@@ -237,7 +237,7 @@ std::string collapse_text(const ModelRows& rows, const Record& model) {
 }
 
 std::string attention_legend(const Report& report) {
-  const auto energy = number_of(report.parameters, "energy");
+  const auto energy = number_field(report.parameters, "energy");
   const auto without_first = flag_in(report.parameters, "without_first").value_or(false);
   return fmt::format(
       "Rank: singular values of a map with {} of its energy; columns: fewest keys that have it; "

@@ -15,12 +15,6 @@ bool flag_of(const Record& record, std::string_view name) {
 
 }  // namespace
 
-std::optional<double> number_of(const Record& row, std::string_view name) {
-  const Value* value = row.find(name);
-  const double* number = value == nullptr ? nullptr : value->get<double>();
-  return number == nullptr ? std::nullopt : std::optional(*number);
-}
-
 std::string variant_text(const Record& parameters) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };

@@ -99,10 +99,10 @@ std::vector<std::string> row_cells(const Record& row, const std::vector<std::str
       cells.push_back(count ? std::to_string(*count) : "-");
     }
   }
-  cells.push_back(signed_cell(number_of(row, "identity_cosine"), style));
-  cells.push_back(signed_cell(number_of(row, "symmetry"), style));
-  cells.push_back(share_cell(number_of(row, "positive_fraction"), style));
-  cells.push_back(signed_cell(number_of(row, "copying_score"), style));
+  cells.push_back(signed_cell(number_field(row, "identity_cosine"), style));
+  cells.push_back(signed_cell(number_field(row, "symmetry"), style));
+  cells.push_back(share_cell(number_field(row, "positive_fraction"), style));
+  cells.push_back(signed_cell(number_field(row, "copying_score"), style));
   return cells;
 }
 

@@ -48,7 +48,7 @@ class CompositionTable : public ReportCollector {
       : style_(options.color), out_(out) {}
 
   void add_row(Record row) override {
-    const auto score = number_of(row, "score"), excess = number_of(row, "excess");
+    const auto score = number_field(row, "score"), excess = number_field(row, "excess");
     if (!excess || repeats_another(row)) return;
     strongest_[text_field(row, "model")].add({.layer = integer_field(row, "layer"),
                                               .head = integer_field(row, "head"),

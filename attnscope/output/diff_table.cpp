@@ -24,9 +24,7 @@ std::string percent(double share) {
 }
 
 double diff_number(const Record& row, const char* name) {
-  const Value* value = row.find(name);
-  const double* number = value == nullptr ? nullptr : value->get<double>();
-  return number == nullptr ? 0 : *number;
+  return number_field(row, name).value_or(0);
 }
 
 /// The sums of squares of a layer's changes and of its matrices.

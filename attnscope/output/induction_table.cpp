@@ -29,7 +29,7 @@ std::vector<Head> strongest(const Report& report, const std::string& model, cons
                             const Style& style) {
   std::vector<Head> heads;
   for (const Record& row : report.rows) {
-    const auto score = number_of(row, field);
+    const auto score = number_field(row, field);
     if (text_field(row, "model") != model || !score) continue;
     heads.push_back({*score, head_text(row),
                      style.shade(*score, mean_and_error(row, field, "{:.3f}", "{:.3f}"))});
@@ -45,7 +45,7 @@ std::vector<Head> strongest(const Report& report, const std::string& model, cons
 std::string null_text(const Report& report, const std::string& model, const char* field) {
   std::optional<double> least, most;
   for (const Record& row : report.rows) {
-    const auto value = number_of(row, field);
+    const auto value = number_field(row, field);
     if (text_field(row, "model") != model || !value) continue;
     least = std::min(least.value_or(*value), *value);
     most = std::max(most.value_or(*value), *value);

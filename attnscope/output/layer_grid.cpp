@@ -124,9 +124,8 @@ std::string sparkline(const Record& row, const Style& style) {
 }
 
 std::string number_text(const Record& row, std::string_view name, const char* format) {
-  const Value* value = row.find(name);
-  const auto* number = value == nullptr ? nullptr : value->get<double>();
-  if (number == nullptr) return "-";
+  const auto number = number_field(row, name);
+  if (!number) return "-";
   const std::string text = fmt::format(fmt::runtime(format), *number);
   // "-0.000" says nothing that "0.000" does not.
   const bool vanishes = text.find_first_of("123456789") == std::string::npos;

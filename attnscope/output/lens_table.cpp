@@ -86,7 +86,7 @@ void write_preferences(const std::vector<const Record*>& rows, const Style& styl
               style.bold("right"),
               ""};
   for (const Record* row : rows) {
-    const auto share = number_in(*row, "share");
+    const auto share = number_field(*row, "share");
     lines.push_back({state_title(*row), number_text(*row, "logit_difference", "{:+.4f}"),
                      corrupted ? number_text(*row, "corrupted_logit_difference", "{:+.4f}") : "",
                      share ? fmt::format("{:+.1f}%", 100 * *share) : "-",

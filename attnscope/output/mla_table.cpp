@@ -29,9 +29,8 @@ const Record* any_half(const std::vector<const Record*>& rows, const char* half)
 }
 
 std::string energy_text(const Record& half, const char* field) {
-  const Value* value = half.find(field);
-  const auto* share = value == nullptr ? nullptr : value->get<double>();
-  return share == nullptr ? "-" : share_text(*share);
+  const auto share = number_field(half, field);
+  return share ? share_text(*share) : "-";
 }
 
 /// The line of names, of ranks that the nulls need, and of the matrices' possible ranks.

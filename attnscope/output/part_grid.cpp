@@ -56,10 +56,4 @@ std::string part_title(const Record& row) {
   return fmt::format("L{}H{}", layer, integer_field(row, "head"));
 }
 
-std::optional<double> number_in(const Record& row, std::string_view name) {
-  const Value* value = row.find(name);
-  const auto* number = value == nullptr ? nullptr : value->get<double>();
-  return number == nullptr ? std::nullopt : std::optional(*number);
-}
-
 }  // namespace attnscope

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +20,5 @@ std::string part_grid(const std::vector<const Record*>& rows, const PartCell& ce
 
 /// "L3H2", "mlp 3".
 std::string part_title(const Record& row);
-
-/// None where it is null.
-std::optional<double> number_in(const Record& row, std::string_view name);
 
 }  // namespace attnscope

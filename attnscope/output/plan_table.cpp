@@ -89,9 +89,7 @@ void write_rank_grid(const Report& report, const WriteOptions& options, std::ost
   LayerGrid grid;
   double dearest = 0;
   const auto expected = [](const Record& row) {
-    const Value* value = row.find("expected_loss");
-    const double* number = value == nullptr ? nullptr : value->get<double>();
-    return number == nullptr ? 0 : *number;
+    return number_field(row, "expected_loss").value_or(0);
   };
   for (const Record& row : report.rows) dearest = std::max(dearest, expected(row));
   for (const Record& row : report.rows) {

@@ -16,10 +16,8 @@
 namespace attnscope {
 namespace {
 
-double number_field(const Record& row, std::string_view name) {
-  const Value* value = row.find(name);
-  const auto* number = value == nullptr ? nullptr : value->get<double>();
-  return number == nullptr ? std::nan("") : *number;
+double number_or_nan(const Record& row, std::string_view name) {
+  return number_field(row, name).value_or(std::nan(""));
 }
 
 /// The tokens between bars, in lines that fit; of long prompts the first ones.
@@ -79,11 +77,11 @@ void write_top(const Report& report, const std::string& model, const Value::List
            style.dim(heading("predict", "token_id")), style.dim(heading("predict", "logit")),
            style.dim(heading("predict", "probability")), ""});
     }
-    const double probability = number_field(row, "probability");
+    const double probability = number_or_nan(row, "probability");
     lines.push_back({fmt::format("  {}", integer_field(row, "rank")),
                      token_cell(row, "text", "token_id"),
                      std::to_string(integer_field(row, "token_id")),
-                     fmt::format("{:.4f}", number_field(row, "logit")),
+                     fmt::format("{:.4f}", number_or_nan(row, "logit")),
                      fmt::format("{:.4f}", probability), probability_bar(probability, style)});
   }
   write_lines();
@@ -116,7 +114,7 @@ void write_hidden_states(const Value::List& states, const Style& style, std::ost
     const std::int64_t index = integer_field(state, "index");
     lines.push_back({index == 0 ? "  0, embedding" : fmt::format("  {}", index),
                      shape_text(expect_vector<std::int64_t>(state, "shape")),
-                     fmt::format("{:.4f}", number_field(state, "mean_norm"))});
+                     fmt::format("{:.4f}", number_or_nan(state, "mean_norm"))});
   }
   out << align(lines, /*left_columns=*/2);
 }
@@ -144,8 +142,8 @@ void write_perplexities(const Report& report, const Style& style, std::ostream& 
     const std::string name = text_field(model, "name");
     const auto& found = expect<Record>(model, "perplexity");
     const std::int64_t windows = std::ssize(rows_of_model(report, name));
-    lines.push_back({printable(name), fmt::format("{:.4f}", number_field(found, "perplexity")),
-                     fmt::format("{:.6f}", number_field(found, "mean_nll")),
+    lines.push_back({printable(name), fmt::format("{:.4f}", number_or_nan(found, "perplexity")),
+                     fmt::format("{:.6f}", number_or_nan(found, "mean_nll")),
                      grouped(integer_field(found, "predicted")),
                      grouped(integer_field(found, "tokens")), grouped(windows)});
   }

@@ -88,9 +88,8 @@ std::string energy_table(const Columns& columns, const Style& style) {
   const auto after = [](const Column&) { return std::size_t{0}; };
   Lines lines = naming_lines(columns, heading("spectrum", "energy_at_rank"), after, style);
   const auto text_of = [](const Column& column, const Record& row, const char* field) {
-    const Value* value = expect<Record>(row, field).find(column.key);
-    const auto* share = value == nullptr ? nullptr : value->get<double>();
-    return share == nullptr ? std::string("-") : share_text(*share);
+    const auto share = number_field(expect<Record>(row, field), column.key);
+    return share ? share_text(*share) : "-";
   };
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
@@ -149,9 +148,8 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
       }
     }
     for (const char* name : kTensorMeasures) {
-      const Value* value = row.find(name);
-      const auto* number = value == nullptr ? nullptr : value->get<double>();
-      line.push_back(number == nullptr ? "-" : fmt::format("{:.4g}", *number));
+      const auto number = number_field(row, name);
+      line.push_back(number ? fmt::format("{:.4g}", *number) : "-");
     }
   }
   for (const Skipped& skipped : report.skipped) lines.push_back({skipped.model, "-"});

@@ -157,4 +157,10 @@ std::string text_field(const Record& row, std::string_view name) {
   return text == nullptr ? "" : *text;
 }
 
+std::optional<double> number_field(const Record& row, std::string_view name) {
+  const Value* value = row.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<double>();
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
 }  // namespace attnscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,5 +62,7 @@ std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t
 /// A field of a row as a number or text; the fallback where it is absent, null or something else.
 std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback = 0);
 std::string text_field(const Record& row, std::string_view name);
+/// None where it is absent, null or no double.
+std::optional<double> number_field(const Record& row, std::string_view name);
 
 }  // namespace attnscope

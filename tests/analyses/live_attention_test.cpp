@@ -13,7 +13,6 @@
 #include "attnscope/analyses/attention_outcomes.h"
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/kernels_of_environment.h"
-#include "attnscope/output/circuit_cells.h"
 #include "attnscope/output/terminal.h"
 #include "attnscope/results/stack_rows.h"
 #include "attnscope/store/store.h"
@@ -100,7 +99,7 @@ TEST(LiveAttention, GivesTheRowsOfItsMaps) {
   for (std::size_t at = 0; at < got.rows.size(); ++at) {
     for (const char* field :
          {"energy_rank", "entropy", "sink_mass", "null_sink_mass", "max_rank"}) {
-      EXPECT_EQ(number_of(got.rows[at], field), number_of(wanted.report().rows[at], field))
+      EXPECT_EQ(number_field(got.rows[at], field), number_field(wanted.report().rows[at], field))
           << at << field;
     }
   }
@@ -176,7 +175,8 @@ TEST(LiveAttention, FindsInAStoreWhatItMeasuredBefore) {
   }
   EXPECT_EQ(reports[1].rows.size(), reports[2].rows.size());
   for (std::size_t at = 0; at < reports[1].rows.size(); ++at) {
-    EXPECT_EQ(number_of(reports[1].rows[at], "entropy"), number_of(reports[2].rows[at], "entropy"));
+    EXPECT_EQ(number_field(reports[1].rows[at], "entropy"),
+              number_field(reports[2].rows[at], "entropy"));
   }
   Store store = Store::open_to_read(path);
   const auto sets = store.sets();

@@ -36,14 +36,7 @@ RowKind ablate_prompts_rows() {
                   .command = "ablate",
                   .option = "prompts",
                   .meaning = "what share of the preference for right answers is a part's doing",
-                  .place = {model_field(),
-                            stack_field(),
-                            layer_field(),
-                            {.name = "head",
-                             .type = integer,
-                             .nulls = Nulls::whole,
-                             .meaning = "the query head, from 0; null: of the layer",
-                             .where = "formats.md#rows"}},
+                  .place = place_of_part(),
                   .models = model_facts()};
   const auto share = [&](std::string_view name, std::string_view heading,
                          std::string_view meaning) {
@@ -55,12 +48,7 @@ RowKind ablate_prompts_rows() {
                  .where = kSection};
   };
   kind.fields = {
-      {.name = "component",
-       .type = text,
-       .meaning = "what is replaced: what one head gives to the output projection, or all of a "
-                  "layer's heads, or what its MLP gives",
-       .where = kSection,
-       .choices = {"head", "attention", "mlp"}},
+      replaced_part_field(kSection),
       {.name = "how",
        .type = text,
        .meaning = "by what: what it gives after the corrupted prompt, its mean over the prompts, "

@@ -29,6 +29,27 @@ std::vector<Field> place_of_whole_matrix() {
            .choices = {kRoleNames.begin(), kRoleNames.end()}}};
 }
 
+std::vector<Field> place_of_part() {
+  return {model_field(),
+          stack_field(),
+          layer_field(),
+          {.name = "head",
+           .type = integer,
+           .nulls = Nulls::whole,
+           .meaning = "the query head, from 0; null: of the layer",
+           .where = "formats.md#rows"}};
+}
+
+Field replaced_part_field(std::string_view where) {
+  return {.name = "component",
+          .type = text,
+          .meaning =
+              "what is replaced: what one head gives to the output projection, or all of a "
+              "layer's heads, or what its MLP gives",
+          .where = where,
+          .choices = {"head", "attention", "mlp"}};
+}
+
 std::vector<Field> expert_fields() {
   constexpr std::string_view kWhere = "metrics.md#experts";
   return {{.name = "expert",

@@ -51,6 +51,10 @@ const std::vector<Field>& mla_facts();
 std::vector<Field> place_of_matrix();
 /// model, layer, matrix: of rows that have none for single heads.
 std::vector<Field> place_of_whole_matrix();
+/// model, stack, layer, head: of a head, or of a layer's attention or MLP.
+std::vector<Field> place_of_part();
+/// component: which of these an ablation replaces.
+Field replaced_part_field(std::string_view where);
 /// expert, experts: first among the fields of rows that experts may have.
 std::vector<Field> expert_fields();
 Field experts_parameter_field();
