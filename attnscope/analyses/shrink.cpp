@@ -137,6 +137,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
       Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
                               plan.method == "plain" ? kPlainRidge : plan.ridge);
       TextStatistics text = calibration.statistics(compute);
+      text.dtype = request.form.dtype;
       text.finished = &finished;
       changed = make_smaller(made, choice, text, compute);
       const std::string form(form_name(choice.form));

@@ -7,6 +7,7 @@
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/forward/forward_pass.h"
 #include "attnscope/smaller/calibration.h"
 #include "attnscope/tokens/token_shard.h"
 #include "attnscope/tokens/token_windows.h"
@@ -59,8 +60,11 @@ std::string few_tokens(const Model& model, std::int64_t read) {
          " inputs of the widest matrix: more text would fit better";
 }
 
-std::int64_t usual_length(const Model& model) {
-  return std::min(model.dimensions().context.value_or(kLongestWindow), kLongestWindow);
+/// Tokens of a text that the model has positions for; RoBERTa's config says two more.
+std::int64_t context_of(const Session& session, const Model& model) {
+  const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
+  const std::int64_t longest = ForwardPass(model, /*copy_weights=*/false, compute).longest();
+  return std::min(longest, model.dimensions().context.value_or(kLongestWindow));
 }
 
 /// What the tokenizer of a model that sees a text both ways puts around it, and its mask.
@@ -117,7 +121,8 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                 {.parameter = "sample", .problem = "is of windows of one text, not of pairs"});
   }
   const TargetTexts texts = target_texts(arguments, session, foretelling(model));
-  const auto length = static_cast<std::size_t>(windows.length.value_or(usual_length(model)));
+  const auto length = static_cast<std::size_t>(
+      windows.length.value_or(std::min(context_of(session, model), kLongestWindow)));
   const auto cut = [&](TokenIds ids) {
     ids.resize(std::min(ids.size(), length));
     return ids;
@@ -187,7 +192,8 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
   if (tokens.empty()) {
     throw Error(ErrorKind::usage, {.file = path, .problem = "is empty"});
   }
-  const std::int64_t length = std::min(usual_length(model), std::ssize(tokens));
+  const std::int64_t length =
+      std::min({context_of(session, model), kLongestWindow, std::ssize(tokens)});
   const WindowRequest request{.sequences = (tokens_needed(model) + length - 1) / length,
                               .length = length,
                               .sample = std::nullopt,
@@ -220,8 +226,8 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   }
   const std::string path = arguments.text(shard ? "token_file" : "text_file");
   const TokenIds tokens = file_tokens(session, model, path, shard);
-  const std::int64_t context = model.dimensions().context.value_or(kLongestWindow);
-  const std::int64_t length = windows.length.value_or(usual_length(model));
+  const std::int64_t context = context_of(session, model);
+  const std::int64_t length = windows.length.value_or(std::min(context, kLongestWindow));
   const MaskedModel masked = masked_model(model);
   const std::int64_t around = masked.around();
   if (length > context || length < 2 + around) {

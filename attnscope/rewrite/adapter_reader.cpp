@@ -121,8 +121,7 @@ Model with_adapter(const Model& base, const std::filesystem::path& path, std::st
   if (adapter.flag("use_dora")) {
     adapter.refuse(ErrorKind::unsupported, "", "holds a DoRA adapter, which is not merged yet");
   }
-  ChangedModel changed(base);
-  changed.set_dtype(DType::f64);
+  ChangedModel changed(base, DType::f64);
   for (const CheckpointTensor& tensor : adapter.files.tensors()) {
     const auto unknown = [&](const std::string& problem) {
       adapter.refuse(ErrorKind::format, tensor.name, problem);

@@ -72,6 +72,19 @@ const Weight& present(const Model& model, std::int64_t layer, Role role) {
                                   .problem = verbatim(weight.missing)});
 }
 
+/// Of the first; bf16 where no numbers can be written as it has them.
+DType dtype_of_projections(const Model& model) {
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : kProjections) {
+      const CheckpointTensor* tensor = model.weight(layer, role).tensor;
+      if (tensor == nullptr) continue;
+      const bool plain = tensor->view.source == nullptr && can_encode(tensor->view.dtype);
+      return plain ? tensor->view.dtype : DType::bf16;
+    }
+  }
+  return DType::f32;
+}
+
 }  // namespace
 
 Matrix<double> canonical_matrix(const Model& model, std::int64_t layer, Role role) {
@@ -95,7 +108,7 @@ std::vector<double> canonical_bias(const Model& model, std::int64_t layer, Role 
   return {column.data(), column.data() + column.rows()};
 }
 
-ChangedModel::ChangedModel(const Model& model) : model_(model) {
+ChangedModel::ChangedModel(const Model& model, std::optional<DType> dtype) : model_(model) {
   const ModelSpec& spec = model_.spec();
   nlohmann::json config = parse_json(spec.text, spec.source);
   if (!config.is_object() || config.contains("format")) {
@@ -109,15 +122,7 @@ ChangedModel::ChangedModel(const Model& model) : model_(model) {
   for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
     tensors_.emplace(tensor.name, tensor.view);
   }
-  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
-    for (const Role role : kProjections) {
-      const CheckpointTensor* tensor = model.weight(layer, role).tensor;
-      if (tensor == nullptr) continue;
-      const bool plain = tensor->view.source == nullptr && can_encode(tensor->view.dtype);
-      dtype_ = plain ? tensor->view.dtype : DType::bf16;
-      return;
-    }
-  }
+  dtype_ = dtype.value_or(dtype_of_projections(model));
 }
 
 void ChangedModel::set_config(const std::string& key, std::string json) {

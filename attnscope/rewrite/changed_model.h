@@ -31,15 +31,15 @@ struct LayerMatrices {
 /// Starts as the model is. Copies are cheap: they share what they do not change.
 class ChangedModel {
  public:
-  /// The model must be one that a config.json describes; else throws Error(unsupported).
-  explicit ChangedModel(const Model& model);
+  /// The model must be one that a config.json describes; else throws Error(unsupported). `dtype`
+  /// is what numbers that change are rounded to: where none is given that of the model's
+  /// projections; of one that cannot be written (quantised ones), bf16.
+  explicit ChangedModel(const Model& model, std::optional<DType> dtype = std::nullopt);
 
   const Model& source() const { return model_; }
 
-  /// Of numbers that change: that of the model's projections; of one that cannot be written
-  /// (quantised ones), bf16.
+  /// Of numbers that change.
   DType dtype() const { return dtype_; }
-  void set_dtype(DType dtype) { dtype_ = dtype; }
 
   /// The value of a key, as JSON, in place of what config.json says, in the object that holds the
   /// model's sizes. Other keys stay as they are.

@@ -219,7 +219,7 @@ ChangedModel make_smaller(const Model& model, const Choice& choice, const TextSt
                           const Compute& compute) {
   check_layers(model, choice);
   switch (choice.form) {
-    case Form::layers: return without_layers(model, choice.kept.front());
+    case Form::layers: return without_layers(model, choice.kept.front(), text.dtype);
     case Form::width: return with_width(model, choice, text, compute);
     case Form::hidden: return with_hidden(model, choice.size, text, compute);
     case Form::head_width: return with_head_width(model, choice, text, compute);

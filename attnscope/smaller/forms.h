@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct TextStatistics {
   /// Runs the whole text once more and shows it to an observer, batch after batch.
   std::function<void(const ForwardObserver&)> rerun;
   double ridge = 0.01;  // of `ranks`: share of the mean second moment that is added to each
+  std::optional<DType> dtype = std::nullopt;  // of what is made: see ChangedModel
   /// Where layers that are made are kept, and taken from; null: nowhere.
   FinishedLayers* finished = nullptr;
 };
@@ -60,7 +62,8 @@ ChangedModel make_smaller(const Model& model, const Choice& choice, const TextSt
 // ---- Each form
 // -----------------------------------------------------------------------------------
 
-ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept);
+ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept,
+                            std::optional<DType> dtype = std::nullopt);
 ChangedModel with_width(const Model& model, const Choice& choice, const TextStatistics& text,
                         const Compute& compute);
 ChangedModel with_hidden(const Model& model, std::int64_t width, const TextStatistics& text,

@@ -113,7 +113,7 @@ ChangedModel with_kv_heads(const Model& model, std::int64_t kv_heads, const Text
     throw Error(ErrorKind::format, "size", "not a divisor of " + std::to_string(heads.kv_heads));
   }
   const std::int64_t merged = heads.kv_heads / kv_heads, size = heads.head_dim;
-  ChangedModel changed(model);
+  ChangedModel changed(model, text.dtype);
   const ConfigKeys& keys = model.spec().architecture.keys;
   changed.set_config(changed.key_of(keys.kv_heads), kv_heads);
   changed.set_config(changed.key_of(keys.head_dim), size);

@@ -243,7 +243,7 @@ ChangedModel with_hidden(const Model& model, std::int64_t width, const TextStati
     return reader_of(gains.at(place), directions, own == fitted.end() ? nullptr : &own->second);
   };
 
-  ChangedModel changed(model);
+  ChangedModel changed(model, text.dtype);
   const ConfigKeys& keys = spec.architecture.keys;
   changed.set_config(changed.key_of(keys.width), width);
   changed.set_config(changed.key_of(keys.head_dim), dimensions.heads.head_dim);

@@ -175,7 +175,7 @@ ChangedModel with_latent(const Model& model, const Choice& choice, const TextSta
                     .rank = choice.joint,
                     .content = choice.exact ? 0 : heads.head_dim,
                     .slots = chosen_slots(model, choice.size / 2, !choice.exact, text, compute)};
-  ChangedModel changed(model);
+  ChangedModel changed(model, text.dtype);
   const bool biased = model.weight(0, Role::query).bias != nullptr;
   set_latent_config(changed, shape, biased);
   const RopeFrequencies turns = frequencies_of(model);

@@ -97,8 +97,9 @@ void set_layers(ChangedModel& changed, std::int64_t layers) {
 
 }  // namespace
 
-ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept) {
-  ChangedModel changed(model);
+ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept,
+                            std::optional<DType> dtype) {
+  ChangedModel changed(model, dtype);
   keep_scales(changed, kept);
   write_kinds(changed, kept);
   cut_runs(changed, kept);

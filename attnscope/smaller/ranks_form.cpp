@@ -24,7 +24,7 @@ std::vector<OutputDirections> directions_of_layer(const Model& model, std::int64
 
 ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
                         const Compute& compute) {
-  ChangedModel changed(model);
+  ChangedModel changed(model, text.dtype);
   for_layers(changed, text, compute, [&](std::int64_t layer) {
     std::vector<Role> roles;
     std::vector<std::int64_t> ranks;

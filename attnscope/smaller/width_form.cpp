@@ -167,7 +167,7 @@ ChangedModel with_width(const Model& model, const Choice& choice, const TextStat
                         const Compute& compute) {
   const Dimensions& dimensions = model.dimensions();
   check_kept(choice, dimensions.layers, choice.size, dimensions.mlp_width);
-  ChangedModel changed(model);
+  ChangedModel changed(model, text.dtype);
   changed.set_config(changed.key_of(model.spec().architecture.keys.mlp_width), choice.size);
   for_layers(changed, text, compute, [&](std::int64_t layer) {
     const std::vector<std::int64_t>& kept = choice.kept[static_cast<std::size_t>(layer)];
@@ -188,7 +188,7 @@ ChangedModel with_heads(const Model& model, const Choice& choice, const TextStat
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   check_kept(choice, dimensions.layers, choice.size, heads.heads);
-  ChangedModel changed(model);
+  ChangedModel changed(model, text.dtype);
   const ConfigKeys& keys = model.spec().architecture.keys;
   const bool alone = heads.group_size() == 1;  // every head has keys and values of its own
   changed.set_config(changed.key_of(keys.heads), choice.size);
@@ -219,7 +219,7 @@ ChangedModel with_head_width(const Model& model, const Choice& choice, const Tex
   check_kept(choice, 1, choice.size / 2, pairs);
   std::vector<std::int64_t> elements = choice.kept.front();
   for (const std::int64_t pair : choice.kept.front()) elements.push_back(pair + pairs);
-  ChangedModel changed(model);
+  ChangedModel changed(model, text.dtype);
   const ConfigKeys& keys = model.spec().architecture.keys;
   changed.set_config(changed.key_of(keys.head_dim), choice.size);
   changed.set_config(changed.key_of(keys.kv_heads), heads.kv_heads);
