@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "attnscope/analyses/circuit_weights.h"
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/read_copying.h"
 #include "attnscope/analyses/read_rows.h"
 #include "attnscope/analyses/read_weight.h"
-#include "attnscope/analyses/token_products.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/token_bases.h"
 #include "attnscope/numerics/singular_values/singular_directions.h"
@@ -113,7 +112,7 @@ class ModelReader {
         add_side(place, "read", input, std::move(found.right));
         add_side(place, "write", TokenBasis::write, std::move(found.left));
         if (request_.copying && place.sides.size() == 2) {
-          place.copying = token_copying(factors, product_of(input), compute_);
+          place.copying = copying_.of(factors, layer, head, input);
         }
       } else {
         add_side(place, "query", input, std::move(found.left));
@@ -121,15 +120,6 @@ class ModelReader {
       }
       if (!place.sides.empty()) found_.places.push_back(std::move(place));
     }
-  }
-
-  /// Of inputs and writes of the named tokens, once for each basis.
-  MatrixView<const double> product_of(TokenBasis inputs) {
-    Matrix<double>& product = products_[inputs];
-    if (product.rows() == 0) {
-      product = inputs_times_writes(pass_, inputs, found_.tokens.naming.ids, compute_);
-    }
-    return product.view();
   }
 
   /// W_O and the MLP's down write to the stream, its up and gate read it.
@@ -193,7 +183,7 @@ class ModelReader {
   const Compute& compute_;
   ForwardPass pass_;
   ModelRead found_;
-  std::map<TokenBasis, Matrix<double>> products_;
+  HeadCopying copying_{pass_, found_.tokens.naming.ids, compute_};
 };
 
 }  // namespace

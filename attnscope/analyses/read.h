@@ -45,8 +45,8 @@ struct ReadPairsRequest {
 void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& request,
                     const Context& context, RowSink& sink);
 
-/// What naming the leading directions of all heads' `ov` takes, in operations: random directions and
-/// the heads' own against the rows of all tokens, and the first MLP's output of each.
+/// What naming the leading directions of all heads' `ov` takes, in operations: random directions
+/// and the heads' own against the rows of all tokens, and the first MLP's output of each.
 double read_flops(const Model& model, std::int64_t directions);
 
 /// Rows: of each head or matrix its leading directions, of each direction both poles of both sides

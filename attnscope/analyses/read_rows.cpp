@@ -57,7 +57,10 @@ void add_read_rows(const std::string& model, const ReadRequest& request, const R
                       {"named", found.coherence > side.names.null_coherence},
                       {"rarity", found.rarity},
                       {"tokens", token_records(found, tokenizer)}};
-        if (request.copying) row.add("token_copying", place.copying);
+        if (request.copying) {
+          const CopyingScores copying = place.copying.value_or(CopyingScores());
+          row.add("token_copying", copying.token).add("full_copying", copying.full);
+        }
         sink.add_row(std::move(row));
       }
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/analyses/read.h"
+#include "attnscope/analyses/read_copying.h"
 #include "attnscope/analyses/untrained_tokens.h"
 #include "attnscope/forward/token_bases.h"
 #include "attnscope/results/sink.h"
@@ -28,8 +29,8 @@ struct ReadPlace {
   std::int64_t layer = 0;
   std::optional<std::int64_t> head;
   std::vector<double> values;
-  std::vector<Side> sides;             // the one that decides the sign last
-  std::optional<double> copying = {};  // token_copying() of a head, where it is asked for
+  std::vector<Side> sides;                    // the one that decides the sign last
+  std::optional<CopyingScores> copying = {};  // of a head, where it is asked for
 };
 
 /// What one model gave.

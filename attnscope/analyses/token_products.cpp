@@ -53,39 +53,49 @@ Matrix<double> tokens_times(const ForwardPass& pass, TokenBasis basis,
   return out;
 }
 
-Matrix<double> inputs_times_writes(const ForwardPass& pass, TokenBasis inputs,
-                                   std::span<const std::int64_t> ids, const Compute& compute) {
-  Matrix<double> out;
-  std::vector<double> of_inputs, of_writes;
+TokenProduct inputs_times_writes(const ForwardPass& pass, TokenBasis inputs,
+                                 std::span<const std::int64_t> ids, const Compute& compute) {
+  TokenProduct out{.products = {}, .inputs = {}, .writes = {}, .tokens = std::ssize(ids)};
   for_tokens(ids, compute, [&](std::int64_t, const TokenIds& some) {
     const Matrix<double> x = in_float64(token_rows(pass, inputs, some, compute));
     const Matrix<double> u = in_float64(token_rows(pass, TokenBasis::write, some, compute));
-    add_rows(x, of_inputs);
-    add_rows(u, of_writes);
+    add_rows(x, out.inputs);
+    add_rows(u, out.writes);
     Matrix<double> product =
         multiply_transposed(x.view().transposed(), u.view().transposed(), compute);
-    if (out.rows() == 0) {
-      out = std::move(product);
+    if (out.products.rows() == 0) {
+      out.products = std::move(product);
       return;
     }
-    for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) {
-      out.data()[at] += product.data()[at];
+    for (std::int64_t at = 0; at < product.rows() * product.cols(); ++at) {
+      out.products.data()[at] += product.data()[at];
     }
   });
-  const auto tokens = static_cast<double>(ids.size());
+  return out;
+}
+
+Matrix<double> centred(TokenProduct product) {
+  Matrix<double> out = std::move(product.products);
   for (std::int64_t row = 0; row < out.rows(); ++row) {
-    const double mean = of_inputs[static_cast<std::size_t>(row)] / tokens;
+    const double mean =
+        product.inputs[static_cast<std::size_t>(row)] / static_cast<double>(product.tokens);
     for (std::int64_t col = 0; col < out.cols(); ++col) {
-      out(row, col) -= mean * of_writes[static_cast<std::size_t>(col)];
+      out(row, col) -= mean * product.writes[static_cast<std::size_t>(col)];
     }
   }
   return out;
 }
 
 std::optional<double> token_copying(const CircuitFactors& head, MatrixView<const double> product,
-                                    const Compute& compute) {
+                                    const ConstantValues& constants, const Compute& compute) {
   // The nonzero eigenvalues of U W_O W_V Xᵀ are those of W_O (W_V Xᵀ U).
-  const Matrix<double> right = multiply_transposed(head.right, product.transposed(), compute);
+  Matrix<double> right = multiply_transposed(head.right, product.transposed(), compute);
+  for (std::size_t row = 0; row < constants.values.size(); ++row) {
+    for (std::size_t col = 0; col < constants.writes.size(); ++col) {
+      right(static_cast<std::int64_t>(row), static_cast<std::int64_t>(col)) +=
+          constants.values[row] * constants.writes[col];
+    }
+  }
   return measure_circuit(make_product_factor(head.left, /*with_values=*/true, compute),
                          make_product_factor(right.view(), /*with_values=*/true, compute),
                          /*with_eigenvalues=*/true, compute)

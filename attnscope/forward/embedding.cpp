@@ -167,7 +167,7 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
 }
 
 Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
-                          const Compute& compute) {
+                          bool positions, const Compute& compute) {
   const auto add_places = [&](Matrix<float>& states) {
     std::vector<double> added(static_cast<std::size_t>(states.cols()), 0.0);
     std::vector<float> row(added.size());
@@ -179,8 +179,10 @@ Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, 
         }
       }
     };
-    add(weights.positions, weights.positions.rows);
-    add(weights.types, 1);
+    if (positions) {
+      add(weights.positions, weights.positions.rows);
+      add(weights.types, 1);
+    }
     for (std::int64_t at = 0; at < states.rows(); ++at) {
       for (std::size_t col = 0; col < added.size(); ++col) {
         states(at, static_cast<std::int64_t>(col)) += static_cast<float>(added[col]);

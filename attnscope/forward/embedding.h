@@ -18,6 +18,6 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
 
 /// What enters layer 0 of each token by itself: see ForwardPass::embed_alone().
 Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
-                          const Compute& compute);
+                          bool positions, const Compute& compute);
 
 }  // namespace attnscope

@@ -219,9 +219,10 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
   return states;
 }
 
-Matrix<float> ForwardPass::embed_alone(const TokenIds& ids, const Compute& compute) const {
+Matrix<float> ForwardPass::embed_alone(const TokenIds& ids, bool positions,
+                                       const Compute& compute) const {
   check_ids(ids);
-  return attnscope::embed_alone(model_.spec(), weights_, ids, compute);
+  return attnscope::embed_alone(model_.spec(), weights_, ids, positions, compute);
 }
 
 Matrix<float> ForwardPass::finish(Matrix<float> stream, const Compute& compute) const {

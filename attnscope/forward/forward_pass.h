@@ -201,8 +201,8 @@ class ForwardPass {
   /// Whether a layer needs no more of the earlier ones than the stream.
   bool may_start_between() const;
   /// What enters layer 0 of each token by itself, (tokens, D): with the mean of all learned
-  /// positions in place of its own.
-  Matrix<float> embed_alone(const TokenIds& ids, const Compute& compute) const;
+  /// positions in place of its own, or without any.
+  Matrix<float> embed_alone(const TokenIds& ids, bool positions, const Compute& compute) const;
   /// From any stream to what run() gives of the last one: (rows, E).
   Matrix<float> finish(Matrix<float> stream, const Compute& compute) const;
 

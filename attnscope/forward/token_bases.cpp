@@ -91,7 +91,7 @@ std::string obstacle_to(const ForwardPass& pass, TokenBasis basis) {
         weights.head->dense == nullptr && !weights.head->norm && weights.last_projection == nullptr;
     return plain ? "" : kTransforms;
   }
-  if (basis == TokenBasis::embedding) return "";
+  if (basis != TokenBasis::mlp0) return "";
   if (!pass.may_start_between()) return "its layers read more than the stream";
   if (weights.layers.front().mixer != nullptr) return "its first layer does not attend";
   return "";
@@ -100,7 +100,7 @@ std::string obstacle_to(const ForwardPass& pass, TokenBasis basis) {
 Matrix<float> token_rows(const ForwardPass& pass, TokenBasis basis, const TokenIds& ids,
                          const Compute& compute) {
   if (basis == TokenBasis::write) return written_rows(pass, ids);
-  Matrix<float> rows = pass.embed_alone(ids, compute);
+  Matrix<float> rows = pass.embed_alone(ids, /*positions=*/basis != TokenBasis::word, compute);
   if (basis == TokenBasis::mlp0) rows = after_mlp(pass, ids, std::move(rows), compute);
   const OptionalNorm& norm = pass.weights().layers.front().attention_input;
   if (norm) norm_rows(norm->spec, rows);

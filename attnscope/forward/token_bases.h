@@ -12,6 +12,7 @@ namespace attnscope {
 
 enum class TokenBasis {
   write,      // γ_f ∘ W_U[t], the mean out where the final norm takes it out
+  word,       // n(w_t), the embedding without positions (Elhage et al. 2021)
   embedding,  // n(e_t), the normed embedding of layer 0
   mlp0,       // n(e_t + MLP_0(e_t)), what later layers read of a token alone (Wang et al. 2022)
 };

@@ -1167,6 +1167,8 @@ def read(
     - tokens: the tokens that score highest, the first first
     - token_copying: of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token that is
       read, −1 lower it; null where tokens name no side of it, or it does nothing
+    - full_copying: the same of the embeddings of all tokens, whatever its layer reads, and of the
+      bias of the norm before it (Elhage et al. 2021)
 
     Rows, with pairs: a pair of tokens that a head joins more strongly than most.
     - read_token_id: the token that is read; of qk that of the query

@@ -52,6 +52,11 @@ RowKind read_rows() {
                           "does nothing");
   copying.nulls = Nulls::whole;
   copying.with = "copying";
+  Field full_copying = copying;
+  full_copying.name = "full_copying";
+  full_copying.meaning =
+      "the same of the embeddings of all tokens, whatever its layer reads, and of the bias of the "
+      "norm before it (Elhage et al. 2021)";
   kind.fields = {
       counted("direction", "1: of the largest singular value"),
       of_read("value", "the singular value, norms folded in"),
@@ -86,7 +91,8 @@ RowKind read_rows() {
                           "of a write: logits for a unit written at a final scale of 1; "
                           "else units of the normed input"),
                   of_read("cosine", "of the token's row with the direction")}},
-      copying};
+      copying,
+      full_copying};
   kind.models.push_back(
       {.name = "naming",
        .type = record,

@@ -696,6 +696,8 @@ export interface ReadRow {
    * it, or it does nothing
    */
   token_copying?: number | null;
+  /** the same of the embeddings of all tokens, whatever its layer reads, and of the bias of the norm before it (Elhage et al. 2021) */
+  full_copying?: number | null;
 }
 
 /** what a state of the stream foretells over a text */
