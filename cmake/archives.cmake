@@ -1,41 +1,68 @@
-# ATTNSCOPE_ARCHIVES: libraries of which the system has static archives go into the program, so that a tarball has fewer beside it.
-# Nothing is compiled again; archives.txt in the build folder names them. libcurl stays shared, and libcrypto, which it loads: its
-# archive needs libraries (Kerberos, p11-kit) of which Debian has none. Included where all have been found.
-option(ATTNSCOPE_ARCHIVES "Link static archives where the system has them" OFF)
+# ATTNSCOPE_ARCHIVES: a folder of static archives (tools/build_archives.sh). They and those of the system go into the program, which
+# then needs the C library alone; archives.txt in the build folder names the libraries that they stand for. Included where all have
+# been found.
+set(ATTNSCOPE_ARCHIVES "" CACHE PATH "Folder of static archives to link, beside those of the system; empty: shared libraries")
 
-set(archives "")
+set(linked "")
 if(ATTNSCOPE_ARCHIVES)
-  # LAPACK's Fortran needs the compiler's own; of those that an architecture has not, the compiler gives a bare name.
-  foreach(name gfortran quadmath)
-    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${name}.a OUTPUT_VARIABLE ${name}
-                    OUTPUT_STRIP_TRAILING_WHITESPACE)
-  endforeach()
-  set(targets PNG::PNG JPEG::JPEG ZLIB::ZLIB SQLite::SQLite3 PkgConfig::XXHASH PkgConfig::HIGHWAY PkgConfig::HTTPLIB fmt::fmt)
-  # OpenBLAS without threads of its own, which attnscope does not use: those of the other archive start before it is initialised.
-  find_file(ATTNSCOPE_SERIAL_OPENBLAS libopenblas.a PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial NO_DEFAULT_PATH)
-  foreach(target ${targets})
+  # archive_of(RESULT LIBRARY): in our folder, or beside the shared one
+  function(archive_of result library)
+    string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${library}")
+    get_filename_component(name "${archive}" NAME)
+    set(${result} "" PARENT_SCOPE)
+    foreach(candidate ${ATTNSCOPE_ARCHIVES}/${name} ${archive})
+      if(EXISTS ${candidate} AND NOT archive STREQUAL library)
+        set(${result} ${candidate} PARENT_SCOPE)
+        return()
+      endif()
+    endforeach()
+    if(NOT archive STREQUAL library)
+      message(FATAL_ERROR "No archive ${name}: neither beside ${library} nor in ${ATTNSCOPE_ARCHIVES}")
+    endif()
+  endfunction()
+
+  foreach(target PNG::PNG JPEG::JPEG ZLIB::ZLIB SQLite::SQLite3 PkgConfig::XXHASH PkgConfig::HIGHWAY PkgConfig::HTTPLIB fmt::fmt
+                 CURL::libcurl OpenSSL::SSL OpenSSL::Crypto)
     foreach(property IMPORTED_LOCATION IMPORTED_LOCATION_RELEASE IMPORTED_LOCATION_NONE INTERFACE_LINK_LIBRARIES)
       get_target_property(library ${target} ${property})
-      string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${library}")
-      if(archive STREQUAL library)
+      list(LENGTH library libraries)
+      if(NOT library OR libraries GREATER 1)
         continue()
-      elseif(EXISTS ${archive})
+      endif()
+      archive_of(archive "${library}")
+      if(archive)
         set_target_properties(${target} PROPERTIES ${property} ${archive})
-        list(APPEND archives ${archive})
-      else()
-        message(STATUS "No ${archive}: it stays shared")
+        list(APPEND linked ${library})
       endif()
     endforeach()
   endforeach()
-  if(ATTNSCOPE_SERIAL_OPENBLAS AND IS_ABSOLUTE "${gfortran}")
-    set(fortran ${ATTNSCOPE_SERIAL_OPENBLAS} ${gfortran} ${quadmath})
-    list(FILTER fortran INCLUDE REGEX "^/")
-    set_target_properties(PkgConfig::OPENBLAS PROPERTIES INTERFACE_LINK_LIBRARIES "${fortran}")
-    list(APPEND archives ${fortran})
-  else()
-    message(STATUS "No archives of OpenBLAS and Fortran (libopenblas-serial-dev, gfortran): they stay shared")
-  endif()
+
+  # What a shared library brings along has to be named with an archive.
+  foreach(name brotlienc brotlidec brotlicommon)
+    find_library(ATTNSCOPE_${name} ${name} REQUIRED)
+    archive_of(archive ${ATTNSCOPE_${name}})
+    list(APPEND brotli ${archive})
+    list(APPEND linked ${ATTNSCOPE_${name}})
+  endforeach()
+  target_link_libraries(PkgConfig::HTTPLIB INTERFACE OpenSSL::SSL ZLIB::ZLIB ${brotli})
+  target_link_libraries(CURL::libcurl INTERFACE OpenSSL::SSL ZLIB::ZLIB)
+
+  # OpenBLAS without threads of its own, which attnscope does not use: those of the other archive start before it is initialised.
+  # LAPACK's Fortran needs the compiler's own; of those that an architecture has not, the compiler gives a bare name.
+  find_file(ATTNSCOPE_SERIAL_OPENBLAS libopenblas.a PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial NO_DEFAULT_PATH
+            REQUIRED)
+  set(runtime "")
+  foreach(name gfortran quadmath stdc++ gcc)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${name}.a OUTPUT_VARIABLE library
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    list(APPEND runtime ${library})
+  endforeach()
+  list(FILTER runtime INCLUDE REGEX "^/")
+  list(APPEND linked ${ATTNSCOPE_SERIAL_OPENBLAS} ${runtime})
+  list(FILTER runtime INCLUDE REGEX "fortran|quadmath")
+  set_target_properties(PkgConfig::OPENBLAS PROPERTIES INTERFACE_LINK_LIBRARIES "${ATTNSCOPE_SERIAL_OPENBLAS};${runtime}")
+  add_link_options(-static-libstdc++ -static-libgcc)
 endif()
-list(REMOVE_DUPLICATES archives)
-list(JOIN archives "\n" archives)
-file(WRITE ${PROJECT_BINARY_DIR}/archives.txt "${archives}")
+list(REMOVE_DUPLICATES linked)
+list(JOIN linked "\n" linked)
+file(WRITE ${PROJECT_BINARY_DIR}/archives.txt "${linked}")

@@ -4,9 +4,8 @@
     package_program.py PROGRAM SHARE FOLDER
 
 SHARE: the folder of the build with the manual page and completions. Into FOLDER goes attnscope-VERSION-SYSTEM.tar.gz:
-bin/attnscope, the shared libraries that it was linked with (lib/, found from the program by its place, wherever it is unpacked),
-share/, an example, and the licences of everything in it. archives.txt beside PROGRAM names what was linked statically
-(cmake/archives.cmake). Needs patchelf, dpkg, cargo, and the package nanobind for licences.
+bin/attnscope, share/, an example, and the licences of everything in it. archives.txt beside PROGRAM names what was linked into it
+(cmake/archives.cmake). Needs dpkg, cargo, and the package nanobind for licences. Exits 1 where the program needs another library.
 """
 
 import gzip
@@ -29,35 +28,22 @@ def output(*words):
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def libraries_of(program):
-    """Name and path of each shared library beside the system's."""
-    found = re.findall(r"(\S+) => (/\S+)", output("ldd", program))
-    return [(name, pathlib.Path(path).resolve()) for name, path in found if not OF_SYSTEM.match(name)]
-
-
-def newest_glibc(files):
-    """The version of the C library that these files need."""
-    versions = {tuple(map(int, version.split("."))) for file in files
-                for version in re.findall(r"GLIBC_([\d.]+)", output("objdump", "-T", file))}
+def newest_glibc(program):
+    """The version of the C library that it needs."""
+    versions = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", output("objdump", "-T", program))}
     return ".".join(map(str, max(versions)))
 
 
 def add_program(program, folder):
+    more = [name for name in re.findall(r"NEEDED +(\S+)", output("objdump", "-p", program)) if not OF_SYSTEM.match(name)]
+    if more:
+        sys.exit(f"{program} needs {', '.join(more)}: it was not linked with archives")
     (folder / "bin").mkdir(parents=True)
-    (folder / "lib").mkdir()
     ours = folder / "bin/attnscope"
     shutil.copy(program, ours)
     subprocess.run(["strip", ours], check=True)
-    subprocess.run(["patchelf", "--set-rpath", "$ORIGIN/../lib", ours], check=True)
     archives = (program.parent / "archives.txt").read_text().splitlines()
-    packages = [package_of(pathlib.Path(path).resolve()) for path in archives]
-    for name, path in libraries_of(program):
-        target = folder / "lib" / name
-        shutil.copy(path, target)
-        target.chmod(0o755)
-        subprocess.run(["patchelf", "--set-rpath", "$ORIGIN", target], check=True)
-        packages.append(package_of(path))
-    return packages
+    return [package_of(pathlib.Path(path).resolve()) for path in archives]
 
 
 def add_share(share, folder):
@@ -90,13 +76,12 @@ def main():
             shutil.copy(ROOT / text, folder)
         components = [*debian_licences(packages + HEADERS), *crate_licences(), *page_licences()]
         (folder / "THIRD_PARTY_LICENSES.txt").write_text(document(components))
-        glibc = newest_glibc([folder / "bin/attnscope", *(folder / "lib").iterdir()])
+        glibc = newest_glibc(folder / "bin/attnscope")
         path = target / f"{name}.tar.gz"
         with open(path, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
             with tarfile.open(fileobj=packed, mode="w") as archive:
                 archive.add(folder, name, filter=plain)
-        beside = len(list((folder / "lib").iterdir()))
-    print(f"{path}: {path.stat().st_size / 1e6:.0f} MB, needs glibc {glibc}, {beside} libraries beside the program, "
+    print(f"{path}: {path.stat().st_size / 1e6:.0f} MB, needs glibc {glibc} and nothing else, "
           f"licences of {len(components)} components")
 
 
