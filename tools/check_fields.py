@@ -99,6 +99,7 @@ OPTIONS = [
     "read {shakespeare-gpt2} --layers 0 --head 1 --pairs 3",
     "read {forward/llama} --layers 1 --copying",
     "read {forward/llama} --matrix down --directions 1",
+    "read {forward/gpt_neox} --matrix up --directions 1 --tokens 1,2,3,4",
     "read {forward/bert} --matrix up --all-tokens",
     "read {nan} --matrix qk",
     "ablate {forward/gemma2} --tokens 1,2,3,4,5 --layers 1 --how zero",

@@ -51,7 +51,7 @@ EVERY_FORMAT = {
         "--tokens 1,2,3,4,5 --perplexity --stride 2", "--tokens 1,2,3,4,5 --attribution",
     ],
     "read": ["", "--matrix qk --head 1 --directions 2 --top 4", "--matrix up --names embedding", "--copying --layers 0",
-             "--layers 0 --head 0 --pairs 4"],
+             "--layers 0 --head 0 --pairs 4", "--tokens 1,2,3,4,5 --directions 1"],
     "lens": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --states layers,mid", "--tokens 1,2,3,4,5 --grid"],
     "ablate": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --how zero --parts layers --layers 0",
                "--induction --length 8", "--induction --length 8 --into 1,0"],

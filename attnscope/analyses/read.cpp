@@ -9,6 +9,7 @@
 #include "attnscope/analyses/circuit_weights.h"
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/read_copying.h"
+#include "attnscope/analyses/read_on_text.h"
 #include "attnscope/analyses/read_rows.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/core/error.h"
@@ -32,10 +33,12 @@ bool is_finite(MatrixView<const double> matrix) {
 class ModelReader {
  public:
   ModelReader(const Model& model, const ReadRequest& request, const Tokenizer* tokenizer,
-              const std::vector<std::int64_t>& layers, const Compute& compute)
+              const std::vector<std::int64_t>& layers, const BatchInputs& text,
+              const Compute& compute)
       : model_(model),
         request_(request),
         layers_(layers),
+        text_(text),
         compute_(compute),
         pass_(model, /*copy_weights=*/false, compute) {
     found_.tokens = naming_tokens(pass_, tokenizer, request.all_tokens, compute);
@@ -59,6 +62,7 @@ class ModelReader {
     for (const TokenBasis basis : {TokenBasis::write, TokenBasis::embedding, TokenBasis::mlp0}) {
       name_sides(basis);
     }
+    if (!text_.tokens.empty()) find_what_holds();
     return std::move(found_);
   }
 
@@ -177,14 +181,48 @@ class ModelReader {
     }
   }
 
+  /// Of what is read. Tokens' rows say what is written exactly.
+  void find_what_holds() {
+    if (pass_.encoder() != nullptr && text_.sources.empty()) {
+      found_.notes.push_back(
+          verbatim(model_.name()) +
+          ": whether names hold is not known: it runs on what its encoder gives");
+      return;
+    }
+    check_inputs(pass_, text_);
+    std::vector<Side*> sides;
+    std::vector<ReadVectors> reads;
+    const bool of_mlp = request_.matrix == Role::up || request_.matrix == Role::gate;
+    for (ReadPlace& place : found_.places) {
+      for (Side& side : place.sides) {
+        if (side.basis == TokenBasis::write) continue;
+        sides.push_back(&side);
+        reads.push_back({.layer = place.layer,
+                         .of_mlp = of_mlp,
+                         .named_by = side.basis,
+                         .vectors = std::as_const(side.vectors).view()});
+      }
+    }
+    auto found = names_hold(pass_, text_, found_.tokens.naming.ids, reads, compute_);
+    for (std::size_t at = 0; at < sides.size(); ++at) sides[at]->hold = std::move(found[at]);
+  }
+
   const Model& model_;
   const ReadRequest& request_;
   const std::vector<std::int64_t>& layers_;
+  const BatchInputs& text_;  // empty: none is read
   const Compute& compute_;
   ForwardPass pass_;
   ModelRead found_;
   HeadCopying copying_{pass_, found_.tokens.naming.ids, compute_};
 };
+
+/// What a pass over batches of the text holds.
+std::uint64_t text_bytes(const Model& model, const BatchInputs& text) {
+  if (text.tokens.empty()) return 0;
+  const std::int64_t length = std::ssize(text.tokens.front());
+  return run_bytes(model, sequences_at_once(length), length, source_rows_of(model, text));
+}
 
 }  // namespace
 
@@ -227,16 +265,23 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
     layers.push_back(request.layers.resolve(model.dimensions().layers, model.name()));
     check_head_of(model, request.head);
   }
+  std::vector<BatchInputs> texts(models.size());
+  for (std::size_t index = 0; request.texts && index < models.size(); ++index) {
+    texts[index] = {.tokens = request.texts->sequences[index],
+                    .sources = request.texts->sources[index]};
+  }
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
-    items.push_back(
-        {.flops = read_flops(models[index], request.directions),
-         .memory_bytes = float64_bytes(2048, models[index].dimensions().width) * 2,
-         .run = [&, index](const Compute& compute) {
-           const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
-           found[index] =
-               ModelReader(models[index], request, tokenizer, layers[index], compute).run();
-         }});
+    items.push_back({.flops = read_flops(models[index], request.directions),
+                     .memory_bytes = float64_bytes(2048, models[index].dimensions().width) * 2 +
+                                     text_bytes(models[index], texts[index]),
+                     .run = [&, index](const Compute& compute) {
+                       const Tokenizer* tokenizer =
+                           tokenizers[index] ? &*tokenizers[index] : nullptr;
+                       found[index] = ModelReader(models[index], request, tokenizer, layers[index],
+                                                  texts[index], compute)
+                                          .run();
+                     }});
   }
   run_queue(items, context, {}, {"model", "models"});
 
@@ -250,6 +295,13 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
                                  {"all_tokens", request.all_tokens},
                                  {"draws", kRandomDirections}}};
   if (request.copying) head.parameters.add("copying", true);
+  if (request.texts) {
+    for (const auto& [name, value] : request.texts->parameters.fields()) {
+      head.parameters.add(name, value);
+    }
+    head.parameters.add("tokens_hash",
+                        tokens_hash(request.texts->sequences, request.texts->sources));
+  }
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(model_facts(models[index]));
     const FoundTokens& tokens = found[index].tokens;

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "attnscope/analyses/selection.h"
+#include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/core/role.h"
 #include "attnscope/forward/token_bases.h"
 #include "attnscope/model/model.h"
@@ -21,6 +23,13 @@ enum class InputNames {
   mlp0,       // of all layers by that and the first MLP's output
 };
 
+/// On which it is measured whether names hold.
+struct ReadTexts {
+  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  std::vector<std::vector<TokenIds>> sources;    // of decoders; else none
+  Record parameters;                             // what the report says of where they come from
+};
+
 struct ReadRequest {
   Role matrix = Role::ov;  // ov, qk, o, up, gate, down
   LayerSelection layers;
@@ -30,6 +39,7 @@ struct ReadRequest {
   InputNames names = InputNames::layer;
   bool all_tokens = false;  // those that training never saw may name, too
   bool copying = false;     // of ov: whether each head's circuit of tokens copies them
+  std::optional<ReadTexts> texts = {};
 };
 
 /// What names the input of a layer.

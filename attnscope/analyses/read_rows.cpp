@@ -55,8 +55,11 @@ void add_read_rows(const std::string& model, const ReadRequest& request, const R
                       {"coherence", found.coherence},
                       {"null_coherence", side.names.null_coherence},
                       {"named", found.coherence > side.names.null_coherence},
-                      {"rarity", found.rarity},
-                      {"tokens", token_records(found, tokenizer)}};
+                      {"rarity", found.rarity}};
+        if (request.texts) {
+          row.add("names_hold", side.hold.empty() ? std::optional<double>() : side.hold[at]);
+        }
+        row.add("tokens", token_records(found, tokenizer));
         if (request.copying) {
           const CopyingScores copying = place.copying.value_or(CopyingScores());
           row.add("token_copying", copying.token).add("full_copying", copying.full);

@@ -20,8 +20,9 @@ namespace attnscope {
 struct Side {
   const char* name;  // read, write, query, key
   TokenBasis basis;
-  Matrix<double> vectors;      // (count, D)
-  NamedDirections names = {};  // once they are known
+  Matrix<double> vectors;                        // (count, D)
+  NamedDirections names = {};                    // once they are known
+  std::vector<std::optional<double>> hold = {};  // names_hold(), where a text is read
 };
 
 /// Of a head or matrix.

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::int64_t kTokensAtOnce = 2048;
 
-Matrix<double> in_float64(const Matrix<float>& rows) {
-  Matrix<double> out(rows.rows(), rows.cols());
-  std::copy_n(rows.data(), rows.rows() * rows.cols(), out.data());
-  return out;
-}
-
 /// visit(first token, their ids)
 template <class Visit>
 void for_tokens(std::span<const std::int64_t> ids, const Compute& compute, const Visit& visit) {
@@ -40,6 +34,12 @@ void add_rows(const Matrix<double>& rows, std::vector<double>& sums) {
 }
 
 }  // namespace
+
+Matrix<double> in_float64(const Matrix<float>& rows) {
+  Matrix<double> out(rows.rows(), rows.cols());
+  std::copy_n(rows.data(), rows.rows() * rows.cols(), out.data());
+  return out;
+}
 
 Matrix<double> tokens_times(const ForwardPass& pass, TokenBasis basis,
                             std::span<const std::int64_t> ids, MatrixView<const double> factor,

@@ -4,6 +4,7 @@
 
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {
@@ -34,17 +35,31 @@ void leave_out_cross_attention(std::vector<Model>& models, RowSink& sink) {
   std::erase_if(models, across);
 }
 
+std::optional<ReadTexts> texts_to_read(const Arguments& arguments, const Session& session,
+                                       const std::vector<Model>& models, RowSink& sink) {
+  if (!names_a_text(arguments)) return std::nullopt;
+  ReadTexts out;
+  for (const Model& model : models) {
+    TokenSequences found = token_sequences(arguments, session, model, kForetoldWindows);
+    if (!found.note.empty()) sink.add_note(std::move(found.note));
+    out.parameters = std::move(found.parameters);
+    out.sequences.push_back(std::move(found.of_model));
+    out.sources.push_back(std::move(found.sources));
+  }
+  return out;
+}
+
 void run_read_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   std::vector<Model> models = open_models(arguments, session);
   leave_out_cross_attention(models, sink);
-  const ReadRequest request{.matrix = *arguments.find<Role>("matrix"),
-                            .layers = arguments.layers("layers"),
-                            .head = arguments.integer("head"),
-                            .directions = *arguments.integer("directions"),
-                            .top = *arguments.integer("top"),
-                            .names = names_of(arguments.text("names")),
-                            .all_tokens = arguments.flag("all_tokens"),
-                            .copying = arguments.flag("copying")};
+  ReadRequest request{.matrix = *arguments.find<Role>("matrix"),
+                      .layers = arguments.layers("layers"),
+                      .head = arguments.integer("head"),
+                      .directions = *arguments.integer("directions"),
+                      .top = *arguments.integer("top"),
+                      .names = names_of(arguments.text("names")),
+                      .all_tokens = arguments.flag("all_tokens"),
+                      .copying = arguments.flag("copying")};
   const bool of_heads = request.matrix == Role::ov || request.matrix == Role::qk;
   if (request.head && !of_heads) {
     throw Error(ErrorKind::usage,
@@ -60,7 +75,10 @@ void run_read_command(const Arguments& arguments, const Session& session, RowSin
     throw Error(ErrorKind::usage, {.parameter = "copying", .problem = "is of ov"});
   }
   const auto pairs = arguments.integer("pairs");
-  if (!pairs) return run_read(models, request, session.context, sink);
+  if (!pairs) {
+    request.texts = texts_to_read(arguments, session, models, sink);
+    return run_read(models, request, session.context, sink);
+  }
   if (!of_heads) {
     throw Error(ErrorKind::usage, {.parameter = "pairs", .problem = "are of ov or qk"});
   }
@@ -114,31 +132,51 @@ Parameters read_parameters() {
            .most = kMostDirections}};
 }
 
+/// Those of texts, which it takes to see whether names hold.
+Parameters read_text_parameters() {
+  Parameters parameters = joined({text_parameters(), window_parameters(kForetoldWindows)});
+  for (Parameter& parameter : parameters) {
+    if (parameter.name != "text") continue;
+    parameter.help = "a text, on which to see how far what is read goes with the tokens named";
+  }
+  return parameters;
+}
+
+std::vector<Exclusion> read_exclusions() {
+  std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
+  exclusions.push_back(
+      {"pairs",
+       {"directions", "top", "copying", "text", "text_file", "tokens", "token_file"},
+       "joins tokens, not directions"});
+  return exclusions;
+}
+
 }  // namespace
 
 Command read_command() {
-  return {
-      .name = "read",
-      .summary = "what the directions of heads and matrices mean as tokens, and when nothing",
-      .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
-                   {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},
-                   {{"models", "examples/shakespeare-gpt2"},
-                    {"layers", "0"},
-                    {"head", "0"},
-                    {"pairs", "20"}},
-                   {{"models", "MODEL"}, {"matrix", "down"}, {"format", "json"}}},
-      .parameters = joined({remote_model_parameters(),
-                            {{.name = "layers",
-                              .type = layers,
-                              .help = "layers, such as 0-3,-4-, where a negative number counts "
-                                      "from the end",
-                              .metavariable = "LAYERS",
-                              .default_words = "all"}},
-                            read_parameters(),
-                            run_parameters(),
-                            output_parameters()}),
-      .exclusions = {{"pairs", {"directions", "top", "copying"}, "joins tokens, not directions"}},
-      .run = run_read_command};
+  return {.name = "read",
+          .summary = "what the directions of heads and matrices mean as tokens, and when nothing",
+          .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
+                       {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},
+                       {{"models", "MODEL"}, {"text_file", "book.txt"}},
+                       {{"models", "examples/shakespeare-gpt2"},
+                        {"layers", "0"},
+                        {"head", "0"},
+                        {"pairs", "20"}},
+                       {{"models", "MODEL"}, {"matrix", "down"}, {"format", "json"}}},
+          .parameters = joined({remote_model_parameters(),
+                                {{.name = "layers",
+                                  .type = layers,
+                                  .help = "layers, such as 0-3,-4-, where a negative number counts "
+                                          "from the end",
+                                  .metavariable = "LAYERS",
+                                  .default_words = "all"}},
+                                read_parameters(),
+                                read_text_parameters(),
+                                run_parameters(),
+                                output_parameters()}),
+          .exclusions = read_exclusions(),
+          .run = run_read_command};
 }
 
 }  // namespace attnscope

@@ -11,24 +11,6 @@ namespace {
 
 const char* kTransforms = "its output head transforms the stream before it reads it";
 
-/// Rows less their means, divided by their scale, without the gain.
-void norm_rows(const NormSpec& norm, Matrix<float>& rows) {
-  const auto width = static_cast<double>(rows.cols());
-  for (std::int64_t row = 0; row < rows.rows(); ++row) {
-    double sum = 0, squares = 0;
-    for (std::int64_t col = 0; col < rows.cols(); ++col) sum += static_cast<double>(rows(row, col));
-    const double mean = norm.kind == NormKind::layer ? sum / width : 0.0;
-    for (std::int64_t col = 0; col < rows.cols(); ++col) {
-      const double off = static_cast<double>(rows(row, col)) - mean;
-      squares += off * off;
-    }
-    const double scale = std::sqrt(squares / width + norm.epsilon);
-    for (std::int64_t col = 0; col < rows.cols(); ++col) {
-      rows(row, col) = static_cast<float>((static_cast<double>(rows(row, col)) - mean) / scale);
-    }
-  }
-}
-
 Matrix<float> written_rows(const ForwardPass& pass, const TokenIds& ids) {
   const RowTable& table = pass.weights().head->rows;
   const OptionalNorm& norm = pass.weights().last_norm;
@@ -83,6 +65,23 @@ Matrix<float> after_mlp(const ForwardPass& pass, const TokenIds& ids, Matrix<flo
 
 }  // namespace
 
+void norm_without_gain(const NormSpec& norm, Matrix<float>& rows) {
+  const auto width = static_cast<double>(rows.cols());
+  for (std::int64_t row = 0; row < rows.rows(); ++row) {
+    double sum = 0, squares = 0;
+    for (std::int64_t col = 0; col < rows.cols(); ++col) sum += static_cast<double>(rows(row, col));
+    const double mean = norm.kind == NormKind::layer ? sum / width : 0.0;
+    for (std::int64_t col = 0; col < rows.cols(); ++col) {
+      const double off = static_cast<double>(rows(row, col)) - mean;
+      squares += off * off;
+    }
+    const double scale = std::sqrt(squares / width + norm.epsilon);
+    for (std::int64_t col = 0; col < rows.cols(); ++col) {
+      rows(row, col) = static_cast<float>((static_cast<double>(rows(row, col)) - mean) / scale);
+    }
+  }
+}
+
 std::string obstacle_to(const ForwardPass& pass, TokenBasis basis) {
   const ForwardWeights& weights = pass.weights();
   if (basis == TokenBasis::write) {
@@ -103,7 +102,7 @@ Matrix<float> token_rows(const ForwardPass& pass, TokenBasis basis, const TokenI
   Matrix<float> rows = pass.embed_alone(ids, /*positions=*/basis != TokenBasis::word, compute);
   if (basis == TokenBasis::mlp0) rows = after_mlp(pass, ids, std::move(rows), compute);
   const OptionalNorm& norm = pass.weights().layers.front().attention_input;
-  if (norm) norm_rows(norm->spec, rows);
+  if (norm) norm_without_gain(norm->spec, rows);
   return rows;
 }
 

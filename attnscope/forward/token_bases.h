@@ -17,6 +17,9 @@ enum class TokenBasis {
   mlp0,       // n(e_t + MLP_0(e_t)), what later layers read of a token alone (Wang et al. 2022)
 };
 
+/// Rows less their means where the norm takes them out, divided by their scale: n without its gain.
+void norm_without_gain(const NormSpec& norm, Matrix<float>& rows);
+
 /// Why a model has no rows of that basis; empty where it has.
 std::string obstacle_to(const ForwardPass& pass, TokenBasis basis);
 

@@ -39,9 +39,15 @@ std::string place_text(const Record& row) {
   return fmt::format("L{}H{}", layer, integer_field(row, "head"));
 }
 
-std::string side_words(const std::string& side) {
-  if (side == "read") return "reads";
-  return side == "write" ? "writes" : side;
+/// With how far its names hold on a text, where one was read.
+std::string side_words(const Record& row) {
+  const std::string side = text_field(row, "side");
+  if (side == "write") return "writes";
+  const std::string words = side == "read" ? "reads" : side;
+  const Value* hold = row.find("names_hold");
+  return hold == nullptr || hold->is_null()
+             ? words
+             : words + " (" + number_text(row, "names_hold", "{:.2f}") + ")";
 }
 
 }  // namespace
@@ -75,19 +81,21 @@ void write_read_table(const Report& report, const WriteOptions& options, std::os
       lines.push_back({first ? style.bold(place_text(plus)) : "",
                        first ? std::to_string(integer_field(plus, "direction")) : "",
                        first ? fmt::format("{:.1f}%", 100 * expect<double>(plus, "energy")) : "",
-                       side_words(text_field(plus, "side")), pole_text(plus, style),
-                       pole_text(minus, style)});
+                       side_words(plus), pole_text(plus, style), pole_text(minus, style)});
     }
     out << align(lines, /*left_columns=*/6) << '\n';
   }
   write_skipped(report, out);
   if (report.rows.empty()) return;
+  const bool on_text = report.rows.front().find("names_hold") != nullptr;
   write_legend(
-      "Leading directions with their share of the energy, norms folded in, and the tokens along "
-      "both "
-      "ways; the poles of one sign belong together. ●: the first ten tokens are more alike than "
-      "those "
-      "of 99 % of random directions; ·: not above chance, which is not to say meaningless.",
+      std::string("Leading directions with their share of the energy, norms folded in, and the "
+                  "tokens along both ways; the poles of one sign belong together. ●: the first ten "
+                  "tokens are more alike than those of 99 % of random directions; ·: not above "
+                  "chance, which is not to say meaningless.") +
+          (on_text ? " (0.50): correlation, over the text's kinds of tokens, of what the direction "
+                     "meets there with the scores that name it."
+                   : ""),
       options, out);
 }
 

@@ -1118,6 +1118,14 @@ def read(
     all_tokens: bool = False,
     copying: bool = False,
     pairs: int | None = None,
+    text: str | None = None,
+    text_file: Path | None = None,
+    tokens: Ids | None = None,
+    no_special_tokens: bool = False,
+    token_file: Path | None = None,
+    sequences: int | None = None,
+    length: int | None = None,
+    sample: int | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1141,6 +1149,14 @@ def read(
     - all_tokens: let tokens name that training never saw
     - copying: of ov, whether each head's circuit raises the tokens that it reads
     - pairs: instead: of one head, the pairs of tokens that it joins most strongly
+    - text: a text, on which to see how far what is read goes with the tokens named
+    - text_file: a file of text, in UTF-8
+    - tokens: token ids, such as 464,3290, for models without a tokenizer
+    - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+    - token_file: a shard of token ids (.bin: header, then uint16)
+    - sequences: windows of a file (default: 16, or as many as there are)
+    - length: tokens of each window (default: 256)
+    - sample: random windows by this seed (default: one after the other from the start)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -1164,6 +1180,9 @@ def read(
     - named: whether coherence is above that
     - rarity: correlation of the scores with tokens' rarity; null where no token is known that no
       text has
+    - names_hold: of what is read: correlation, over the kinds of tokens of the text, of what the
+      direction meets there with the scores that name it; null of writes, and where either does not
+      vary
     - tokens: the tokens that score highest, the first first
     - token_copying: of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token that is
       read, −1 lower it; null where tokens name no side of it, or it does nothing
@@ -1986,6 +2005,7 @@ class ModelCommands:
 
     def read(
         self,
+        text: str | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         layers: Layers | None = None,
@@ -1997,12 +2017,20 @@ class ModelCommands:
         all_tokens: bool = False,
         copying: bool = False,
         pairs: int | None = None,
+        text_file: Path | None = None,
+        tokens: Ids | None = None,
+        no_special_tokens: bool = False,
+        token_file: Path | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        sample: int | None = None,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
     ) -> Table:
         """What the directions of heads and matrices mean as tokens, and when nothing.
 
+        - text: a text, on which to see how far what is read goes with the tokens named
         - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
           cross, text or vision
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
@@ -2017,6 +2045,13 @@ class ModelCommands:
         - all_tokens: let tokens name that training never saw
         - copying: of ov, whether each head's circuit raises the tokens that it reads
         - pairs: instead: of one head, the pairs of tokens that it joins most strongly
+        - text_file: a file of text, in UTF-8
+        - tokens: token ids, such as 464,3290, for models without a tokenizer
+        - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+        - token_file: a shard of token ids (.bin: header, then uint16)
+        - sequences: windows of a file (default: 16, or as many as there are)
+        - length: tokens of each window (default: 256)
+        - sample: random windows by this seed (default: one after the other from the start)
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)

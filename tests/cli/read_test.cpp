@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "tests/cli/command_line.h"
+#include "tests/cli/attention_model.h"
 
 namespace attnscope::test {
 namespace {
@@ -131,6 +131,59 @@ TEST(Read, CopyingOfTokensIsThatOfTheReference) {
       {"read", source_path("examples/shakespeare-gpt2"), "--matrix", "qk", "--copying"});
   EXPECT_EQ(qk.exit_code, 2);
   EXPECT_TRUE(contains(qk.err, "--copying: is of ov")) << qk.err;
+}
+
+/// Of the first two directions, on the goldens' text.
+TEST(Read, NamesHoldAsFarAsInTheReference) {
+  const json texts = json::parse(read_file(source_path("tests/golden/interventions/texts.json")));
+  const struct {
+    std::string model, layer, head, matrix, side;
+    std::vector<double> hold;
+  } cases[] = {{"shakespeare-gpt2", "0", "0", "qk", "key", {.9381432, .8832375}},
+               {"shakespeare-gpt2", "5", "4", "ov", "read", {.4817831, .3664355}},
+               {"shakespeare-llama", "0", "2", "ov", "read", {1, 1}},
+               {"shakespeare-llama", "3", "0", "qk", "query", {.7997709, .8848702}}};
+  const TempFolder folder;
+  for (const auto& [model, layer, head, matrix, side, hold] : cases) {
+    SCOPED_TRACE(model + " L" + layer + "H" + head + " " + side);
+    std::vector<std::uint16_t> tokens;
+    for (const json& window : texts.at(model)) {
+      for (const json& token : window) tokens.push_back(token);
+    }
+    const json rows = read_rows(
+        model, {"--layers", layer, "--head", head, "--matrix", matrix, "--directions", "2", "--top",
+                "1", "--token-file", folder.write("t.bin", shard_bytes(tokens)).string(),
+                "--sequences", "2", "--length", "128"});
+    std::size_t seen = 0;
+    for (const json& row : rows) {
+      EXPECT_EQ(row["names_hold"].is_null(), row["side"] == "write");
+      if (row["side"] != side) continue;
+      ++seen;
+      const std::size_t at = row["direction"].get<std::size_t>() - 1;
+      EXPECT_NEAR(row["names_hold"].get<double>(), hold[at], 2e-6);
+    }
+    EXPECT_EQ(seen, 4u);  // two poles each
+  }
+}
+
+TEST(Read, WhetherNamesHoldIsUnknownWhereOneKindOfTokenIsRead) {
+  const Words model = {"read", data_path("forward/llama"), "--layers", "1", "--directions", "1"};
+  const json alike = report_of(model + Words{"--tokens", "5,5,5"});
+  for (const json& row : alike["rows"]) {
+    EXPECT_TRUE(row["names_hold"].is_null());
+  }
+  expect_refusal(model + Words{"--tokens", "999999"}, kUsage, {"999999"});
+  const json without = report_of(model);
+  EXPECT_FALSE(without["rows"][0].contains("names_hold"));
+  EXPECT_FALSE(without["parameters"].contains("tokens_hash"));
+}
+
+/// What an encoder gives is no text of the decoder's own.
+TEST(Read, OfADecoderItIsUnknownWhetherNamesHold) {
+  const RunResult run = run_attnscope({"read", data_path("gguf-stacks/t5-gated.gguf"), "--tokens",
+                                       "1,2,3", "--layers", "0", "--format", "json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(contains(run.err, "whether names hold is not known")) << run.err;
 }
 
 TEST(Read, PairsOfAHeadAreTheStrongestOfAll) {

@@ -46,6 +46,13 @@ RowKind read_rows() {
                          "correlation of the scores with tokens' rarity; null where no "
                          "token is known that no text has");
   rarity.nulls = Nulls::whole;
+  Field hold =
+      of_read("names_hold",
+              "of what is read: correlation, over the kinds of tokens of the text, of what "
+              "the direction meets there with the scores that name it; null of writes, and "
+              "where either does not vary");
+  hold.nulls = Nulls::whole;
+  hold.with = "tokens_hash";
   Field copying = of_read("token_copying",
                           "of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token "
                           "that is read, −1 lower it; null where tokens name no side of it, or it "
@@ -76,6 +83,7 @@ RowKind read_rows() {
       of_read("null_coherence", "what 99 % of random directions stay below"),
       {.name = "named", .type = flag, .meaning = "whether coherence is above that", .where = kRead},
       rarity,
+      hold,
       {.name = "tokens",
        .type = record,
        .form = list,
@@ -128,6 +136,7 @@ RowKind read_rows() {
       parameter("all_tokens", flag, "whether tokens that training never saw may name"),
       parameter("draws", integer, "random directions of the null"),
       asked_copying};
+  for (Field& field : latent_text_parameter_fields()) kind.parameters.push_back(std::move(field));
   return kind;
 }
 

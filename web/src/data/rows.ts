@@ -678,6 +678,11 @@ export interface ReadRow {
   named: boolean;
   /** correlation of the scores with tokens' rarity; null where no token is known that no text has */
   rarity: number | null;
+  /**
+   * of what is read: correlation, over the kinds of tokens of the text, of what the direction meets there with the scores that name it;
+   * null of writes, and where either does not vary
+   */
+  names_hold?: number | null;
   /** the tokens that score highest, the first first */
   tokens:
     | ({

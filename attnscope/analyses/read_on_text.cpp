@@ -1,0 +1,159 @@
+#include "attnscope/analyses/read_on_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "attnscope/analyses/token_products.h"
+#include "attnscope/forward/sized.h"
+#include "attnscope/numerics/products/dense_products.h"
+
+namespace attnscope {
+namespace {
+
+/// Pearson's, of two columns.
+std::optional<double> correlation(const Matrix<double>& a, const Matrix<double>& b,
+                                  std::int64_t col) {
+  double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
+  const auto count = static_cast<double>(a.rows());
+  for (std::int64_t row = 0; row < a.rows(); ++row) {
+    mean_a += a(row, col) / count;
+    mean_b += b(row, col) / count;
+  }
+  for (std::int64_t row = 0; row < a.rows(); ++row) {
+    const double of_a = a(row, col) - mean_a, of_b = b(row, col) - mean_b;
+    aa += of_a * of_a;
+    bb += of_b * of_b;
+    ab += of_a * of_b;
+  }
+  if (!(aa > 0) || !(bb > 0)) return std::nullopt;
+  return ab / std::sqrt(aa * bb);
+}
+
+class TextReader {
+ public:
+  TextReader(const ForwardPass& pass, const BatchInputs& text, const TokenIds& naming,
+             std::span<const ReadVectors> reads, const Compute& compute)
+      : pass_(pass), text_(text), reads_(reads), compute_(compute) {
+    std::map<std::int64_t, std::int64_t> places;
+    for (const TokenIds& ids : text.tokens) {
+      for (const std::int64_t id : ids) {
+        if (std::binary_search(naming.begin(), naming.end(), id)) ++places[id];
+      }
+    }
+    for (const auto& [id, count] : places) {
+      kind_of_[id] = std::ssize(kinds_);
+      kinds_.push_back(id);
+      counts_.push_back(count);
+    }
+    for (const ReadVectors& read : reads) {
+      sums_.emplace_back(std::ssize(kinds_), read.vectors.rows);
+      std::fill_n(sums_.back().data(), sums_.back().rows() * sums_.back().cols(), 0.0);
+    }
+  }
+
+  std::vector<std::vector<std::optional<double>>> run() {
+    if (kinds_.empty()) return without_any();
+    const std::int64_t each = sequences_at_once(std::ssize(text_.tokens.front()));
+    const auto all = std::ssize(text_.tokens);
+    for (std::int64_t first = 0; first < all; first += each) {
+      run_some(static_cast<std::size_t>(first),
+               static_cast<std::size_t>(std::min(each, all - first)));
+    }
+    std::vector<std::vector<std::optional<double>>> out;
+    for (std::size_t at = 0; at < reads_.size(); ++at) {
+      Matrix<double>& means = sums_[at];
+      for (std::int64_t row = 0; row < means.rows(); ++row) {
+        const auto count = static_cast<double>(counts_[static_cast<std::size_t>(row)]);
+        for (std::int64_t col = 0; col < means.cols(); ++col) means(row, col) /= count;
+      }
+      const Matrix<double> scores =
+          tokens_times(pass_, reads_[at].named_by, kinds_, reads_[at].vectors, compute_);
+      auto& found = out.emplace_back();
+      for (std::int64_t col = 0; col < means.cols(); ++col) {
+        found.push_back(correlation(means, scores, col));
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::optional<double>>> without_any() const {
+    std::vector<std::vector<std::optional<double>>> out;
+    for (const ReadVectors& read : reads_) {
+      out.emplace_back(static_cast<std::size_t>(read.vectors.rows));
+    }
+    return out;
+  }
+
+  const LayerWeights& layer(std::int64_t number) const {
+    return pass_.weights().layers[static_cast<std::size_t>(number)];
+  }
+
+  void run_some(std::size_t first, std::size_t count) {
+    BatchInputs some{.tokens = text_.tokens.subspan(first, count)};
+    if (!text_.sources.empty()) some.sources = text_.sources.subspan(first, count);
+    ForwardObserver observer;
+    observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
+      if (index == pass_.model().dimensions().layers) return;
+      add(some, index, /*of_mlp=*/false, layer(index).attention_input, stream);
+      const bool parallel = pass_.model().spec().layers[static_cast<std::size_t>(index)].parallel;
+      if (!parallel) return;  // on_middle sees what its MLP reads
+      const OptionalNorm& own = layer(index).mlp_input;
+      add(some, index, /*of_mlp=*/true, own ? own : layer(index).attention_input, stream);
+    };
+    observer.on_middle = [&](std::int64_t index, MatrixView<const float> stream) {
+      add(some, index, /*of_mlp=*/true, layer(index).mlp_input, stream);
+    };
+    run_inputs(pass_, some, observer, compute_);
+  }
+
+  void add(const BatchInputs& some, std::int64_t number, bool of_mlp, const OptionalNorm& norm,
+           MatrixView<const float> stream) {
+    Matrix<double> inputs;
+    for (std::size_t at = 0; at < reads_.size(); ++at) {
+      if (reads_[at].layer != number || reads_[at].of_mlp != of_mlp) continue;
+      if (inputs.rows() == 0) inputs = normed(norm, stream);
+      const Matrix<double> found = multiply_transposed(inputs.view(), reads_[at].vectors, compute_);
+      std::int64_t row = 0;
+      for (const TokenIds& ids : some.tokens) {
+        for (const std::int64_t id : ids) {
+          const auto kind = kind_of_.find(id);
+          if (kind != kind_of_.end()) {
+            for (std::int64_t col = 0; col < found.cols(); ++col) {
+              sums_[at](kind->second, col) += found(row, col);
+            }
+          }
+          ++row;
+        }
+      }
+    }
+  }
+
+  static Matrix<double> normed(const OptionalNorm& norm, MatrixView<const float> stream) {
+    Matrix<float> rows = copied(stream);
+    if (norm) norm_without_gain(norm->spec, rows);
+    return in_float64(rows);
+  }
+
+  const ForwardPass& pass_;
+  const BatchInputs& text_;
+  std::span<const ReadVectors> reads_;
+  const Compute& compute_;
+  TokenIds kinds_;
+  std::vector<std::int64_t> counts_;              // places of each
+  std::map<std::int64_t, std::int64_t> kind_of_;  // by id
+  std::vector<Matrix<double>> sums_;              // of each of reads_: (kinds, count)
+};
+
+}  // namespace
+
+std::vector<std::vector<std::optional<double>>> names_hold(const ForwardPass& pass,
+                                                           const BatchInputs& text,
+                                                           const TokenIds& naming,
+                                                           std::span<const ReadVectors> reads,
+                                                           const Compute& compute) {
+  return TextReader(pass, text, naming, reads, compute).run();
+}
+
+}  // namespace attnscope
