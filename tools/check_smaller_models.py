@@ -240,8 +240,7 @@ def check_with_texts(scratch):
         make(scratch / name, kind, values, AutoModelForSeq2SeqLM)
         words_tokenizer(scratch / name)
         count += tried((f"{name}:{stack} {choice}", partial(check_stack, name, stack, choice, scratch / name, texts, scratch))
-                       for stack in ("encoder", "decoder") for form, choice in OF_STACKS.items()
-                       if form != "width" or "t5" not in name)  # T5 has one key for both stacks
+                       for stack in ("encoder", "decoder") for choice in OF_STACKS.values())
         print(f"{name}: encoder, decoder")
     for name, (kind, values) in MASKED.items():
         make(scratch / name, kind, values, AutoModelForMaskedLM)

@@ -25,9 +25,9 @@ const char* method_name(RankMethod method) {
 }
 
 /// A row in which nothing is known but its place.
-Record empty_row(Form form, std::optional<std::int64_t> layer, Value matrix,
+Record empty_row(const Model& model, Form form, std::optional<std::int64_t> layer, Value matrix,
                  std::int64_t parameters, std::int64_t after) {
-  Record row;
+  Record row = {{"model", model.name()}};
   row.add("form", form_name(form))
       .add("layer", layer)
       .add("matrix", std::move(matrix))
@@ -71,7 +71,8 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
     const bool stays = std::find(kept.begin(), kept.end(), layer) != kept.end();
     const auto removed = std::find(order.removed.begin(), order.removed.end(), layer);
     const std::int64_t own = parameters_of_layer(model, layer);
-    Record& row = rows.emplace_back(empty_row(choice.form, layer, Value(), own, stays ? own : 0));
+    Record& row =
+        rows.emplace_back(empty_row(model, choice.form, layer, Value(), own, stays ? own : 0));
     add_rest(row, Value(), Value(), Value(), Value(), Value(), Value());
     const auto at = static_cast<std::size_t>(layer);
     add_removal(
@@ -93,9 +94,9 @@ std::vector<Record> rank_rows(Planner& planner, const Choice& choice) {
     const auto own = choice.ranks.find(table.places[at]);
     const bool whole = own == choice.ranks.end();
     const std::int64_t before = options.rows * options.cols;
-    Record& row =
-        rows.emplace_back(empty_row(choice.form, layer, std::string(role_name(role)), before,
-                                    whole ? before : own->second * (options.rows + options.cols)));
+    Record& row = rows.emplace_back(
+        empty_row(planner.model(), choice.form, layer, std::string(role_name(role)), before,
+                  whole ? before : own->second * (options.rows + options.cols)));
     const bool probed = !table.probes.empty();
     add_rest(row, Value(), whole ? Value() : Value(own->second), options.break_even(),
              static_cast<std::int64_t>(options.energies.size()),
@@ -118,12 +119,17 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
   const bool by_layer = choice.kept.size() > 1;
   const std::int64_t count = by_layer ? std::ssize(choice.kept) : 1;
   const ModelSize after = size_after(model, choice);
+  const std::int64_t own_layers = model.dimensions().layers;
   for (std::int64_t at = 0; at < count; ++at) {
+    // Of `width` those of its other stack may follow.
+    const Model& stack = at < own_layers ? model : *stack_of_same_width(model);
+    const std::int64_t layer = at < own_layers ? at : at - own_layers;
     const std::int64_t before =
-        by_layer ? parameters_of_layer(model, at) : planner.size().parameters;
+        by_layer ? parameters_of_layer(stack, layer) : planner.size().parameters;
     const std::int64_t cut = (planner.size().parameters - after.parameters) / count;
-    Record& row = rows.emplace_back(empty_row(
-        choice.form, by_layer ? std::optional(at) : std::nullopt, Value(), before, before - cut));
+    Record& row = rows.emplace_back(empty_row(stack, choice.form,
+                                              by_layer ? std::optional(layer) : std::nullopt,
+                                              Value(), before, before - cut));
     const Value kept =
         choice.kept.empty() ? Value() : Value(choice.kept[static_cast<std::size_t>(at)]);
     add_rest(row, kept, Value(), Value(), Value(), Value(), Value());
@@ -263,11 +269,7 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
       .add("model_hash", model_hash(model));
   head.models.front().add("plan", std::move(plan));
   sink.begin(head);
-  for (const Record& fields : planned.rows) {
-    Record row = {{"model", model.name()}};
-    for (const auto& [name, value] : fields.fields()) row.add(name, value);
-    sink.add_row(std::move(row));
-  }
+  for (const Record& row : planned.rows) sink.add_row(row);
   sink.end();
 }
 

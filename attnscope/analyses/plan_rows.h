@@ -17,7 +17,7 @@ struct PlannedModel {
   std::vector<Record> rows;
 };
 
-/// A row for each layer, matrix, or the whole of it, without the model's name.
+/// A row for each layer, matrix, or the whole of it.
 std::vector<Record> plan_rows(Planner& planner, const Choice& choice);
 
 /// The layers that the choice leaves out, where its form is `layers`.

@@ -179,7 +179,7 @@ void Planner::find_neurons(std::int64_t count) {
                        });
     if (!valid) refuse_field("neurons");
   }
-  if (std::ssize(neurons_) != model_.dimensions().layers) refuse_field("neurons");
+  if (std::ssize(neurons_) != mlp_count(model_)) refuse_field("neurons");
 }
 
 const LayerOrder& Planner::removals(std::int64_t count) {

@@ -205,10 +205,12 @@ void say_memory_of_moments(const Session& session, const Model& model) {
   if (!session.on_note) return;
   const Calibration moments(model, TextWindows{}, session.context.memory_bytes / 2, /*ridge=*/0);
   const std::int64_t passes = moments.passes();
-  session.on_note("second moments take " + memory_text(moments.held_bytes()) + " beside the model" +
-                  (passes == 1 ? ""
-                               : ": those of some layers at a time, in " +
-                                     counted(passes, "pass", "passes") + " over the text"));
+  session.on_note(
+      "second moments take " + memory_text(moments.held_bytes()) + " beside the model" +
+      (stack_of_same_width(model) == nullptr ? "" : ", for width those of its other stack too") +
+      (passes == 1 ? ""
+                   : ": those of some layers at a time, in " + counted(passes, "pass", "passes") +
+                         " over the text"));
 }
 
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,

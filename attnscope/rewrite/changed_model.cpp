@@ -182,6 +182,14 @@ void ChangedModel::put(const std::string& name, std::span<const double> vector) 
 
 void ChangedModel::put(const std::string& name, const TensorView& view) { tensors_[name] = view; }
 
+void ChangedModel::take(const ChangedModel& other) {
+  changed_.insert(changed_.end(), other.changed_.begin(), other.changed_.end());
+  for (const auto& [name, view] : other.tensors_) {
+    const CheckpointTensor* own = model_.checkpoint().find(name);
+    if (own == nullptr || own->view.bytes.data() != view.bytes.data()) tensors_[name] = view;
+  }
+}
+
 void ChangedModel::set_tensor(std::int64_t layer, const WeightRule& rule,
                               const LayerMatrices& matrices) {
   if (rule.index)

@@ -63,6 +63,8 @@ class ChangedModel {
   /// The elements of a file of the model under this name.
   void put(const std::string& name, const TensorView& view);
   void remove(const std::string& name) { tensors_.erase(name); }
+  /// Tensors that another change of a model of the same files gave other elements.
+  void take(const ChangedModel& other);
   bool has(const std::string& name) const { return tensors_.contains(name); }
 
   /// Replaces matrices, with biases where their rows change, in the tensors that hold them, which

@@ -72,12 +72,28 @@ const Moments& Calibration::moments(std::int64_t layer, Role projection, const C
   return sums_->of(layer, projection);
 }
 
+/// Both stacks share the memory from then on.
+const Moments& Calibration::moments_beside(std::int64_t layer, Role projection,
+                                           const Compute& compute) {
+  if (!beside_) {
+    if (held_bytes() > memory_bytes_ / 2) sums_.reset();
+    memory_bytes_ /= 2;
+    other_ = model_.beside(stack_of_same_width(model_)->stack());
+    beside_ = std::make_unique<Calibration>(*other_, text_, memory_bytes_, ridge_);
+  }
+  return beside_->moments(layer, projection, compute);
+}
+
 TextStatistics Calibration::statistics(const Compute& compute) {
-  return {.moments = [this, &compute](std::int64_t layer, Role projection) -> const Moments& {
-            return moments(layer, projection, compute);
-          },
-          .rerun = [this, &compute](const ForwardObserver& observer) { run(observer, compute); },
-          .ridge = ridge_};
+  return {
+      .moments = [this, &compute](std::int64_t layer, Role projection) -> const Moments& {
+        return moments(layer, projection, compute);
+      },
+      .moments_beside = [this, &compute](std::int64_t layer, Role projection) -> const Moments& {
+        return moments_beside(layer, projection, compute);
+      },
+      .rerun = [this, &compute](const ForwardObserver& observer) { run(observer, compute); },
+      .ridge = ridge_};
 }
 
 }  // namespace attnscope

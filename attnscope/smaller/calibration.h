@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "attnscope/smaller/forms.h"
@@ -31,6 +32,7 @@ class Calibration {
   std::int64_t layers_at_once() const;
   void run(const ForwardObserver& observer, const Compute& compute);
   const Moments& moments(std::int64_t layer, Role projection, const Compute& compute);
+  const Moments& moments_beside(std::int64_t layer, Role projection, const Compute& compute);
 
   const Model& model_;
   TextWindows text_;
@@ -38,6 +40,9 @@ class Calibration {
   double ridge_;
   std::optional<MomentSums> sums_;
   std::optional<ForwardPass> pass_;
+  // stack_of_same_width() and its moments, once they were asked for.
+  std::optional<Model> other_;
+  std::unique_ptr<Calibration> beside_;
 };
 
 }  // namespace attnscope

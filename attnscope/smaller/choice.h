@@ -31,7 +31,8 @@ constexpr std::optional<Form> form_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-/// Whether it may be one of several forms of a smaller model, each made of what the one before left.
+/// Whether it may be one of several forms of a smaller model, each made of what the one before
+/// left.
 constexpr bool combines(Form form) {
   return form != Form::latent && form != Form::experts && form != Form::ranks;
 }
@@ -49,7 +50,8 @@ struct Choice {
   std::int64_t joint = 0;  // of `latent`: elements of the latent beside the rotary ones
   bool exact = false;  // of `latent`: all that is kept of keys turns, and values alone are joint
   /// The numbers that stay: of `layers` and `head_width` (rotary pairs) one list, of `width`,
-  /// `heads` and `experts` one for each layer, empty where it has no experts; ascending.
+  /// `heads` and `experts` one for each layer, empty where it has no experts, and of `width` of
+  /// both stacks that share theirs (stack_of_same_width()); ascending.
   std::vector<std::vector<std::int64_t>> kept;
   std::map<MatrixPlace, std::int64_t> ranks;  // of `ranks`; a matrix that is not named stays
 

@@ -127,16 +127,24 @@ std::string why_no_width(const Model& model) {
   if (!model.describes(Role::down) || spec.dimensions.mlp_width < 2) return "it has no MLP";
   if (!spec.own_dimensions.empty()) return "its layers have MLPs of several widths";
   if (spec.dimensions.layer_groups > 0) return "its layers share one set of weights";
-  const ConfigKey& key = spec.architecture.keys.mlp_width;
-  if (key.name.empty()) return "its config has no key for it";
-  const Model* other = model.sibling(model.stack() == "encoder" ? "decoder" : "encoder");
-  if (other != nullptr && other->spec().architecture.keys.mlp_width.name == key.name) {
-    return "its config has one key for the MLPs of both stacks";
-  }
+  if (spec.architecture.keys.mlp_width.name.empty()) return "its config has no key for it";
   return "";
 }
 
 }  // namespace
+
+const Model* stack_of_same_width(const Model& model) {
+  const Model* other = model.sibling(model.stack() == "encoder" ? "decoder" : "encoder");
+  const auto key_of = [](const Model& stack) {
+    return stack.spec().architecture.keys.mlp_width.name;
+  };
+  return other != nullptr && key_of(*other) == key_of(model) ? other : nullptr;
+}
+
+std::int64_t mlp_count(const Model& model) {
+  const Model* other = stack_of_same_width(model);
+  return model.dimensions().layers + (other == nullptr ? 0 : other->dimensions().layers);
+}
 
 std::string why_not(const Model& model, Form form) {
   const ModelSpec& spec = model.spec();

@@ -21,6 +21,8 @@ namespace attnscope {
 struct TextStatistics {
   /// Of what a projection of a layer reads. Valid until the next call.
   std::function<const Moments&(std::int64_t layer, Role projection)> moments;
+  /// The same of stack_of_same_width().
+  std::function<const Moments&(std::int64_t layer, Role projection)> moments_beside;
   /// Runs the whole text once more and shows it to an observer, batch after batch.
   std::function<void(const ForwardObserver&)> rerun;
   double ridge = 0.01;  // of `ranks`: share of the mean second moment that is added to each
@@ -46,6 +48,13 @@ std::vector<std::int64_t> possible_sizes(const Model& model, Form form);
 /// need no choice but their size, or make it by measuring (`layers`, `latent`).
 Choice choose(const Model& model, Form form, std::int64_t size, const TextStatistics& text,
               const Compute& compute);
+
+/// The other stack of an encoder-decoder whose config has one width for the MLPs of both, which
+/// `width` changes together; null where there is none.
+const Model* stack_of_same_width(const Model& model);
+
+/// MLPs that `width` changes: the model's, and after them those of stack_of_same_width().
+std::int64_t mlp_count(const Model& model);
 
 /// Of each layer's MLP the neurons to leave out, the first to go first (neurons.h); and the choice
 /// of a width that leaves out as many of them as it must. What `choose` does, for several widths.

@@ -163,7 +163,12 @@ ModelSize size_after(const Model& model, const Choice& choice) {
       if (model.stack() != "encoder") cut_cache(dimensions.layers);
       break;
     }
-    case Form::width: cut(dimensions.mlp_width); break;
+    case Form::width:
+      cut(dimensions.mlp_width);
+      if (const Model* other = stack_of_same_width(model)) {
+        out.parameters -= per_unit(*other, choice.form) * (dimensions.mlp_width - choice.size);
+      }
+      break;
     case Form::experts: cut(dimensions.experts); break;
     case Form::hidden: out.parameters = after_hidden(model, choice.size, out.parameters); break;
     case Form::head_width:

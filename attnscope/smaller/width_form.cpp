@@ -137,12 +137,17 @@ std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std
                                                          const TextStatistics& text,
                                                          const Compute& compute) {
   std::vector<std::vector<std::int64_t>> out;
-  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
-    compute.check_stop();
-    const Matrix<double> down = canonical_matrix(model, layer, Role::down);
-    const Matrix<double> moments = text.moments(layer, Role::down).mean_second();
-    out.push_back(neurons_to_remove(down.view(), moments.view(), count, compute));
-  }
+  const auto add_stack = [&](const Model& stack, const auto& moments_of) {
+    for (std::int64_t layer = 0; layer < stack.dimensions().layers; ++layer) {
+      compute.check_stop();
+      const Matrix<double> down = canonical_matrix(stack, layer, Role::down);
+      const Matrix<double> moments = moments_of(layer, Role::down).mean_second();
+      out.push_back(neurons_to_remove(down.view(), moments.view(), count, compute));
+    }
+  };
+  add_stack(model, text.moments);
+  const Model* other = stack_of_same_width(model);
+  if (other != nullptr) add_stack(*other, text.moments_beside);
   return out;
 }
 
@@ -165,21 +170,30 @@ Choice choice_of_width(const Model& model, std::int64_t size,
 
 ChangedModel with_width(const Model& model, const Choice& choice, const TextStatistics& text,
                         const Compute& compute) {
-  const Dimensions& dimensions = model.dimensions();
-  check_kept(choice, dimensions.layers, choice.size, dimensions.mlp_width);
+  check_kept(choice, mlp_count(model), choice.size, model.dimensions().mlp_width);
+  const auto narrow = [&](ChangedModel& changed, std::int64_t first_list, const auto& moments_of) {
+    const Model& stack = changed.source();
+    for_layers(changed, text, compute, [&](std::int64_t layer) {
+      const auto& kept = choice.kept[static_cast<std::size_t>(first_list + layer)];
+      LayerMatrices own;
+      for (const Role role : {Role::gate, Role::up}) {
+        if (stack.weight(layer, role).tensor != nullptr) keep_rows(own, stack, layer, role, kept);
+      }
+      const Matrix<double> moments = moments_of(layer, Role::down).mean_second();
+      own.weights.emplace(Role::down, refitted(canonical_matrix(stack, layer, Role::down).view(),
+                                               moments.view(), kept, compute));
+      changed.set_layer(layer, own);
+    });
+  };
   ChangedModel changed(model, text.dtype);
   changed.set_config(changed.key_of(model.spec().architecture.keys.mlp_width), choice.size);
-  for_layers(changed, text, compute, [&](std::int64_t layer) {
-    const std::vector<std::int64_t>& kept = choice.kept[static_cast<std::size_t>(layer)];
-    LayerMatrices own;
-    for (const Role role : {Role::gate, Role::up}) {
-      if (model.weight(layer, role).tensor != nullptr) keep_rows(own, model, layer, role, kept);
-    }
-    const Matrix<double> moments = text.moments(layer, Role::down).mean_second();
-    own.weights.emplace(Role::down, refitted(canonical_matrix(model, layer, Role::down).view(),
-                                             moments.view(), kept, compute));
-    changed.set_layer(layer, own);
-  });
+  narrow(changed, 0, text.moments);
+  if (const Model* other = stack_of_same_width(model)) {
+    ChangedModel beside(*other, text.dtype);
+    if (text.finished != nullptr) text.finished->begin_next();
+    narrow(beside, model.dimensions().layers, text.moments_beside);
+    changed.take(beside);
+  }
   return changed;
 }
 
