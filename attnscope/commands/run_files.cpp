@@ -138,11 +138,16 @@ void RunFiles::add_model(const Checkpoint& checkpoint, const std::string& name,
 }
 
 std::string RunFiles::read_text(const fs::path& path, std::uint64_t limit_bytes) {
-  if (!is_pipe(path)) return read_text_file(path, limit_bytes);
   const std::scoped_lock lock(mutex_);
-  const auto kept = piped_.find(path);
-  if (kept != piped_.end()) return kept->second;
-  return piped_.emplace(path, read_pipe(path, limit_bytes)).first->second;
+  const auto kept = kept_.find(path);
+  if (kept != kept_.end()) return kept->second;
+  if (!is_pipe(path)) return read_text_file(path, limit_bytes);
+  return kept_.emplace(path, read_pipe(path, limit_bytes)).first->second;
+}
+
+void RunFiles::keep_text(const fs::path& path, std::string text) {
+  const std::scoped_lock lock(mutex_);
+  kept_.insert_or_assign(path, std::move(text));
 }
 
 std::shared_ptr<RunFiles> files_of(std::span<const Parameter> parameters,

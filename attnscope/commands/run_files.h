@@ -36,6 +36,8 @@ class RunFiles {
   /// The whole of a text. What comes through a pipe can be read once, and is kept. Throws
   /// Error(io), or Error(format) above `limit_bytes`.
   std::string read_text(const std::filesystem::path& path, std::uint64_t limit_bytes);
+  /// A text that is at hand, and in no file: read_text() gives it, whatever lies at the path.
+  void keep_text(const std::filesystem::path& path, std::string text);
 
  private:
   struct Output {
@@ -55,7 +57,7 @@ class RunFiles {
   std::map<std::filesystem::path, Input> inputs_;               // by their paths as they were named
   std::map<std::filesystem::path, std::string> model_folders_;  // and the model's name
   std::vector<std::filesystem::path> named_folders_;  // where models lie that are not open
-  std::map<std::filesystem::path, std::string> piped_;
+  std::map<std::filesystem::path, std::string> kept_;
 };
 
 /// Those that the arguments name. Throws Error(usage) as above, and where a file that is to be

@@ -132,6 +132,11 @@ void ReportFile::drop_values(std::size_t from) {
   known_.clear();  // what was known may lie among them
 }
 
+bool ReportFile::lacks(std::string_view part) const {
+  return std::any_of(left_out_.begin(), left_out_.end(),
+                     [&](const LeftOut& entry) { return entry.part == part; });
+}
+
 void ReportFile::remove_part(std::string_view id) {
   std::erase_if(left_out_, [&](const LeftOut& entry) { return entry.part == id; });
   for (std::size_t at = parts_.size(); at-- > 0;) {

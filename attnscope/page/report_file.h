@@ -78,6 +78,8 @@ class ReportFile {
     std::string command = {};  // the command that makes it; empty: none
   };
   void add_left_out(LeftOut entry) { left_out_.push_back(std::move(entry)); }
+  /// Whether the file lacks that part for any model.
+  bool lacks(std::string_view part) const;
 
   /// Notes for readers of the file, a line each: what it lacks and why, what was skipped, and the
   /// notes of its parts.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "attnscope/commands/report/report_part.h"
 #include "attnscope/core/text.h"
 #include "attnscope/output/json_text.h"
 #include "attnscope/run/model_facts.h"
 #include "attnscope/serve/limits.h"
+#include "attnscope/serve/live_analyses.h"
 #include "attnscope/serve/live_page.h"
 #include "attnscope/serve/request_body.h"
 
@@ -96,7 +98,7 @@ bool has_job(std::span<const JobView> jobs, std::string_view what) {
 
 /// Whether a job is under way that brings the analysis.
 bool will_come(std::span<const JobView> jobs, std::string_view id) {
-  return has_job(jobs, id) || has_job(jobs, kMissing);
+  return has_job(jobs, id) || (!is_of_text(id) && has_job(jobs, kMissing));
 }
 
 HttpAnswer no_such_job() { return refusal(404, "not_found", "there is no such job"); }
@@ -119,6 +121,8 @@ std::span<const Route> routes() {
             "application/octet-stream", &Api::map},
       Route{"POST", "/api/attention", "run models on a text, an image or sound", "Started",
             &Api::run_text, "TextRequest"},
+      Route{"POST", "/api/plan", "what can be left out of models, fitted to a text", "Started",
+            &Api::run_plan, "PlanRequest"},
       Route{"POST", "/api/analyses", "start an analysis that the report lacks", "Started",
             &Api::run_analysis, "AnalysisRequest"},
       Route{"GET", "/api/events",
@@ -175,8 +179,10 @@ HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
     const char* state = snapshot->parts.contains(id) ? "done"
                         : will_come(under_way, id)   ? "under_way"
                                                      : "absent";
-    analyses.emplace_back(
-        Record{{"id", id}, {"state", state}, {"again", report_.command_line(id)}});
+    analyses.emplace_back(Record{{"id", id},
+                                 {"state", state},
+                                 {"needs_text", is_of_text(id)},
+                                 {"again", report_.command_line(id)}});
   }
   for (const Parameter& parameter : text_run_parameters()) {
     parameters.emplace_back(parameter_record(parameter));
@@ -237,6 +243,7 @@ HttpAnswer Api::map(const HttpRequest&, const PathNumbers& place) {
 Session Api::session_for(std::stop_token stop, const ProgressFn& progress) const {
   Session session = session_;
   session.on_warning = {};  // they were said when the models were opened
+  session.on_note = {};
   session.context.stop = std::move(stop);
   session.context.on_progress = progress;
   return session;
@@ -254,6 +261,13 @@ HttpAnswer Api::run_text(const HttpRequest& request, const PathNumbers&) {
   const TextRequest wanted = read_text_request(request, report_.models());
   return start("attention", [this, wanted](std::stop_token stop, const ProgressFn& progress) {
     return report_.run_text(wanted, session_for(std::move(stop), progress));
+  });
+}
+
+HttpAnswer Api::run_plan(const HttpRequest& request, const PathNumbers&) {
+  return start(kPlan, [this, wanted = read_calibration(request, report_.models())](
+                          std::stop_token stop, const ProgressFn& progress) {
+    return report_.run_plan(wanted, session_for(std::move(stop), progress));
   });
 }
 

@@ -46,6 +46,7 @@ class Api {
   HttpAnswer maps(const HttpRequest&, const PathNumbers&);
   HttpAnswer map(const HttpRequest&, const PathNumbers& place);
   HttpAnswer run_text(const HttpRequest&, const PathNumbers&);
+  HttpAnswer run_plan(const HttpRequest&, const PathNumbers&);
   HttpAnswer run_analysis(const HttpRequest&, const PathNumbers&);
   HttpAnswer events(const HttpRequest&, const PathNumbers&);
   HttpAnswer job(const HttpRequest&, const PathNumbers& id);

@@ -7,6 +7,7 @@
 #include "attnscope/results/field.h"
 #include "attnscope/serve/api.h"
 #include "attnscope/serve/limits.h"
+#include "attnscope/serve/live_analyses.h"
 #include "attnscope/serve/request_body.h"
 
 namespace attnscope {
@@ -50,6 +51,13 @@ std::string help_of(const Parameter& parameter) {
                           [](std::string_view name) { return std::string(name); });
 }
 
+ordered_json long_text(const std::string& meaning) {
+  ordered_json text = described(
+      "string", meaning + "; of at most " + std::to_string(kRunFileLimitBytes) + " bytes in UTF-8");
+  text["minLength"] = 1;
+  return text;
+}
+
 ordered_json text_request() {
   ordered_json properties = {
       {"model", described("string", "the name of one model; without it all are run")}};
@@ -70,13 +78,22 @@ ordered_json text_request() {
                                       std::to_string(kRunFileLimitBytes) + " bytes";
     properties[name]["contentEncoding"] = "base64";
   }
+  properties[kLongText] = long_text("a text that is cut into windows, as that of a file is");
   std::vector<std::string> all;
   for (const auto& [name, schema] : properties.items()) all.push_back(name);
   ordered_json request = object_schema(properties, all);
-  for (const char* name : {"text", "tokens", "image", "audio"}) {
+  for (const char* name : {"text", kLongText, "tokens", "image", "audio"}) {
     request["oneOf"].push_back({{"required", ordered_json::array({name})}});
   }
   return request;
+}
+
+ordered_json plan_request() {
+  return object_schema(
+      {{"model",
+        described("string", "the name of one model; without it those that read texts are planned")},
+       {"text", long_text("what smaller models are fitted to, and on its last tenth measured")}},
+      {"model"});
 }
 
 ordered_json job_schema() {
@@ -87,8 +104,9 @@ ordered_json job_schema() {
        {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
   return object_schema(
       {{"job", described("integer", "its number")},
-       {"what", described("string",
-                          "attention, the id of an analysis, missing, or stored: reads the store")},
+       {"what",
+        described("string",
+                  "attention, plan, the id of an analysis, missing, or stored: reads the store")},
        {"state", {{"enum", {"queued", "running", "done", "failed", "cancelled"}}}},
        {"progress", {{"anyOf", ordered_json::array({progress, {{"type", "null"}}})}}},
        {"revision", nullable("integer", "of the report that has what it found; null before")},
@@ -103,6 +121,7 @@ ordered_json models_path() {
   const ordered_json analysis = object_schema(
       {{"id", reference("AnalysisId")},
        {"state", {{"enum", {"absent", "under_way", "done"}}}},
+       {"needs_text", described("boolean", "whether it is of what was run last")},
        {"again", described("string", "the commands that print its rows, a line for each model")}});
   const ordered_json parameter = object_schema({{"name", described("string", "in a TextRequest")},
                                                 {"type", {{"enum", {"text", "boolean"}}}},
@@ -128,7 +147,8 @@ ordered_json models_path() {
 }
 
 ordered_json analysis_request() {
-  ordered_json missing = {{"const", kMissing}, {"description", "all that the report lacks"}};
+  ordered_json missing = {{"const", kMissing},
+                          {"description", "all that the report lacks and that needs no text"}};
   return object_schema(
       {{"id", {{"anyOf", ordered_json::array({reference("AnalysisId"), missing})}}}});
 }
@@ -150,6 +170,7 @@ ordered_json schemas() {
           {"AnalysisId", {{"enum", live_analysis_ids()}}},
           {"AnalysisRequest", analysis_request()},
           {"TextRequest", text_request()},
+          {"PlanRequest", plan_request()},
           {"Started", object_schema({{"job", described("integer", "its number")}})},
           {"Job", job_schema()},
           {"Models", models_path()},

@@ -12,7 +12,8 @@ inline constexpr std::size_t kHeadLimitBytes = 16 << 10;
 inline constexpr std::size_t kRequestLineLimitBytes = 2 << 10;
 /// Size of a text to run, and of a target, in UTF-8.
 inline constexpr std::size_t kRunTextLimitBytes = 64 << 10;
-/// Size of a picture or sound to run, as its file is; a body has it in base64.
+/// Size of a picture or sound to run, as its file is, which a body has in base64; and of a long
+/// text.
 inline constexpr std::size_t kRunFileLimitBytes = 4 << 20;
 inline constexpr std::size_t kBodyLimitBytes =
     (kRunFileLimitBytes + 2) / 3 * 4 + kRunTextLimitBytes + (64 << 10);

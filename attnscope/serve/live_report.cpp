@@ -1,10 +1,8 @@
 #include "attnscope/serve/live_report.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
-#include "attnscope/analyses/selection.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/report/empty_report.h"
 #include "attnscope/commands/report/left_out.h"
@@ -14,37 +12,17 @@
 #include "attnscope/commands/report/text_run.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/signal_parameters.h"
-#include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
-#include "attnscope/serve/limits.h"
+#include "attnscope/serve/live_analyses.h"
 
 namespace attnscope {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kMatrices = "matrices";
-
-/// As they were measured on models of 6 to 12 layers. Composition grows with the square of heads.
-constexpr std::array kQuickestFirst = {
-    "similarity", kMatrices,        "mla",      "overlap",  "weights",     "induction",
-    "experts",    "expert_spectra", "spectrum", "circuits", "composition", kRead};
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// `report` with what a client asks for in it.
-ReportModel with_request(const ReportModel& model, const TextRequest& request) {
-  ReportModel out = model;
-  for (const char* name :
-       {"text", "tokens", "target", "target_tokens", "image", "audio", "layers"}) {
-    const ParameterValue* value = request.text.find_given(name);
-    if (value != nullptr) out.arguments = out.arguments.with(name, *value);
-  }
-  return out;
 }
 
 /// What `report` would be given for the same models.
@@ -56,17 +34,6 @@ Arguments report_arguments(const Arguments& serve) {
 }
 
 }  // namespace
-
-std::vector<std::string> live_analysis_ids() {
-  std::vector<std::string> ids = analysis_ids();
-  ids.emplace_back(kMatrices);
-  const auto place = [](const std::string& id) {
-    return std::find(kQuickestFirst.begin(), kQuickestFirst.end(), id) - kQuickestFirst.begin();
-  };
-  std::stable_sort(ids.begin(), ids.end(),
-                   [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
-  return ids;
-}
 
 LiveReport::LiveReport(const Arguments& serve, const Session& session)
     : report_(report_arguments(serve)),
@@ -85,9 +52,8 @@ std::shared_ptr<const Snapshot> LiveReport::snapshot() const {
 std::vector<std::string> LiveReport::analysis_ids() const {
   std::vector<std::string> ids = live_analysis_ids();
   std::erase_if(ids, [&](const std::string& id) {
-    return id != kMatrices && std::none_of(models_.begin(), models_.end(), [&](const Model& model) {
-             return is_of_model(id, model);
-           });
+    return std::none_of(models_.begin(), models_.end(),
+                        [&](const Model& model) { return is_live_of_model(id, model); });
   });
   return ids;
 }
@@ -98,9 +64,9 @@ std::string LiveReport::command_line(const std::string& id) const {
   }
   std::vector<std::string> lines;
   for (const ReportModel& model : reports_) {
-    if (!is_of_model(id, model.model)) continue;
+    if (!is_live_of_model(id, model.model)) continue;
     try {
-      lines.push_back(part_line(analysis_part(id, model), session_));
+      lines.push_back(live_analysis_line(id, model, session_));
     } catch (const Error&) {  // said to whoever runs the analysis
     }
   }
@@ -114,6 +80,7 @@ std::optional<Error> LiveReport::fill(State& state, const std::string& id,
     state.parts.insert(id);
     return std::nullopt;
   }
+  if (is_of_text(id)) return fill_on_text(state, id, session);
   state.file.remove_part(id);
   const Session open = with_open_models(session, report_, models_);
   std::optional<Error> first;
@@ -133,6 +100,33 @@ std::optional<Error> LiveReport::fill(State& state, const std::string& id,
   return std::nullopt;
 }
 
+std::optional<Error> LiveReport::fill_on_text(State& state, const std::string& id,
+                                              const Session& given) const {
+  if (!state.ran) {
+    throw Error(ErrorKind::usage, {.problem = "a text is needed: run one first"});
+  }
+  state.file.remove_part(id);
+  if (id == kLens) state.file.remove_part(kLensGrid);
+  const Session session =
+      with_sent_text(with_open_models(given, report_, models_), state.ran->sent);
+  std::optional<Error> first;
+  std::size_t failed = 0;
+  std::vector<ChosenModel> chosen = chosen_models(reports_, *state.ran, session);
+  for (ChosenModel& one : chosen) {
+    if (one.error) {
+      leave_out(id, one.model, *one.error, session, state.file);
+      if (failed++ == 0) first = one.error;
+      continue;
+    }
+    const TextRun run(*std::move(one.text), session);
+    if (id == kLens) run.add_lens(state.file);
+    if (id == kAblate) run.add_worth(TextRun::Effort::any, state.file);
+  }
+  if (failed == chosen.size()) return first;
+  if (!state.file.lacks(id)) state.parts.insert(id);
+  return std::nullopt;
+}
+
 void LiveReport::show_stored(const Session& given) {
   if (!report_.given("store")) return;
   Session session = given;
@@ -141,7 +135,7 @@ void LiveReport::show_stored(const Session& given) {
   const auto start = Clock::now();
   State state = state_;
   for (const std::string& id : analysis_ids()) {
-    if (id == kMatrices || !can_be_stored(id)) continue;
+    if (id == kMatrices || is_of_text(id) || !can_be_stored(id)) continue;
     try {
       // What no model can have is said to whoever asks for it.
       if (fill(state, id, session)) state.file.remove_part(id);
@@ -164,7 +158,8 @@ std::int64_t LiveReport::run_analysis(const std::string& id, const Session& sess
 std::int64_t LiveReport::run_missing(const Session& given) {
   const auto start = Clock::now();
   std::vector<std::string> ids = analysis_ids();
-  std::erase_if(ids, [&](const std::string& id) { return state_.parts.contains(id); });
+  std::erase_if(ids,
+                [&](const std::string& id) { return is_of_text(id) || state_.parts.contains(id); });
   Session session = given;
   session.context.on_progress = {};  // counts analyses, not what one of them does
   for (std::size_t done = 0; done < ids.size(); ++done) {
@@ -178,64 +173,14 @@ std::int64_t LiveReport::run_missing(const Session& given) {
   return snapshot()->revision;
 }
 
-/// One that cannot be run takes none: its run says why.
-void LiveReport::check_size(std::span<const Chosen> chosen) {
-  std::uint64_t bytes = 0;
-  for (const auto& [report, text, error] : chosen) {
-    const Model& model = report.model;
-    if (!text) continue;
-    const KeptMapsRequest kept = kept_maps(*text);
-    const MapSize size = map_size(model, kept);
-    const auto maps =
-        static_cast<std::uint64_t>(std::ssize(kept.layers) * model.dimensions().heads.heads);
-    const auto tokens = static_cast<std::uint64_t>(size.queries);
-    const auto of_map = checked_mul(tokens, sizeof(float) * static_cast<std::uint64_t>(size.keys));
-    const auto of_model = of_map ? checked_mul(*of_map, maps) : std::nullopt;
-    const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
-    if (!sum || *sum > kRawMapsLimitBytes) {
-      const std::string signal = named_signal(report.arguments);
-      const char* text_parameter = report.arguments.given("text") ? "text" : "tokens";
-      throw Error(ErrorKind::usage,
-                  {.parameter = signal.empty() ? text_parameter : signal,
-                   .problem = "of " + counted(tokens, signal == "audio" ? "frame" : "token") +
-                              ": the maps of all heads are over the limit of 4 GB",
-                   .hint = "give a shorter one, or fewer {layers}"});
-    }
-    bytes = *sum;
-  }
-}
-
-/// Of several models those that read such; with a target all stacks of the one that is named.
-bool LiveReport::is_chosen(const TextRequest& request, std::size_t index) const {
-  const Model& model = models_[index];
-  if (!request.model) return input_kind(model) == named_input(request.text);
-  const bool across = request.text.given("target") || request.text.given("target_tokens");
-  return index == *request.model ||
-         (across && &model.checkpoint() == &models_[*request.model].checkpoint());
-}
-
-std::vector<LiveReport::Chosen> LiveReport::chosen_models(const TextRequest& request,
-                                                          const Session& session) const {
-  std::vector<Chosen> chosen;
-  for (std::size_t index = 0; index < reports_.size(); ++index) {
-    if (!is_chosen(request, index)) continue;
-    Chosen& one = chosen.emplace_back(Chosen{.model = with_request(reports_[index], request)});
-    try {
-      one.text.emplace(given_text(one.model, session, request.sent));
-    } catch (const Error& error) {
-      one.error = error;
-    }
-  }
-  return chosen;
-}
-
 std::int64_t LiveReport::run_text(const TextRequest& request, const Session& given_session) {
   const auto start = Clock::now();
-  const Session session = with_open_models(given_session, report_, models_);
+  const Session session =
+      with_sent_text(with_open_models(given_session, report_, models_), request.sent);
   const std::string signal = named_signal(request.text);
   check_readers(models_, named_input(request.text), signal.empty() ? "text" : signal);
-  std::vector<Chosen> chosen = chosen_models(request, session);
-  check_size(chosen);
+  std::vector<ChosenModel> chosen = chosen_models(reports_, request, session);
+  check_map_sizes(chosen);
 
   State state = state_;
   for (const char* id : {kAttention, kWithoutFirst, kRouting, kLens, kLensGrid, kAblate}) {
@@ -246,7 +191,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   state.raw_maps = std::make_shared<RawMaps>();
   std::optional<Error> first;
   std::size_t failed = 0;
-  for (Chosen& one : chosen) {
+  for (ChosenModel& one : chosen) {
     try {
       if (one.error) throw *one.error;
       run_text_of(*std::move(one.text), request, chosen.size(), session, state);
@@ -256,6 +201,10 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
     }
   }
   if (failed == chosen.size()) throw *first;
+  for (const char* id : {kLens, kLensGrid, kAblate}) {
+    if (!state.file.lacks(id)) state.parts.insert(id);
+  }
+  state.ran = request;
   return publish(std::move(state), seconds_since(start));
 }
 
@@ -271,11 +220,40 @@ void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::si
   state.parts.insert(kAttention);
   run.add_routing(state.file);
   state.parts.insert(kRouting);
-  run.add_worth(state.file);
-  for (const char* id : {kLens, kLensGrid, kAblate}) state.parts.insert(id);
+  run.add_lens(state.file);
+  run.add_worth(TextRun::Effort::cheap, state.file);
   if (!request.without_first) return;
   run.add_without_first(state.file);
   state.parts.insert(kWithoutFirst);
+}
+
+std::int64_t LiveReport::run_plan(const CalibrationRequest& request, const Session& given) {
+  auto start = Clock::now();
+  const Session session = with_sent_text(with_open_models(given, report_, models_), request.text);
+  State state = state_;
+  for (const char* id : {kPlan, kPlanLayers, kPlanRanks}) state.file.remove_part(id);
+  std::optional<Error> first;
+  bool any = false;
+  for (std::size_t index = 0; index < reports_.size(); ++index) {
+    const bool is_chosen =
+        request.model ? index == *request.model : input_kind(models_[index]) == InputKind::text;
+    if (!is_chosen) continue;
+    ReportModel model = reports_[index];
+    model.arguments = model.arguments.with("plan_text", std::string(kSentFile));
+    for (const ReportPart& part : asked_parts(model)) {
+      try {
+        fill_part(part, session, state.file);
+        any = true;
+        publish(state, seconds_since(std::exchange(start, Clock::now())));
+      } catch (const Error& error) {
+        leave_out(part.id, model, error, session, state.file);
+        if (!first) first = error;
+      }
+    }
+  }
+  if (!any)
+    throw first ? *first : Error(ErrorKind::usage, {.problem = "no model here reads texts"});
+  return publish(std::move(state), seconds_since(start));
 }
 
 std::int64_t LiveReport::publish(State state, double seconds) {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/report/report_text.h"
 #include "attnscope/page/report_file.h"
+#include "attnscope/serve/live_text.h"
 #include "attnscope/serve/raw_maps.h"
 
 namespace attnscope {
@@ -26,19 +26,6 @@ struct Snapshot {
   std::shared_ptr<RawMaps> raw_maps = {};  // maps of the last text; null: no text yet
 };
 
-/// A client's request to run a text, image or sound.
-struct TextRequest {
-  std::optional<std::size_t> model;  // index; none: all
-  Arguments text;                    // of `attention`: what is run, layers
-  bool without_first = false;        // also ranks and columns without key 0
-  std::string sent = {};             // bytes of the image's or sound's file
-};
-
-/// Ids of the analyses that a client can start, the quickest first.
-std::vector<std::string> live_analysis_ids();
-/// In place of an id: all analyses that the report lacks.
-inline constexpr const char* kMissing = "missing";
-
 /// One thread changes it. snapshot() may be called on any thread.
 class LiveReport {
  public:
@@ -47,7 +34,7 @@ class LiveReport {
 
   const std::vector<Model>& models() const { return models_; }
   std::shared_ptr<const Snapshot> snapshot() const;
-  /// Those of live_analysis_ids() that one of the models can have.
+  /// Those of live_analysis_ids() (live_analyses.h) that one of the models can have.
   std::vector<std::string> analysis_ids() const;
   /// The commands that print the analysis' rows, a line for each model that supports it.
   std::string command_line(const std::string& id) const;
@@ -56,35 +43,33 @@ class LiveReport {
   void show_stored(const Session& session);
 
   /// Runs an analysis of live_analysis_ids(); returns the new revision. A failure for one model
-  /// becomes an entry of what the report leaves out. This and the next two functions throw Error if
-  /// they fail for all models, and Stopped; then the report is unchanged.
+  /// becomes an entry of what the report leaves out. This and the next three functions throw Error
+  /// if they fail for all models, and Stopped; then the report is unchanged. Throws Error(usage)
+  /// for one of a text where none was run.
   std::int64_t run_analysis(const std::string& id, const Session& session);
-  /// Runs all analyses that the report lacks, the quickest first, and shows each as it ends. A
-  /// failure does not stop the others.
+  /// Runs all analyses that the report lacks and that need no text, the quickest first, and shows
+  /// each as it ends. A failure does not stop the others.
   std::int64_t run_missing(const Session& session);
   /// Runs a text, which replaces the previous one. Throws Error(usage) if its maps would be too
   /// large.
   std::int64_t run_text(const TextRequest& request, const Session& session);
+  /// Makes the menu of smaller models, and what each layer and matrix costs, of a text; they
+  /// replace those of the previous one. Each is shown as it ends, and stays if the job is
+  /// cancelled.
+  std::int64_t run_plan(const CalibrationRequest& request, const Session& session);
 
  private:
   struct State {
     ReportFile file;
     std::set<std::string> parts;
     std::shared_ptr<RawMaps> raw_maps;
+    std::optional<TextRequest> ran;  // last
   };
 
   /// Returns the first error if the analysis failed for all models.
   std::optional<Error> fill(State& state, const std::string& id, const Session& session) const;
-  /// A model that is to be run, on a text or not at all.
-  struct Chosen {
-    ReportModel model;
-    std::optional<ModelText> text = {};  // none: it has no tokens of the text
-    std::optional<Error> error = {};     // why the model cannot be run; none: it can
-  };
-
-  bool is_chosen(const TextRequest& request, std::size_t index) const;
-  std::vector<Chosen> chosen_models(const TextRequest& request, const Session& session) const;
-  static void check_size(std::span<const Chosen> chosen);
+  std::optional<Error> fill_on_text(State& state, const std::string& id,
+                                    const Session& session) const;
   void run_text_of(ModelText text, const TextRequest& request, std::size_t models,
                    const Session& session, State& state) const;
   std::int64_t publish(State state, double seconds);

@@ -8,6 +8,7 @@
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
 #include "attnscope/serve/limits.h"
+#include "attnscope/serve/live_analyses.h"
 
 namespace attnscope {
 namespace {
@@ -32,12 +33,13 @@ json request_object(const HttpRequest& request) {
   return body;
 }
 
-std::string text_of(const std::string& name, const json& value) {
+std::string text_of(const std::string& name, const json& value,
+                    std::size_t limit_bytes = kRunTextLimitBytes) {
   if (!value.is_string()) refuse_body(name, "is not a text");
   const auto& text = value.get_ref<const std::string&>();
   if (text.empty()) refuse_body(name, "is empty");
-  if (text.size() > kRunTextLimitBytes) {
-    refuse_body(name, "is over the limit of " + std::to_string(kRunTextLimitBytes) + " bytes");
+  if (text.size() > limit_bytes) {
+    refuse_body(name, "is over the limit of " + std::to_string(limit_bytes) + " bytes");
   }
   return text;
 }
@@ -55,8 +57,20 @@ std::string file_of(const std::string& name, const json& value) {
   return *std::move(bytes);
 }
 
-/// In place of a file's name, which no request can say.
-constexpr const char* kSentFile = "FILE";
+/// The index of a model by its name.
+std::size_t model_of(const json& value, std::span<const Model> models) {
+  const std::string name = text_of("model", value);
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const Model& model) { return model.name() == name; });
+  if (found == models.end()) {
+    refuse_body("model", "'" + verbatim(printable(name)) + "' is not served here");
+  }
+  return static_cast<std::size_t>(found - models.begin());
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name) {
+  throw Error(ErrorKind::usage, printable(name), "is nothing that can be asked for");
+}
 
 }  // namespace
 
@@ -80,19 +94,19 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
     const std::string& name = item.key();
     const json& value = item.value();
     if (name == "model") {
-      const std::string asked = text_of(name, value);
-      const auto found = std::find_if(models.begin(), models.end(),
-                                      [&](const Model& model) { return model.name() == asked; });
-      if (found == models.end()) {
-        refuse_body(name, "'" + verbatim(printable(asked)) + "' is not served here");
-      }
-      asked_model = static_cast<std::size_t>(found - models.begin());
+      asked_model = model_of(value, models);
+      continue;
+    }
+    if (name == kLongText) {
+      sent = text_of(name, value, kRunFileLimitBytes);
+      texts.emplace_back("text_file", kSentFile);
+      has_text = true;
       continue;
     }
     const std::vector<Parameter> known = text_run_parameters();
     if (std::none_of(known.begin(), known.end(),
                      [&](const Parameter& parameter) { return parameter.name == name; })) {
-      throw Error(ErrorKind::usage, printable(name), "is nothing that can be asked for");
+      refuse_unknown(name);
     }
     if (name == "without_first") {
       if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
@@ -108,11 +122,27 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
     texts.emplace_back(name, text_of(name, value));
     has_text = has_text || name == "text" || name == "tokens";
   }
-  if (!has_text) refuse_body("text", "is needed, or {tokens}, {image} or {audio}");
+  if (!has_text) refuse_body("text", "is needed, or {long_text}, {tokens}, {image} or {audio}");
   return {.model = asked_model,
           .text = arguments_of(find_command_named("attention"), texts),
           .without_first = without_first,
           .sent = std::move(sent)};
+}
+
+CalibrationRequest read_calibration(const HttpRequest& request, std::span<const Model> models) {
+  const json body = request_object(request);
+  CalibrationRequest wanted;
+  for (const auto& item : body.items()) {
+    if (item.key() == "model") {
+      wanted.model = model_of(item.value(), models);
+    } else if (item.key() == "text") {
+      wanted.text = text_of(item.key(), item.value(), kRunFileLimitBytes);
+    } else {
+      refuse_unknown(item.key());
+    }
+  }
+  if (wanted.text.empty()) refuse_body("text", "is needed: one to fit to");
+  return wanted;
 }
 
 std::string read_analysis_id(const HttpRequest& request) {

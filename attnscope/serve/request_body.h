@@ -10,12 +10,18 @@
 
 namespace attnscope {
 
+/// In place of `attention`'s text_file, of a run on a text: what such a file holds.
+inline constexpr const char* kLongText = "long_text";
+
 /// The parameters of `attention` that a run on a text accepts, from the command's description.
 std::vector<Parameter> text_run_parameters();
 
-/// Parses a body {"text": …}. Both functions throw Error(format) if the body is not a JSON object,
+/// Parses a body {"text": …}. These functions throw Error(format) if the body is not a JSON object,
 /// and Error(usage) if it names something that does not exist.
 TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models);
+
+/// Likewise a body {"text": …}, a text that smaller models are fitted to.
+CalibrationRequest read_calibration(const HttpRequest& request, std::span<const Model> models);
 
 /// Parses a body {"id": …}: one of live_analysis_ids().
 std::string read_analysis_id(const HttpRequest& request);

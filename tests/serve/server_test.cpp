@@ -58,8 +58,8 @@ TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {
     EXPECT_TRUE(analysis["again"].get<std::string>().starts_with("attnscope ")) << analysis;
   }
   EXPECT_EQ(ids, (Words{"similarity", "matrices", "mla", "overlap", "weights", "induction",
-                        "spectrum", "circuits", "composition", "read"}))
-      << "the quickest first";
+                        "spectrum", "circuits", "composition", "read", "lens", "ablate"}))
+      << "the quickest first, and last those of a text";
   const json results = server.get("/api/results");
   EXPECT_EQ(results["schema"], "attnscope-report/1");
   EXPECT_EQ(results["revision"], models["revision"]);

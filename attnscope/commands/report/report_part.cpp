@@ -95,10 +95,7 @@ const std::vector<Kind>& kinds() {
        .own = {{"composition", ""}},
        .order_by = "excess",
        .most = 2000},
-      {.id = kRead,
-       .command = "read",
-       .own = {{"top", "6"}},
-       .of_model = reads_tokens},
+      {.id = kRead, .command = "read", .own = {{"top", "6"}}, .of_model = reads_tokens},
       {.id = "experts", .command = "experts", .of_model = has_experts},
       {.id = "expert_spectra",
        .command = "spectrum",
@@ -174,11 +171,11 @@ std::vector<ReportPart> asked_parts(const ReportModel& model) {
   };
   const ArgumentTexts of_model = texts_of(model.arguments, {{"models", "layout"}});
   if (model.arguments.given("plan_text")) {
-    ArgumentTexts fitted = of_model;
+    ArgumentTexts fitted = texts_of(model.arguments, {{"models", "layout", "store"}});
     fitted.emplace_back("text_file", model.arguments.text("plan_text"));
-    add("plan", "plan", fitted);
+    add(kPlan, "plan", fitted);
     for (const auto& [id, form, keep] :
-         {std::tuple{"plan_layers", Form::layers, "0.999"}, {"plan_ranks", Form::ranks, "0.8"}}) {
+         {std::tuple{kPlanLayers, Form::layers, "0.999"}, {kPlanRanks, Form::ranks, "0.8"}}) {
       if (!why_not(model.model, form).empty()) continue;
       ArgumentTexts own = fitted;
       own.emplace_back("by", form_name(form));

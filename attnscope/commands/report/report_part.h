@@ -38,6 +38,11 @@ bool can_be_stored(const std::string& id);
 /// One of them. Throws Error where the model cannot have it.
 ReportPart analysis_part(const std::string& id, const ReportModel& model);
 
+/// Ids of what is fitted to a text: the menu of smaller models, what each layer costs, and ranks.
+inline constexpr const char* kPlan = "plan";
+inline constexpr const char* kPlanLayers = "plan_layers";
+inline constexpr const char* kPlanRanks = "plan_ranks";
+
 /// What reports have where it is asked for: smaller models that are fitted to a text, what each
 /// layer and matrix costs there, and what was changed since another model.
 std::vector<ReportPart> asked_parts(const ReportModel& model);

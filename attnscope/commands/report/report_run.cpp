@@ -74,10 +74,8 @@ void ReportRun::run_analysis(const std::string& id, const ReportModel& model) {
     const ReportPart part = analysis_part(id, model);
     const std::string why = why_too_long(id, model.model);
     if (!why.empty()) {
-      return file_.add_left_out({.part = id,
-                                 .model = part.model,
-                                 .why = why,
-                                 .command = part_line(part, session_)});
+      return file_.add_left_out(
+          {.part = id, .model = part.model, .why = why, .command = part_line(part, session_)});
     }
     fill_part(part, session_, file_);
   } catch (const Error& error) {
@@ -121,7 +119,8 @@ void ReportRun::run_on_text(const ReportModel& model) {
   run.add_rows_and_maps({.models = reports_.size()}, file_);
   run.add_without_first(file_);
   run.add_routing(file_);
-  run.add_worth(file_);
+  run.add_lens(file_);
+  run.add_worth(TextRun::Effort::cheap, file_);
 }
 
 }  // namespace attnscope

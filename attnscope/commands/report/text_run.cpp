@@ -72,6 +72,14 @@ void TextRun::add_routing(ReportFile& file) const {
   }
 }
 
+/// Whether it can be asked what comes next: not of a model that reads no text, or two, or that sees
+/// every token and has no mask.
+bool TextRun::foretells() const {
+  const Model& model = text_.model.model;
+  if (!text_.tokens.signals.empty() || needs_target(model)) return false;
+  return model.spec().causal || mask_of(model).has_value();
+}
+
 /// The model with the beginning of its text: losses say enough of fewer tokens than maps do.
 ReportModel TextRun::with_few_tokens() const {
   constexpr std::int64_t kTokens = 1024;
@@ -85,28 +93,8 @@ ReportModel TextRun::with_few_tokens() const {
   return model;
 }
 
-void TextRun::add_ablation(const ReportModel& model, ReportFile& file) const {
-  constexpr double kCheap = 2e12;  // some seconds
-  const auto windows = model.arguments.integer("sequences").value_or(1);
-  const auto length = std::ssize(text_.tokens.of_model.front());
-  for (const char* parts : {"all", "layers"}) {
-    const ReportPart part = ablate_part(model, parts);
-    if (ablate_flops(model.model, parts, windows, length) <= kCheap) {
-      return fill_part(part, session_, file);
-    }
-    if (std::string_view(parts) == "all") continue;
-    file.add_left_out({.part = kAblate,
-                       .model = part.model,
-                       .why = "replacing each part takes long",
-                       .command = part_line(part, session_)});
-  }
-}
-
-void TextRun::add_worth(ReportFile& file) const {
-  // Nothing is asked of a model that reads no text, or two, or sees every token and has no mask.
-  const Model& of = text_.model.model;
-  if (!text_.tokens.signals.empty() || needs_target(of)) return;
-  if (!of.spec().causal && !mask_of(of)) return;
+void TextRun::add_lens(ReportFile& file) const {
+  if (!foretells()) return;
   const ReportModel model = with_few_tokens();
   try {
     fill_part(lens_part(model), session_, file);
@@ -117,8 +105,25 @@ void TextRun::add_worth(ReportFile& file) const {
   } catch (const Error& error) {
     leave_out(kLens, model, error, session_, file);
   }
+}
+
+void TextRun::add_worth(Effort effort, ReportFile& file) const {
+  if (!foretells()) return;
+  constexpr double kCheap = 2e12;  // some seconds
+  const ReportModel model = with_few_tokens();
+  const auto windows = model.arguments.integer("sequences").value_or(1);
+  const auto length = std::ssize(text_.tokens.of_model.front());
+  const auto takes_long = [&](const char* parts) {
+    return effort == Effort::cheap && ablate_flops(model.model, parts, windows, length) > kCheap;
+  };
   try {
-    add_ablation(model, file);
+    const ReportPart all = ablate_part(model, "all");
+    if (!takes_long("all")) return fill_part(all, session_, file);
+    file.add_left_out({.part = kAblate,
+                       .model = all.model,
+                       .why = "replacing each head takes long",
+                       .command = part_line(all, session_)});
+    if (!takes_long("layers")) fill_part(ablate_part(model, "layers"), session_, file);
   } catch (const Error& error) {
     leave_out(kAblate, model, error, session_, file);
   }

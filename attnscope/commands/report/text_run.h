@@ -35,9 +35,13 @@ class TextRun {
   /// The rows of `attention` without key 0, or why the file lacks them.
   void add_without_first(ReportFile& file) const;
 
-  /// What each layer would foretell on the beginning of the text, and, of several windows, what the
-  /// parts of the model are worth: as many as are cheap. Or why the file lacks it.
-  void add_worth(ReportFile& file) const;
+  /// What each layer would foretell on the beginning of the text, or why the file lacks it.
+  void add_lens(ReportFile& file) const;
+
+  /// What the parts of the model are worth there: all of them, or those that take seconds. Or why
+  /// the file lacks it.
+  enum class Effort { cheap, any };
+  void add_worth(Effort effort, ReportFile& file) const;
 
   /// Where routers send the text, of a model with experts, or why the file lacks it. After the rows
   /// and maps it runs the model no second time.
@@ -48,8 +52,8 @@ class TextRun {
   void add_axes(ReportFile& file) const;
   void add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
                 ReportFile& file) const;
+  bool foretells() const;
   ReportModel with_few_tokens() const;
-  void add_ablation(const ReportModel& model, ReportFile& file) const;
   std::string whole_map_line(const HeadPlace& head) const;
 
   ModelText text_;

@@ -1,0 +1,85 @@
+#include "attnscope/serve/live_text.h"
+
+#include "attnscope/commands/report/map_keeper.h"
+#include "attnscope/commands/report/text_run.h"
+#include "attnscope/commands/signal_parameters.h"
+#include "attnscope/core/checked.h"
+#include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/serve/limits.h"
+
+namespace attnscope {
+namespace {
+
+/// `report` with what a client asks for in it.
+ReportModel with_request(const ReportModel& model, const TextRequest& request) {
+  ReportModel out = model;
+  for (const char* name :
+       {"text", "text_file", "tokens", "target", "target_tokens", "image", "audio", "layers"}) {
+    const ParameterValue* value = request.text.find_given(name);
+    if (value != nullptr) out.arguments = out.arguments.with(name, *value);
+  }
+  return out;
+}
+
+bool is_chosen(std::span<const ReportModel> models, const TextRequest& request, std::size_t index) {
+  const Model& model = models[index].model;
+  if (!request.model) return input_kind(model) == named_input(request.text);
+  const bool across = request.text.given("target") || request.text.given("target_tokens");
+  return index == *request.model ||
+         (across && &model.checkpoint() == &models[*request.model].model.checkpoint());
+}
+
+}  // namespace
+
+Session with_sent_text(const Session& session, const std::string& sent) {
+  Session with = session;
+  with.files = std::make_shared<RunFiles>();
+  with.files->keep_text(kSentFile, sent);
+  return with;
+}
+
+std::vector<ChosenModel> chosen_models(std::span<const ReportModel> models,
+                                       const TextRequest& request, const Session& session) {
+  std::vector<ChosenModel> chosen;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    if (!is_chosen(models, request, index)) continue;
+    ChosenModel& one =
+        chosen.emplace_back(ChosenModel{.model = with_request(models[index], request)});
+    try {
+      one.text.emplace(given_text(one.model, session, request.sent));
+    } catch (const Error& error) {
+      one.error = error;
+    }
+  }
+  return chosen;
+}
+
+/// One that cannot be run takes none: its run says why.
+void check_map_sizes(std::span<const ChosenModel> chosen) {
+  std::uint64_t bytes = 0;
+  for (const auto& [report, text, error] : chosen) {
+    const Model& model = report.model;
+    if (!text) continue;
+    const KeptMapsRequest kept = kept_maps(*text);
+    const MapSize size = map_size(model, kept);
+    const auto maps =
+        static_cast<std::uint64_t>(std::ssize(kept.layers) * model.dimensions().heads.heads);
+    const auto tokens = static_cast<std::uint64_t>(size.queries);
+    const auto of_map = checked_mul(tokens, sizeof(float) * static_cast<std::uint64_t>(size.keys));
+    const auto of_model = of_map ? checked_mul(*of_map, maps) : std::nullopt;
+    const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
+    if (!sum || *sum > kRawMapsLimitBytes) {
+      const std::string signal = named_signal(report.arguments);
+      const char* text_parameter = report.arguments.given("text") ? "text" : "tokens";
+      throw Error(ErrorKind::usage,
+                  {.parameter = signal.empty() ? text_parameter : signal,
+                   .problem = "of " + counted(tokens, signal == "audio" ? "frame" : "token") +
+                              ": the maps of all heads are over the limit of 4 GB",
+                   .hint = "give a shorter one, or fewer {layers}"});
+    }
+    bytes = *sum;
+  }
+}
+
+}  // namespace attnscope
