@@ -4,31 +4,9 @@ import type { AnalysisId } from "../data/report_file";
 import { h } from "../page/h";
 import type { Context } from "../page/view";
 import { stacks_of } from "../shaping/stacks";
-import { cancel, job_of, progress_words, run_job, watch_jobs } from "./jobs";
-
-/** Progress of a job, Cancel, or why it failed; `start` is shown while none of `whats` runs. */
-function job_controls(start: HTMLElement, ...whats: string[]): HTMLElement {
-  const current = () => whats.find((each) => job_of(each)?.state === "running") ?? whats.find((each) => job_of(each));
-  const bar = h("progress", { "aria-label": "progress" });
-  const said = h("span", { class: "job-said", role: "status" });
-  const stop = h("button", { type: "button", class: "plain", onclick: () => cancel(current() ?? "") }, "Cancel");
-  const box = h("div", { class: "job" }, start, bar, stop, said);
-  const show = () => {
-    const job = job_of(current() ?? "");
-    const running = job?.state === "running";
-    start.hidden = running;
-    stop.hidden = bar.hidden = !running;
-    if (running && job.progress && job.progress.total > 0) {
-      bar.max = job.progress.total;
-      bar.value = job.progress.done;
-    } else bar.removeAttribute("value");
-    said.textContent = job?.said ?? (running ? (job.progress ? progress_words(job.progress) : "starting") : "");
-    said.classList.toggle("failed", job?.state === "failed");
-  };
-  const forget = watch_jobs(() => (box.isConnected ? show() : forget()));
-  show();
-  return box;
-}
+import { base64_of, file_choice, kTextTypes, text_of, type ChosenFile } from "./file_choice";
+import { job_controls, run_button } from "./job_controls";
+import { run_job } from "./jobs";
 
 const kText = "attention";
 const kMissing = "missing"; // every analysis that the report lacks
@@ -37,11 +15,9 @@ const kMissing = "missing"; // every analysis that the report lacks
 let text = "";
 let target = "";
 let layer = "";
-let as: "text" | "tokens" = "text";
-let file: { name: string; base64: string } | undefined;
-let file_said = "";
-
-const kMostBytes = 4 << 20; // as the server has it
+let as: "text" | "tokens" | "file" = "text";
+const signal_file: ChosenFile = { said: "" };
+const long_text: ChosenFile = { said: "" };
 
 /** The box on top of Attention for what the model is run on; null in a page from a file. */
 export function live_panel(context: Context): HTMLElement | null {
@@ -73,9 +49,6 @@ const layers_choice = (count: number): HTMLElement =>
     Array.from({ length: count }, (_, index) => h("option", { value: index, selected: String(index) === layer }, `layer ${index}`)),
   );
 
-const run_button = (disabled: boolean, start: () => void): HTMLButtonElement =>
-  h("button", { type: "button", class: "run", disabled, title: "Ctrl+Enter", onclick: start }, "Run");
-
 function run_input(model: string, input: object): void {
   run_job(kText, "/api/attention", { model, ...input, without_first: true, ...(layer === "" ? {} : { layers: layer }) });
 }
@@ -83,23 +56,37 @@ function run_input(model: string, input: object): void {
 /** A text; of an encoder-decoder its source, and a target beside it. */
 function text_panel({ report, model }: Context): HTMLElement {
   const across = stacks_of(report.file.models, model).some(({ stack }) => stack === "decoder");
+  const can_run = () => (as === "file" ? long_text.content !== undefined : text.trim() !== "");
   const start = () => {
-    if (text.trim() === "") return;
+    if (!can_run()) return;
+    if (as === "file") return run_input(model.name, { long_text: long_text.content });
     const given = (value: string) => (as === "text" ? value : value.trim());
     const to = target.trim() === "" ? {} : { [as === "text" ? "target" : "target_tokens"]: given(target) };
     run_input(model.name, { [as]: given(text), ...(across ? to : {}) });
   };
-  const run = run_button(text.trim() === "", start);
+  const run = run_button(!can_run(), start);
+  const judge = () => void (run.disabled = !can_run());
   const area = text_box(
     across ? "the source to run" : "the text to run",
     across ? "Type or paste a source, which the encoder reads." : "Type or paste a text; its attention maps are drawn below.",
     text,
     (typed) => {
       text = typed;
-      run.disabled = text.trim() === "";
+      judge();
     },
     start,
   );
+  const chosen = h(
+    "div",
+    { class: "live-file" },
+    h("p", {}, "Choose a file of text, in UTF-8. It is run in windows, so that what parts are worth gets its errors."),
+    file_choice(long_text, { label: "a file of text to run", types: kTextTypes }, text_of, judge),
+  );
+  const show = () => {
+    area.hidden = as === "file";
+    chosen.hidden = as !== "file";
+    judge();
+  };
   const other = across
     ? text_box("its target", "And its target, which the decoder reads.", target, (typed) => (target = typed), start)
     : null;
@@ -107,51 +94,33 @@ function text_panel({ report, model }: Context): HTMLElement {
     "select",
     {
       "aria-label": "what the box holds",
-      onchange: (event: Event) => (as = (event.target as HTMLSelectElement).value === "tokens" ? "tokens" : "text"),
+      onchange: (event: Event) => {
+        as = (["tokens", "file"] as const).find((each) => each === (event.target as HTMLSelectElement).value) ?? "text";
+        show();
+      },
     },
     h("option", { value: "text" }, across ? "texts" : "a text"),
     h("option", { value: "tokens", selected: as === "tokens" }, "token ids"),
+    across ? null : h("option", { value: "file", selected: as === "file" }, "a file of text"),
   );
+  if (across && as === "file") as = "text";
+  show();
   return h(
     "div",
     { class: "live" },
-    h("div", { class: "live-texts" }, area, other),
+    h("div", { class: "live-texts" }, area, chosen, other),
     h("div", { class: "live-side" }, kinds, layers_choice(model.layers), job_controls(run, kText)),
   );
 }
 
-const base64_of = (chosen: File): Promise<string> =>
-  new Promise((read, failed) => {
-    const reader = new FileReader();
-    reader.onload = () => read(String(reader.result).replace(/^[^,]*,/, ""));
-    reader.onerror = () => failed(reader.error ?? new Error("the file cannot be read"));
-    reader.readAsDataURL(chosen);
-  });
-
 /** A picture or sound from a file. */
 function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement {
   const [parameter, kind, types] = reads === "images" ? ["image", "a picture", ".png,.jpg,.jpeg"] : ["audio", "a sound", ".wav"];
-  const start = () => file && run_input(model.name, { [parameter]: file.base64 });
-  const run = run_button(!file, start);
-  const said = h("span", { class: "note", role: "status" }, file_said);
-  const say = (words: string) => (said.textContent = file_said = words);
-  const choose = async (chosen: File | undefined) => {
-    if (!chosen) return;
-    if (chosen.size > kMostBytes) return void say(`${chosen.name} is over the limit of 4 MiB.`);
-    try {
-      file = { name: chosen.name, base64: await base64_of(chosen) };
-      say(file.name);
-      run.disabled = false;
-    } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
-    }
+  const start = () => {
+    if (signal_file.content !== undefined) run_input(model.name, { [parameter]: signal_file.content });
   };
-  const input = h("input", {
-    type: "file",
-    accept: types,
-    "aria-label": `${kind} to run`,
-    onchange: (event: Event) => void choose((event.target as HTMLInputElement).files?.[0]),
-  });
+  const run = run_button(signal_file.content === undefined, start);
+  const [input, said] = file_choice(signal_file, { label: `${kind} to run`, types }, base64_of, () => (run.disabled = false));
   return h(
     "div",
     { class: "live" },
@@ -166,14 +135,19 @@ function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement 
   );
 }
 
-// What needs a text is run from the box of text.
-const kOfTexts: readonly AnalysisId[] = ["attention", "attention_without_first", "lens", "lens_grid", "ablate", "routing"];
+// Of a text: what is run with it, and what can be run once it is there.
+const kWithText: readonly AnalysisId[] = ["attention", "attention_without_first", "lens_grid", "routing"];
+const kOfItsText: readonly AnalysisId[] = ["lens", "ablate"];
+// From a panel of its own, or from the command line alone.
+const kElsewhere: readonly AnalysisId[] = ["plan", "plan_layers", "plan_ranks", "diff"];
 
 /** The button in the box of a missing analysis. */
-export function analysis_button(id: AnalysisId): HTMLElement | null {
-  if (kOfTexts.includes(id)) return h("p", {}, "Or run a text in the view Attention or What matters.");
+export function analysis_button(id: AnalysisId, { file }: Report): HTMLElement | null {
+  if (kElsewhere.includes(id)) return null;
+  const needs_text = kWithText.includes(id) || (kOfItsText.includes(id) && file.texts.length === 0);
+  if (needs_text) return h("p", {}, "Or run a text in the view Attention or What matters.");
   const run = h("button", { type: "button", class: "run", onclick: () => run_job(id, "/api/analyses", { id }) }, "Run");
-  return job_controls(run, id, kMissing);
+  return job_controls(run, id, ...(kOfItsText.includes(id) ? [] : [kMissing]));
 }
 
 const kStartable: readonly AnalysisId[] = [

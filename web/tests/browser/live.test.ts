@@ -157,6 +157,65 @@ describe("the served page", () => {
     await page.waitForSelector('[data-chart="heads-qk-rank"]');
   });
 
+  test("a file of text is run in windows", async () => {
+    const {
+      served,
+      view: { page, problems },
+    } = await open("#matters", "ablate");
+    const run = page.locator(".live").getByRole("button", { name: "Run", exact: true });
+    await page.getByLabel("what the box holds").selectOption("file");
+    await expect.poll(() => page.getByLabel("the text to run").isHidden()).toBe(true);
+    expect(await run.isDisabled()).toBe(true);
+    const choose = (name: string, buffer: Buffer) =>
+      page.getByLabel("a file of text to run").setInputFiles({ name, mimeType: "text/plain", buffer });
+    await choose("no.txt", Buffer.from([0x61, 0xff]));
+    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("no.txt is not UTF-8.");
+    expect(await run.isDisabled()).toBe(true);
+    await choose("book.txt", Buffer.from("Wé"));
+    await expect.poll(() => run.isEnabled()).toBe(true);
+    expect(await axe_findings(page)).toEqual([]);
+    await run.click();
+    const body = { model: "shakespeare-gpt2", long_text: "Wé", without_first: true };
+    await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify(body)}`]);
+    await page.getByLabel("what the box holds").selectOption("text");
+    await expect.poll(() => page.getByLabel("the text to run").isVisible()).toBe(true);
+    expect(problems).toEqual([]);
+  });
+
+  test("what parts are worth is started by a button of its own, once there is a text", async () => {
+    const {
+      served,
+      view: { page },
+    } = await open("#matters", "ablate");
+    await page.locator(".absent").getByRole("button", { name: "Run" }).click();
+    await expect.poll(() => served.asked).toEqual(['POST /api/analyses {"id":"ablate"}']);
+    await served.happens(1, "ablate", "running", { progress: { done: 1, total: 8, seconds: 1 } });
+    await expect.poll(() => page.locator(".absent .job-said").textContent()).toBe("1 of 8");
+    await served.happens(1, "ablate", "done");
+    await page.waitForSelector('[data-chart="matters-heads"]');
+  });
+
+  test("smaller models are fitted to a text that is chosen", async () => {
+    const {
+      served,
+      view: { page, problems },
+    } = await open("#plan");
+    const run = page.locator(".live").getByRole("button", { name: "Run", exact: true });
+    await expect.poll(() => run.isDisabled()).toBe(true);
+    expect(await page.locator("nav").getByText("Plan", { exact: true }).count()).toBe(1);
+    expect(await page.locator(".absent").getByRole("button").count()).toBe(0);
+    await page.getByLabel("a text to fit to").setInputFiles({ name: "book.txt", mimeType: "text/plain", buffer: Buffer.from("To be") });
+    await expect.poll(() => run.isEnabled()).toBe(true);
+    expect(await axe_findings(page)).toEqual([]);
+    await run.click();
+    await expect.poll(() => served.asked).toEqual(['POST /api/plan {"model":"shakespeare-gpt2","text":"To be"}']);
+    await served.happens(1, "plan", "running", { progress: { done: 1, total: 20, seconds: 1 } });
+    await expect.poll(() => page.locator(".live .job-said").textContent()).toBe("1 of 20");
+    await served.happens(1, "plan", "failed", { error: { kind: "usage", message: "text: is too short" } });
+    await expect.poll(() => page.locator(".live .job-said.failed").textContent()).toBe("text: is too short");
+    expect(problems).toEqual([]);
+  });
+
   test("a first screen says that nothing was measured, takes a text, and starts everything", async () => {
     const {
       served,

@@ -138,6 +138,22 @@ describe("serve", () => {
     expect(await interrupted(program)).toBe(130);
   });
 
+  test("a file of text says how sure what parts are worth is, and one that is too short for a plan says so", async () => {
+    const { view } = await serve("#matters");
+    const { page, problems } = view;
+    await page.getByLabel("what the box holds").selectOption("file");
+    await page.getByLabel("a file of text to run").setInputFiles(resolve(kWeb, "../README.md"));
+    await page.locator(".live button.run").click();
+    await page.locator('[data-chart="matters-heads"]').waitFor();
+    expect(await page.locator("main").textContent()).not.toContain("there are no errors");
+    await page.evaluate(() => void (location.hash = "plan"));
+    const text = { name: "few.txt", mimeType: "text/plain", buffer: Buffer.from("To be") };
+    await page.getByLabel("a text to fit to").setInputFiles(text);
+    await page.locator(".live button.run").click();
+    await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("is too short to fit to");
+    expect(without_conflicts(problems)).toEqual([]);
+  });
+
   test("a source with its target is run in all stacks, and shown where it is looked at across", async () => {
     const { program, view } = await serve("#attention?m=2", data("seq2seq/t5"));
     const { page, problems } = view;

@@ -78,9 +78,7 @@ function draw(context: Context): HTMLElement {
     skipped_lines(context, "ablate", "lens"),
     heads
       ? chart_frame(heads, theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }) })
-      : layers
-        ? null
-        : absent_analysis(context, "What the parts of the model are worth", "ablate"),
+      : absent_analysis(context, layers ? "What each head is worth" : "What the parts of the model are worth", "ablate"),
     heads ? head_part(context, place) : null,
     layers ? chart_frame(layers, theme, { level: 2 }) : null,
     claim

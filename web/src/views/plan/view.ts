@@ -1,6 +1,7 @@
 // What can be left out of a model, and what that costs.
 import { count_words, format_number } from "../../chart/number_format";
 import type { PlanRow } from "../../data/report_file";
+import { plan_panel } from "../../live/plan_panel";
 import { chart_frame } from "../../page/frame";
 import { h } from "../../page/h";
 import { absent_analysis, choice, command_words, controls, even_row, section, skipped_lines } from "../../page/parts";
@@ -122,6 +123,7 @@ function draw(context: Context): HTMLElement {
     "div",
     {},
     h("div", { class: "view-head" }, h("h1", { class: "view" }, "Plan")),
+    plan_panel(context),
     skipped_lines(context, "plan", "plan_layers", "plan_ranks"),
     menu(context),
     losses
@@ -144,7 +146,8 @@ function draw(context: Context): HTMLElement {
 export const plan_view: View = {
   id: "plan",
   title: "Plan",
-  named: (report) => report.file.reports.some(({ id }) => id === "plan") || report.file.left_out.some(({ part }) => part === "plan"),
+  named: (report) =>
+    report.live || report.file.reports.some(({ id }) => id === "plan") || report.file.left_out.some(({ part }) => part === "plan"),
   charts: plan_charts,
   draw,
 };
