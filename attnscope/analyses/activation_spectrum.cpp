@@ -71,7 +71,7 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
                                 "' is made of several matrices, which read different things"});
       }
       const auto sites = moment_sites(model);
-      const MomentSums::Site site{layer, input_of(role)};
+      const SecondMomentSums::Site site{layer, input_of(role)};
       const bool seen = std::find(sites.begin(), sites.end(), site) != sites.end();
       if (seen && model.weight(layer, role).tensor != nullptr) places.emplace_back(layer, role);
     }

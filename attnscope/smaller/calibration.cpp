@@ -6,10 +6,10 @@
 namespace attnscope {
 namespace {
 
-std::vector<MomentSums::Site> sites_of_layers(const Model& model, std::int64_t first,
+std::vector<SecondMomentSums::Site> sites_of_layers(const Model& model, std::int64_t first,
                                               std::int64_t count) {
-  std::vector<MomentSums::Site> sites = moment_sites(model);
-  std::erase_if(sites, [&](const MomentSums::Site& site) {
+  std::vector<SecondMomentSums::Site> sites = moment_sites(model);
+  std::erase_if(sites, [&](const SecondMomentSums::Site& site) {
     return site.first < first || site.first >= first + count;
   });
   return sites;
@@ -25,14 +25,14 @@ std::int64_t Calibration::layers_at_once() const {
   const std::int64_t layers = model_.dimensions().layers;
   std::uint64_t bytes = 0;
   for (std::int64_t count = 0; count < layers; ++count) {
-    bytes += MomentSums::bytes(model_, sites_of_layers(model_, count, 1));
+    bytes += SecondMomentSums::bytes(model_, sites_of_layers(model_, count, 1));
     if (bytes > memory_bytes_) return std::max<std::int64_t>(1, count);
   }
   return layers;
 }
 
 std::uint64_t Calibration::held_bytes() const {
-  return MomentSums::bytes(model_, sites_of_layers(model_, 0, layers_at_once()));
+  return SecondMomentSums::bytes(model_, sites_of_layers(model_, 0, layers_at_once()));
 }
 
 std::int64_t Calibration::passes() const {
@@ -55,15 +55,15 @@ void Calibration::run(const ForwardObserver& observer, const Compute& compute) {
   }
 }
 
-const Moments& Calibration::moments(std::int64_t layer, Role projection, const Compute& compute) {
-  const MomentSums::Site site{layer, input_of(projection)};
+const SecondMoments& Calibration::moments(std::int64_t layer, Role projection, const Compute& compute) {
+  const SecondMomentSums::Site site{layer, input_of(projection)};
   if (!sums_ || !sums_->has(site)) {
     sums_.reset();
     sums_.emplace(model_, sites_of_layers(model_, layer, layers_at_once()));
     const std::int64_t end = std::min(layer + layers_at_once(), model_.dimensions().layers);
     run({.on_inputs =
              [&](std::int64_t number, Role role, MatrixView<const float> input) {
-               const MomentSums::Site seen{number, role};
+               const SecondMomentSums::Site seen{number, role};
                if (sums_->has(seen)) sums_->add(seen, input, compute);
              },
          .end_after_layer = end - 1},
@@ -73,7 +73,7 @@ const Moments& Calibration::moments(std::int64_t layer, Role projection, const C
 }
 
 /// Both stacks share the memory from then on.
-const Moments& Calibration::moments_beside(std::int64_t layer, Role projection,
+const SecondMoments& Calibration::moments_beside(std::int64_t layer, Role projection,
                                            const Compute& compute) {
   if (!beside_) {
     if (held_bytes() > memory_bytes_ / 2) sums_.reset();
@@ -86,10 +86,10 @@ const Moments& Calibration::moments_beside(std::int64_t layer, Role projection,
 
 TextStatistics Calibration::statistics(const Compute& compute) {
   return {
-      .moments = [this, &compute](std::int64_t layer, Role projection) -> const Moments& {
+      .moments = [this, &compute](std::int64_t layer, Role projection) -> const SecondMoments& {
         return moments(layer, projection, compute);
       },
-      .moments_beside = [this, &compute](std::int64_t layer, Role projection) -> const Moments& {
+      .moments_beside = [this, &compute](std::int64_t layer, Role projection) -> const SecondMoments& {
         return moments_beside(layer, projection, compute);
       },
       .rerun = [this, &compute](const ForwardObserver& observer) { run(observer, compute); },

@@ -31,14 +31,14 @@ class Calibration {
  private:
   std::int64_t layers_at_once() const;
   void run(const ForwardObserver& observer, const Compute& compute);
-  const Moments& moments(std::int64_t layer, Role projection, const Compute& compute);
-  const Moments& moments_beside(std::int64_t layer, Role projection, const Compute& compute);
+  const SecondMoments& moments(std::int64_t layer, Role projection, const Compute& compute);
+  const SecondMoments& moments_beside(std::int64_t layer, Role projection, const Compute& compute);
 
   const Model& model_;
   TextWindows text_;
   std::uint64_t memory_bytes_;
   double ridge_;
-  std::optional<MomentSums> sums_;
+  std::optional<SecondMomentSums> sums_;
   std::optional<ForwardPass> pass_;
   // stack_of_same_width() and its moments, once they were asked for.
   std::optional<Model> other_;

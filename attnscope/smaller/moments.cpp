@@ -9,7 +9,7 @@
 
 namespace attnscope {
 
-Matrix<double> Moments::mean_second() const {
+Matrix<double> SecondMoments::mean_second() const {
   const std::int64_t n = size();
   const auto count = static_cast<double>(std::max<std::int64_t>(1, rows));
   Matrix<double> out(n, n);
@@ -21,7 +21,7 @@ Matrix<double> Moments::mean_second() const {
   return out;
 }
 
-Matrix<double> Moments::mean_second_with_one() const {
+Matrix<double> SecondMoments::mean_second_with_one() const {
   const std::int64_t n = size();
   const Matrix<double> own = mean_second();
   Matrix<double> out(n + 1, n + 1);
@@ -46,8 +46,8 @@ Role input_of(Role projection) {
   }
 }
 
-std::vector<MomentSums::Site> moment_sites(const Model& model) {
-  std::vector<MomentSums::Site> sites;
+std::vector<SecondMomentSums::Site> moment_sites(const Model& model) {
+  std::vector<SecondMomentSums::Site> sites;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     if (model.dimensions().attends(layer)) {
       sites.emplace_back(layer, Role::query);
@@ -63,7 +63,7 @@ std::vector<MomentSums::Site> moment_sites(const Model& model) {
 
 namespace {
 
-std::int64_t input_size(const Model& model, const MomentSums::Site& site) {
+std::int64_t input_size(const Model& model, const SecondMomentSums::Site& site) {
   const Dimensions& dimensions = model.dimensions(site.first);
   if (site.second == Role::query || site.second == Role::up) return dimensions.width;
   return canonical_shape(dimensions, site.second).second;
@@ -71,17 +71,17 @@ std::int64_t input_size(const Model& model, const MomentSums::Site& site) {
 
 }  // namespace
 
-MomentSums::MomentSums(const Model& model, std::span<const Site> sites) {
+SecondMomentSums::SecondMomentSums(const Model& model, std::span<const Site> sites) {
   for (const Site& site : sites) {
     const std::int64_t n = input_size(model, site);
-    Moments& moments = sums_[site];
+    SecondMoments& moments = sums_[site];
     moments.second = Matrix<double>(n, n);
     std::fill_n(moments.second.data(), n * n, 0.0);
     moments.first.assign(static_cast<std::size_t>(n), 0.0);
   }
 }
 
-std::uint64_t MomentSums::bytes(const Model& model, std::span<const Site> sites) {
+std::uint64_t SecondMomentSums::bytes(const Model& model, std::span<const Site> sites) {
   std::uint64_t total = 0;
   for (const Site& site : sites) {
     const auto n = static_cast<std::uint64_t>(input_size(model, site));
@@ -90,13 +90,13 @@ std::uint64_t MomentSums::bytes(const Model& model, std::span<const Site> sites)
   return total;
 }
 
-void MomentSums::add(const Site& site, MatrixView<const float> rows, const Compute& compute) {
+void SecondMomentSums::add(const Site& site, MatrixView<const float> rows, const Compute& compute) {
   if (!all_finite(rows)) {
     throw Error(ErrorKind::numerical, {.layer = site.first,
                                        .problem = "what '" + std::string(role_name(site.second)) +
                                                   "' reads holds NaN or infinity"});
   }
-  Moments& moments = sums_.at(site);
+  SecondMoments& moments = sums_.at(site);
   moments.rows += rows.rows;
   add_second_moments(rows, rows, moments.second.view(), compute);
   for (std::int64_t row = 0; row < rows.rows; ++row) {
@@ -106,7 +106,7 @@ void MomentSums::add(const Site& site, MatrixView<const float> rows, const Compu
   }
 }
 
-const Moments& MomentSums::of(std::int64_t layer, Role projection) const {
+const SecondMoments& SecondMomentSums::of(std::int64_t layer, Role projection) const {
   return sums_.at({layer, input_of(projection)});
 }
 

@@ -14,7 +14,7 @@
 namespace attnscope {
 
 /// Of one input: `second` (n, n) = Σ x xᵀ and `first` (n,) = Σ x over `rows` tokens.
-struct Moments {
+struct SecondMoments {
   std::int64_t rows = 0;
   Matrix<double> second;
   std::vector<double> first;
@@ -31,11 +31,11 @@ Role input_of(Role projection);
 
 /// The sums of several inputs, which passes on several threads add to. Sums of the same batches in
 /// another order differ in their last digits: add() waits for its turn.
-class MomentSums {
+class SecondMomentSums {
  public:
   /// What is summed: of which layer and role.
   using Site = std::pair<std::int64_t, Role>;
-  MomentSums(const Model& model, std::span<const Site> sites);
+  SecondMomentSums(const Model& model, std::span<const Site> sites);
 
   /// What it holds, in bytes.
   static std::uint64_t bytes(const Model& model, std::span<const Site> sites);
@@ -45,13 +45,13 @@ class MomentSums {
   /// for NaN or infinity.
   void add(const Site& site, MatrixView<const float> rows, const Compute& compute);
 
-  const Moments& of(std::int64_t layer, Role projection) const;
+  const SecondMoments& of(std::int64_t layer, Role projection) const;
 
  private:
-  std::map<Site, Moments> sums_;
+  std::map<Site, SecondMoments> sums_;
 };
 
 /// Every input of the model's layers that has a projection to shrink, in order.
-std::vector<MomentSums::Site> moment_sites(const Model& model);
+std::vector<SecondMomentSums::Site> moment_sites(const Model& model);
 
 }  // namespace attnscope

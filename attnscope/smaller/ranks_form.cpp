@@ -10,7 +10,7 @@ std::vector<OutputDirections> directions_of_layer(const Model& model, std::int64
                                                   const TextStatistics& text,
                                                   const Compute& compute) {
   // Eigenvectors are found on one thread: the matrices share the threads.
-  std::vector<const Moments*> moments;
+  std::vector<const SecondMoments*> moments;
   for (const Role role : roles) moments.push_back(&text.moments(layer, role));
   std::vector<OutputDirections> out(roles.size());
   const Compute alone{.kernels = compute.kernels, .stop = compute.stop};
