@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnscope/analyses/read_weight.h"
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
@@ -31,10 +32,9 @@ Record ranks_at(const std::vector<double>& values, const std::vector<double>& th
   return out;
 }
 
-Record measured_row(const Model& model, std::int64_t layer, Role role,
+Record measured_row(const Model& model, const MatrixPlace& place, const Matrix<double>& weight,
                     const Matrix<double>& moments, const ActivationRequest& request,
                     const Compute& compute) {
-  const Matrix<double> weight = canonical_matrix(model, layer, role);
   const SpectrumShape shape{.rows = weight.rows(), .cols = weight.cols()};
   const std::vector<double> own = singular_values(weight.view(), compute).values;
   const std::vector<double> given =
@@ -45,7 +45,8 @@ Record measured_row(const Model& model, std::int64_t layer, Role role,
   for (const double threshold : request.energy) {
     nulls.add(shortest_decimal(threshold), null.energy_rank(threshold));
   }
-  Record row = {{"model", model.name()}, {"layer", layer}, {"matrix", role_name(role)}};
+  Record row = {
+      {"model", model.name()}, {"layer", place.first}, {"matrix", role_name(place.second)}};
   row.add("shape", std::vector<std::int64_t>{shape.rows, shape.cols})
       .add("energy_rank", ranks_at(own, request.energy))
       .add("null_energy_rank", std::move(nulls))
@@ -77,16 +78,35 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
     }
   }
   std::vector<Record> rows;
+  std::vector<Skipped> skipped;
   std::int64_t tokens = 0, widest = 0;
   const auto work = [&](const Compute& compute) {
-    Calibration calibration(model, {.windows = request.windows}, context.memory_bytes / 2, /*ridge=*/0);
+    Calibration calibration(model, {.windows = request.windows}, context.memory_bytes / 2,
+                            /*ridge=*/0);
     const TextStatistics text = calibration.statistics(compute);
     tokens = calibration.tokens();
-    for (const auto& [layer, role] : places) {
+    for (const MatrixPlace& place : places) {
       compute.check_stop();
-      const Matrix<double> moments = text.moments(layer, role).mean_second();
-      widest = std::max(widest, moments.rows());
-      rows.push_back(measured_row(model, layer, role, moments, request, compute));
+      const auto skip = [&](const std::string& reason) {
+        skipped.push_back({.model = model.name(),
+                           .layer = place.first,
+                           .matrix = std::string(role_name(place.second)),
+                           .head = {},
+                           .reason = reason});
+      };
+      const Matrix<double> weight = canonical_matrix(model, place.first, place.second);
+      if (const auto reason = find_not_finite(weight.view())) {
+        skip(*reason);
+        continue;
+      }
+      try {
+        const Matrix<double> moments = text.moments(place.first, place.second).mean_second();
+        widest = std::max(widest, moments.rows());
+        rows.push_back(measured_row(model, place, weight, moments, request, compute));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::numerical) throw;
+        skip(error.what());
+      }
     }
   };
   run_queue({{.flops = 1, .memory_bytes = 0, .run = work}}, context, {}, {"text", "texts"});
@@ -104,6 +124,7 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
       .add("length", std::ssize(request.windows.front()));
   sink.begin(head);
   for (Record& row : rows) sink.add_row(std::move(row));
+  for (Skipped& one : skipped) sink.add_skipped(std::move(one));
   sink.end();
 }
 

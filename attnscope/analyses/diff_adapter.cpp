@@ -7,6 +7,7 @@
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/factors/vectors.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/rewrite/encode.h"
@@ -23,6 +24,7 @@ struct LinearPair {
   std::string module;  // in the loaded model
   const CheckpointTensor *base = nullptr, *tuned = nullptr;
   bool turned = false;  // files hold (inputs, outputs)
+  bool finite = true;   // the difference; else it is left out
   AdapterModule made;
 };
 
@@ -54,10 +56,9 @@ void factor(LinearPair& pair, const AdapterRank& wanted, const Compute& compute)
   Matrix<double> change = read(*pair.tuned);
   for (std::int64_t at = 0; at < change.rows() * change.cols(); ++at) {
     change.data()[at] -= before.data()[at];
-    if (!std::isfinite(change.data()[at])) {
-      throw Error(ErrorKind::numerical, pair.base->name, "the difference holds NaN or infinity");
-    }
   }
+  pair.finite = all_finite(MatrixView<const double>(change.view()));
+  if (!pair.finite) return;
   const bool wide = change.rows() <= change.cols();
   const Directions own = directions_of(change.view(), compute);
   std::vector<double> values;
@@ -138,6 +139,11 @@ Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& r
   }
   run_queue(items, context, {}, {"matrix", "matrices"});
   for (LinearPair& pair : pairs) {
+    if (!pair.finite) {
+      notes.add_note(verbatim("'" + pair.base->name +
+                              "' is not part of the adapter: the difference holds NaN or Inf"));
+      continue;
+    }
     const std::string module = without_weight(pair.base->name);
     pair.made.bias = bias_of(tuned, module);
     if (pair.made.bias != bias_of(base, module)) out.with_biases = true;
@@ -166,8 +172,11 @@ Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& r
     }
   }
   if (out.modules.empty() && out.whole.empty()) {
+    const bool all_finite = std::ranges::all_of(pairs, &LinearPair::finite);
     throw Error(ErrorKind::numerical, {.place = tuned.name(),
-                                       .problem = "nothing changed: there is no adapter to write"});
+                                       .problem = std::string("nothing changed") +
+                                                  (all_finite ? "" : " but what holds NaN or Inf") +
+                                                  ": there is no adapter to write"});
   }
   if (out.modules.empty()) {
     throw Error(ErrorKind::unsupported,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attnscope/analyses/foretelling.h"
+#include "attnscope/analyses/read_weight.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/smaller/calibration.h"
 #include "attnscope/smaller/truncation.h"
@@ -100,30 +101,43 @@ std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens
 std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
                                     const std::vector<Role>& roles, const TextStatistics& text,
                                     const Divergence* divergence, const Compute& compute) {
-  const std::vector<OutputDirections> directions =
-      directions_of_layer(model, layer, roles, text, compute);
-  std::vector<ChangedModel> changed;
   std::vector<Outcome> outcomes;
-  for (std::size_t at = 0; at < roles.size(); ++at) {
+  std::vector<Role> found;
+  for (const Role role : roles) {
+    const Matrix<double> weight = canonical_matrix(model, layer, role);
+    if (auto reason = find_not_finite(weight.view())) {
+      Outcome& outcome = outcomes.emplace_back();
+      outcome.fields = {{"layer", layer}, {"matrix", role_name(role)}};
+      outcome.skipped = *std::move(reason);
+    } else {
+      found.push_back(role);
+    }
+  }
+  const std::vector<OutputDirections> directions =
+      directions_of_layer(model, layer, found, text, compute);
+  std::vector<ChangedModel> changed;
+  const std::size_t first = outcomes.size();
+  for (std::size_t at = 0; at < found.size(); ++at) {
     compute.check_stop();
-    const Matrix<double> weight = canonical_matrix(model, layer, roles[at]);
+    const Matrix<double> weight = canonical_matrix(model, layer, found[at]);
     const RankOptions options{
         .rows = weight.rows(), .cols = weight.cols(), .energies = directions[at].energies};
     outcomes.push_back({.head = {},
                         .fields = {{"layer", layer},
-                                   {"matrix", role_name(roles[at])},
+                                   {"matrix", role_name(found[at])},
                                    {"rows", options.rows},
                                    {"cols", options.cols},
                                    {"energies", options.energies}}});
     if (divergence == nullptr) continue;
     LayerMatrices own;
-    own.weights.emplace(roles[at],
+    own.weights.emplace(found[at],
                         truncated(weight.view(), directions[at], probed_rank(options), compute));
     changed.emplace_back(model).set_layer(layer, own);
   }
   if (changed.empty()) return outcomes;
   const std::vector<double> probes = divergence->of(changed, layer, compute);
-  for (std::size_t at = 0; at < probes.size(); ++at) outcomes[at].fields.add("kl", probes[at]);
+  for (std::size_t at = 0; at < probes.size(); ++at)
+    outcomes[first + at].fields.add("kl", probes[at]);
   return outcomes;
 }
 

@@ -23,12 +23,13 @@ std::vector<Role> ranked_matrices(const Model& model, std::int64_t layer,
 /// source are not cut.
 std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens);
 
-/// Of each of these matrices an outcome. `divergence`: of the probes' windows; null: none.
+/// Of each of these matrices an outcome, those that hold NaN or infinity skipped. `divergence`: of
+/// the probes' windows; null: none.
 std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
                                     const std::vector<Role>& roles, const TextStatistics& text,
                                     const Divergence* divergence, const Compute& compute);
 
-/// What such an outcome says. Throws Error(format) where it is none.
+/// What such an outcome says, unless it was skipped. Throws Error(format) where it is none.
 struct FoundRank {
   MatrixPlace place;
   RankOptions options;

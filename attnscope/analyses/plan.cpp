@@ -9,6 +9,7 @@
 #include "attnscope/analyses/plan_rows.h"
 #include "attnscope/analyses/plan_steps.h"
 #include "attnscope/analyses/planner.h"
+#include "attnscope/analyses/read_weight.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
@@ -202,6 +203,28 @@ void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Fo
   }
 }
 
+/// Of the whole model. An error names the matrix whose fault it is, where there is one.
+double nll_as_it_is(Planner& planner, bool all) {
+  try {
+    return planner.nll_before(all);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::numerical) throw;
+    const Model& model = planner.model();
+    for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+      for (const Role role : stored_projections(model, layer)) {
+        const Matrix<double> weight = canonical_matrix(model, layer, role);
+        const auto reason = find_not_finite(std::as_const(weight).view());
+        if (!reason) continue;
+        ErrorParts parts = error.parts();
+        parts.hint =
+            std::string(role_name(role)) + " of layer " + std::to_string(layer) + " " + *reason;
+        throw Error(ErrorKind::numerical, std::move(parts));
+      }
+    }
+    throw;
+  }
+}
+
 /// The largest size, where nothing is cut.
 bool changes_nothing(const Planner& planner, const Choice& choice) {
   if (choice.form == Form::ranks) return choice.ranks.empty();
@@ -228,7 +251,7 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                                               " is planned alone; layers, width, hidden, "
                                               "head-width, kv-heads and heads combine"});
   }
-  for (const std::string& note : request.text.notes) sink.add_note(note);
+  std::vector<std::string> notes = request.text.notes;
   std::vector<Candidate> menu;
   PlannedModel planned;
   PlanSteps steps(model, asked_record(request), context);
@@ -237,9 +260,9 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
               Planner planner(model, request, steps, compute);
               expect_steps(steps, planner, forms, request.target);
               planned.before = planner.size();
-              planned.nll_before = planner.nll_before(/*all=*/!menu_asked);
+              planned.nll_before = nll_as_it_is(planner, /*all=*/!menu_asked);
               if (menu_asked) {
-                menu = whole_menu(planner, forms);
+                menu = whole_menu(planner, forms, notes);
               } else if (forms.size() > 1) {
                 planned = combined(planner, request, context, compute);
               } else {
@@ -253,9 +276,11 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                                         : planner.nll_of(choice, /*all=*/true);
                 planned.rows = plan_rows(planner, choice);
               }
+              planned.skipped = planner.skipped();
               steps.finish();
             },
             {"plan", "plans"});
+  for (const std::string& note : notes) sink.add_note(note);
   if (menu_asked) {
     send_menu(model, request, menu, planned, sink);
   } else {

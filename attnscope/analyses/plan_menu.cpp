@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "attnscope/analyses/plan_rows.h"
+#include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 
 namespace attnscope {
@@ -84,10 +86,18 @@ std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
   return out;
 }
 
-std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms) {
+std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms,
+                                  std::vector<std::string>& notes) {
   std::vector<std::pair<double, std::vector<Candidate>>> sorted;
   for (const Form form : forms) {
-    std::vector<Candidate> own = menu_of(planner, form);
+    std::vector<Candidate> own;
+    try {
+      own = menu_of(planner, form);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::numerical) throw;
+      notes.push_back(std::string(form_name(form)) + " is left out: " + error.parts().problem);
+      continue;
+    }
     const double price = price_of(own, planner.size(), planner.nll_before(/*all=*/false));
     sorted.emplace_back(price, std::move(own));
   }

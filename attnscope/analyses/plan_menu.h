@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "attnscope/analyses/planner.h"
@@ -14,7 +15,8 @@ inline constexpr double kMenuBudgets[] = {0.9, 0.75, 0.5};
 /// Those at 0.9, 0.75 and 0.5 of what a form cuts. `sizes`: all that it has, the whole first.
 std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes);
 
-/// Of all these forms, the cheapest first.
-std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms);
+/// Of all these forms, the cheapest first. Those whose models give NaN are left out, with a note.
+std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms,
+                                  std::vector<std::string>& notes);
 
 }  // namespace attnscope

@@ -52,6 +52,14 @@ const RankTable& Planner::ranks() {
   }
   for (std::size_t at = 0; at < layers.size(); ++at) {
     for (const Outcome& outcome : found[at]) {
+      if (!outcome.skipped.empty()) {
+        ranks_.skipped.push_back({.model = model_.name(),
+                                  .layer = layers[at],
+                                  .matrix = expect<std::string>(outcome.fields, "matrix"),
+                                  .head = {},
+                                  .reason = outcome.skipped});
+        continue;
+      }
       FoundRank own = found_rank(layers[at], outcome);
       ranks_.places.push_back(own.place);
       ranks_.options.push_back(std::move(own.options));

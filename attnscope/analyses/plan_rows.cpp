@@ -235,6 +235,7 @@ void send_menu(const Model& model, const PlanRequest& request, const std::vector
         .add("remark", note);
     sink.add_row(std::move(row));
   }
+  for (const Skipped& skipped : planned.skipped) sink.add_skipped(skipped);
   sink.end();
 }
 
@@ -270,6 +271,7 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
   head.models.front().add("plan", std::move(plan));
   sink.begin(head);
   for (const Record& row : planned.rows) sink.add_row(row);
+  for (const Skipped& skipped : planned.skipped) sink.add_skipped(skipped);
   sink.end();
 }
 

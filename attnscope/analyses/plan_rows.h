@@ -15,6 +15,7 @@ struct PlannedModel {
   double nll_before = 0, nll_after = 0;  // mean negative log likelihood, nats
   double expected_loss = 0;
   std::vector<Record> rows;
+  std::vector<Skipped> skipped;  // matrices that stay, as they hold NaN or infinity
 };
 
 /// A row for each layer, matrix, or the whole of it.

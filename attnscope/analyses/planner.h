@@ -10,6 +10,7 @@
 
 #include "attnscope/analyses/plan.h"
 #include "attnscope/analyses/plan_steps.h"
+#include "attnscope/results/report.h"
 #include "attnscope/smaller/allocation.h"
 #include "attnscope/smaller/calibration.h"
 #include "attnscope/smaller/measure.h"
@@ -38,7 +39,8 @@ struct LayerOrder {
 struct RankTable {
   std::vector<MatrixPlace> places;
   std::vector<RankOptions> options;
-  std::vector<double> probes;  // KL at half the break-even rank, in nats
+  std::vector<double> probes;    // KL at half the break-even rank, in nats
+  std::vector<Skipped> skipped;  // that stay as they are
 
   std::int64_t parameters() const;
 };
@@ -71,6 +73,8 @@ class Planner {
 
   const LayerOrder& removals(std::int64_t count);
   const RankTable& ranks();
+  /// What ranks() left as it is.
+  const std::vector<Skipped>& skipped() const { return ranks_.skipped; }
 
   /// The steps that at_size() of each of these sizes takes together, and ranks().
   std::size_t steps_of(Form form, const std::vector<std::int64_t>& sizes) const;

@@ -1,13 +1,16 @@
 #include "attnscope/smaller/calibration.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
+
+#include "attnscope/core/error.h"
 
 namespace attnscope {
 namespace {
 
 std::vector<SecondMomentSums::Site> sites_of_layers(const Model& model, std::int64_t first,
-                                              std::int64_t count) {
+                                                    std::int64_t count) {
   std::vector<SecondMomentSums::Site> sites = moment_sites(model);
   std::erase_if(sites, [&](const SecondMomentSums::Site& site) {
     return site.first < first || site.first >= first + count;
@@ -47,34 +50,52 @@ std::int64_t Calibration::tokens() const {
   return sum;
 }
 
-void Calibration::run(const ForwardObserver& observer, const Compute& compute) {
+void Calibration::run(const TextWindows& batch, const ForwardObserver& observer,
+                      const Compute& compute) {
+  compute.check_stop();
   if (!pass_) pass_.emplace(model_, /*copy_weights=*/true, compute);
+  run_windows(*pass_, batch, observer, compute);
+}
+
+/// Where the model gives NaN, what it does not come to has no moments.
+void Calibration::sum_up_to(std::int64_t layer, const Compute& compute) {
+  std::set<SecondMomentSums::Site> seen;
+  const ForwardObserver observer{
+      .on_inputs =
+          [&](std::int64_t number, Role role, MatrixView<const float> input) {
+            const SecondMomentSums::Site site{number, role};
+            if (!sums_->has(site)) return;
+            sums_->add(site, input, compute);
+            seen.insert(site);
+          },
+      .end_after_layer = layer};
   for (const TextWindows& batch : batches_of(text_)) {
-    compute.check_stop();
-    run_windows(*pass_, batch, observer, compute);
+    seen.clear();
+    try {
+      run(batch, observer, compute);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::numerical) throw;
+      for (const SecondMomentSums::Site& site : sums_->sites()) {
+        if (!seen.contains(site)) sums_->spoil(site, error.parts().problem);
+      }
+    }
   }
 }
 
-const SecondMoments& Calibration::moments(std::int64_t layer, Role projection, const Compute& compute) {
+const SecondMoments& Calibration::moments(std::int64_t layer, Role projection,
+                                          const Compute& compute) {
   const SecondMomentSums::Site site{layer, input_of(projection)};
   if (!sums_ || !sums_->has(site)) {
     sums_.reset();
     sums_.emplace(model_, sites_of_layers(model_, layer, layers_at_once()));
-    const std::int64_t end = std::min(layer + layers_at_once(), model_.dimensions().layers);
-    run({.on_inputs =
-             [&](std::int64_t number, Role role, MatrixView<const float> input) {
-               const SecondMomentSums::Site seen{number, role};
-               if (sums_->has(seen)) sums_->add(seen, input, compute);
-             },
-         .end_after_layer = end - 1},
-        compute);
+    sum_up_to(std::min(layer + layers_at_once(), model_.dimensions().layers) - 1, compute);
   }
   return sums_->of(layer, projection);
 }
 
 /// Both stacks share the memory from then on.
 const SecondMoments& Calibration::moments_beside(std::int64_t layer, Role projection,
-                                           const Compute& compute) {
+                                                 const Compute& compute) {
   if (!beside_) {
     if (held_bytes() > memory_bytes_ / 2) sums_.reset();
     memory_bytes_ /= 2;
@@ -85,15 +106,16 @@ const SecondMoments& Calibration::moments_beside(std::int64_t layer, Role projec
 }
 
 TextStatistics Calibration::statistics(const Compute& compute) {
-  return {
-      .moments = [this, &compute](std::int64_t layer, Role projection) -> const SecondMoments& {
-        return moments(layer, projection, compute);
-      },
-      .moments_beside = [this, &compute](std::int64_t layer, Role projection) -> const SecondMoments& {
-        return moments_beside(layer, projection, compute);
-      },
-      .rerun = [this, &compute](const ForwardObserver& observer) { run(observer, compute); },
-      .ridge = ridge_};
+  return {.moments = [this, &compute](std::int64_t layer, Role projection) -> const SecondMoments& {
+            return moments(layer, projection, compute);
+          },
+          .moments_beside = [this, &compute](std::int64_t layer, Role projection)
+              -> const SecondMoments& { return moments_beside(layer, projection, compute); },
+          .rerun =
+              [this, &compute](const ForwardObserver& observer) {
+                for (const TextWindows& batch : batches_of(text_)) run(batch, observer, compute);
+              },
+          .ridge = ridge_};
 }
 
 }  // namespace attnscope

@@ -30,7 +30,8 @@ class Calibration {
 
  private:
   std::int64_t layers_at_once() const;
-  void run(const ForwardObserver& observer, const Compute& compute);
+  void run(const TextWindows& batch, const ForwardObserver& observer, const Compute& compute);
+  void sum_up_to(std::int64_t layer, const Compute& compute);
   const SecondMoments& moments(std::int64_t layer, Role projection, const Compute& compute);
   const SecondMoments& moments_beside(std::int64_t layer, Role projection, const Compute& compute);
 

@@ -92,9 +92,8 @@ std::uint64_t SecondMomentSums::bytes(const Model& model, std::span<const Site> 
 
 void SecondMomentSums::add(const Site& site, MatrixView<const float> rows, const Compute& compute) {
   if (!all_finite(rows)) {
-    throw Error(ErrorKind::numerical, {.layer = site.first,
-                                       .problem = "what '" + std::string(role_name(site.second)) +
-                                                  "' reads holds NaN or infinity"});
+    return spoil(site, "what '" + std::string(role_name(site.second)) + "' of layer " +
+                           std::to_string(site.first) + " reads holds NaN or infinity");
   }
   SecondMoments& moments = sums_.at(site);
   moments.rows += rows.rows;
@@ -106,8 +105,23 @@ void SecondMomentSums::add(const Site& site, MatrixView<const float> rows, const
   }
 }
 
+void SecondMomentSums::spoil(const Site& site, const std::string& reason) {
+  spoiled_.try_emplace(site, reason);
+}
+
+std::vector<SecondMomentSums::Site> SecondMomentSums::sites() const {
+  std::vector<Site> out;
+  for (const auto& [site, sums] : sums_) out.push_back(site);
+  return out;
+}
+
 const SecondMoments& SecondMomentSums::of(std::int64_t layer, Role projection) const {
-  return sums_.at({layer, input_of(projection)});
+  const Site site{layer, input_of(projection)};
+  const auto spoiled = spoiled_.find(site);
+  if (spoiled != spoiled_.end()) {
+    throw Error(ErrorKind::numerical, {.problem = spoiled->second});
+  }
+  return sums_.at(site);
 }
 
 }  // namespace attnscope

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,14 +42,20 @@ class SecondMomentSums {
   static std::uint64_t bytes(const Model& model, std::span<const Site> sites);
 
   bool has(const Site& site) const { return sums_.contains(site); }
-  /// Adds a batch of rows (rows, n). Sums as add_second_moments() has them. Throws Error(numerical)
-  /// for NaN or infinity.
+  /// Adds a batch of rows (rows, n). Sums as add_second_moments() has them. Rows with NaN or
+  /// infinity spoil them.
   void add(const Site& site, MatrixView<const float> rows, const Compute& compute);
+  /// There are no sums of it, for this reason: of() throws it.
+  void spoil(const Site& site, const std::string& reason);
+  /// Those of which there are sums, or are to be.
+  std::vector<Site> sites() const;
 
+  /// Throws Error(numerical) where they were spoiled.
   const SecondMoments& of(std::int64_t layer, Role projection) const;
 
  private:
   std::map<Site, SecondMoments> sums_;
+  std::map<Site, std::string> spoiled_;  // why
 };
 
 /// Every input of the model's layers that has a projection to shrink, in order.

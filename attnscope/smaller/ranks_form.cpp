@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "attnscope/core/error.h"
+#include "attnscope/numerics/all_finite.h"
 #include "attnscope/smaller/forms.h"
 
 namespace attnscope {
@@ -35,6 +36,12 @@ ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStat
         throw Error(ErrorKind::format,
                     std::to_string(layer) + "." + std::string(role_name(at->first.second)),
                     "a rank of " + std::to_string(at->second) + " is none of the matrix");
+      }
+      const Matrix<double> weight = canonical_matrix(model, layer, at->first.second);
+      if (!all_finite(MatrixView<const double>(weight.view()))) {
+        throw Error(ErrorKind::format,
+                    std::to_string(layer) + "." + std::string(role_name(at->first.second)),
+                    "holds NaN or infinity, and can only stay");
       }
       roles.push_back(at->first.second);
       ranks.push_back(at->second);
