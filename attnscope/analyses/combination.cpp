@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "attnscope/analyses/plan_hashes.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 
@@ -16,12 +17,20 @@ namespace {
 
 constexpr std::int64_t kSteps = 16;
 
-/// Stages share the memory; what they compute is kept in no store, as no file holds their models.
+/// Stages share the memory. Other processes have no files of their models.
 Context own_context(Context whole, std::size_t stages) {
   whole.memory_bytes /= stages;
-  whole.store = nullptr;
   whole.compute_elsewhere = {};
   return whole;
+}
+
+/// All that decides a model that choices made, one after another.
+Record made_by(const std::vector<Choice>& choices, const PlanRequest& request) {
+  std::vector<std::string> made_by;
+  for (const Choice& choice : choices) made_by.push_back(choice_hash(choice));
+  return {{"made_by", join(made_by, ",")},
+          {"made_fitted", windows_hash(request.text.fitted())},
+          {"made_ridge", request.ridge}};
 }
 
 /// A model that earlier forms left.
@@ -31,10 +40,11 @@ struct Stage {
   PlanSteps steps;
   Planner planner;
 
-  Stage(Model made, const PlanRequest& request, const Context& whole, const Compute& compute)
+  Stage(Model made, const std::vector<Choice>& choices, const PlanSteps& all,
+        const PlanRequest& request, const Context& whole, const Compute& compute)
       : model(std::move(made)),
         context(own_context(whole, request.by.size())),
-        steps(model, {}, context),
+        steps(all.of_made(made_by(choices, request), context)),
         planner(model, request, steps, compute) {}
 };
 
@@ -59,11 +69,12 @@ class Combiner {
   std::optional<PlannedModel> made(const std::vector<std::int64_t>& sizes, bool all) {
     PlannedModel out{.before = first_.size()};
     Planner* planner = &first_;
-    std::vector<std::int64_t> done;
+    std::vector<std::int64_t> done, last;  // `last`: sizes up to that of the last choice
     for (std::size_t at = 0; at < sizes.size(); ++at) {
       const Form form = request_.by[at];
       done.push_back(sizes[at]);
       if (sizes[at] == sizes_[at].front()) continue;
+      if (!out.choices.empty()) planner = &stage_of(*planner, last, out.choices).planner;
       if (!why_not(planner->model(), form).empty()) return std::nullopt;
       const std::vector<std::int64_t> possible = planner->sizes(form);
       const bool takes = std::find(possible.begin(), possible.end(), sizes[at]) != possible.end();
@@ -76,15 +87,16 @@ class Combiner {
       out.choices.push_back(choice);
       out.words.push_back(std::string(form_name(form)) + " " +
                           choice_words(planner->model(), choice));
-      std::unique_ptr<Stage>& stage = stages_[done];
-      if (!stage) {
-        stage = std::make_unique<Stage>(planner->made(choice), request_, context_, compute_);
-      }
-      planner = &stage->planner;
+      last = done;
     }
-    out.after = planner->size();
     out.nll_before = first_.nll_before(all);
-    out.nll_after = planner->nll_before(all);
+    if (out.choices.empty()) {
+      out.after = first_.size();
+      out.nll_after = out.nll_before;
+    } else {
+      out.after = size_after(planner->model(), out.choices.back());
+      out.nll_after = planner->nll_of(out.choices.back(), all);
+    }
     return out;
   }
 
@@ -146,6 +158,17 @@ class Combiner {
   }
 
  private:
+  /// The model that the last of these choices makes of the planner's.
+  Stage& stage_of(Planner& planner, const std::vector<std::int64_t>& sizes,
+                  const std::vector<Choice>& choices) {
+    std::unique_ptr<Stage>& stage = stages_[sizes];
+    if (!stage) {
+      stage = std::make_unique<Stage>(planner.made(choices.back()), choices, first_.steps(),
+                                      request_, context_, compute_);
+    }
+    return *stage;
+  }
+
   Planner& first_;
   const PlanRequest& request_;
   const Context& context_;

@@ -2,6 +2,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/store/content_hash.h"
+#include "attnscope/store/record_text.h"
 
 namespace attnscope {
 
@@ -22,6 +23,22 @@ std::string model_hash(const Model& model) {
     model.checkpoint().check_intact(tensor);
   }
   return content_hash(text);
+}
+
+std::string choice_hash(const Choice& choice) {
+  Value::List kept;
+  for (const std::vector<std::int64_t>& list : choice.kept) kept.emplace_back(list);
+  Value::List ranks;
+  for (const auto& [place, rank] : choice.ranks) {
+    ranks.emplace_back(std::to_string(place.first) + "." + std::string(role_name(place.second)) +
+                       ":" + std::to_string(rank));
+  }
+  Record all = {{"form", form_name(choice.form)},
+                {"size", choice.size},
+                {"joint", choice.joint},
+                {"exact", choice.exact}};
+  all.add("kept", std::move(kept)).add("ranks", std::move(ranks));
+  return content_hash(record_text(all));
 }
 
 }  // namespace attnscope

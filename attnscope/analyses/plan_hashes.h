@@ -4,6 +4,7 @@
 #include <string>
 
 #include "attnscope/model/model.h"
+#include "attnscope/smaller/choice.h"
 #include "attnscope/smaller/measure.h"
 
 namespace attnscope {
@@ -12,5 +13,7 @@ namespace attnscope {
 std::string model_hash(const Model& model);
 /// Of the windows of a text, and of what encoders read beside them.
 std::string windows_hash(const TextWindows& text);
+/// Of a form, its size, and all that it keeps.
+std::string choice_hash(const Choice& choice);
 
 }  // namespace attnscope

@@ -10,49 +10,60 @@
 namespace attnscope {
 
 PlanSteps::PlanSteps(const Model& model, const Record& plan, const Context& context)
-    : context_(context), sources_(sources_of(std::span(&model, 1))) {
+    : context_(&context), shared_(std::make_shared<Shared>()) {
+  shared_->sources = sources_of(std::span(&model, 1));
   if (context.store == nullptr) return;
   StoredRun run;
   run.analysis.name = kPlanSteps;
   run.analysis.command = "plan";
   run.parameters = plan;
-  run.models.push_back(stored_model(sources_.front()));
-  stored_.emplace(*context.store, run);
+  run.models.push_back(stored_model(shared_->sources.front()));
+  shared_->stored.emplace(*context.store, run);
+}
+
+PlanSteps PlanSteps::of_made(Record made_of, const Context& context) const {
+  PlanSteps out = *this;
+  out.context_ = &context;
+  out.made_of_ = std::move(made_of);
+  return out;
 }
 
 Context PlanSteps::counting() const {
-  Context counted = context_;
-  if (!context_.on_progress) return counted;
+  Context counted = *context_;
+  if (!context_->on_progress) return counted;
   counted.on_progress = [this](Progress progress) {
-    const std::size_t done = done_, expected = std::max<std::size_t>(expected_, done);
+    const std::size_t done = shared_->done;
+    const std::size_t expected = std::max<std::size_t>(shared_->expected, done);
     progress.items = {"step", "steps"};
     progress.items_done = done;
     progress.items_total = std::max<std::size_t>(expected, 1);
     progress.seconds_left.reset();  // steps differ too much
-    context_.on_progress(progress);
+    context_->on_progress(progress);
   };
   return counted;
 }
 
-std::vector<Outcome> PlanSteps::get(const std::string& name, const Record& facts,
+std::vector<Outcome> PlanSteps::get(const std::string& name, const Record& own_facts,
                                     const std::function<std::vector<Outcome>()>& compute) {
+  Record facts = own_facts;
+  for (const auto& [fact, value] : made_of_.fields()) facts.add(fact, value);
   std::vector<Outcome> outcomes;
-  if (!stored_) {
+  if (!shared_->stored) {
     outcomes = compute();
   } else {
     ItemInputs inputs;
-    inputs.add("step", name).add("stack", sources_.front().model->stack());
+    inputs.add("step", name).add("stack", shared_->sources.front().model->stack());
     for (const auto& [fact, value] : facts.fields()) inputs.add(fact, value);
-    add_whole_model(inputs, sources_.front());
+    add_whole_model(inputs, shared_->sources.front());
     const StoredPlace place{.model = 0,
                             .layer = std::nullopt,
                             .matrix = name + " " + content_hash(record_text(facts)).substr(0, 16)};
-    outcomes = stored_->get(inputs, {place}, [&] {
-      if (context_.only_stored) throw NotStored();
+    outcomes = shared_->stored->get(inputs, {place}, [&] {
+      if (context_->only_stored) throw NotStored();
       return compute();
     });
   }
-  ++done_;
+  ++shared_->done;
   return outcomes;
 }
 
@@ -73,8 +84,8 @@ double PlanSteps::number(const std::string& name, const Record& facts,
 }
 
 void PlanSteps::finish() {
-  expected_ = done_.load();
-  if (stored_) stored_->finish();
+  shared_->expected = shared_->done.load();
+  if (shared_->stored) shared_->stored->finish();
 }
 
 }  // namespace attnscope

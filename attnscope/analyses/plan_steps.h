@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -28,12 +29,16 @@ class PlanSteps {
   /// runs.
   PlanSteps(const Model& model, const Record& plan, const Context& context);
 
+  /// Steps of a model that was made of this one, as part of the same plan: `made_of` is all that
+  /// decides it. What it is part of, and the context, must outlive it.
+  PlanSteps of_made(Record made_of, const Context& context) const;
+
   /// The run of which these are steps, with progress that counts them. Valid while this is.
   Context counting() const;
-  const Context& context() const { return context_; }
+  const Context& context() const { return *context_; }
 
   /// So many more steps are to come; fewer may come.
-  void expect(std::size_t steps) { expected_ += steps; }
+  void expect(std::size_t steps) { shared_->expected += steps; }
 
   /// What compute() gives, or what an earlier run kept of it. `name`: of this kind of step;
   /// `facts`: all that it depends on beside the model.
@@ -49,10 +54,16 @@ class PlanSteps {
   void finish();
 
  private:
-  const Context& context_;
-  std::vector<ModelSource> sources_;
-  std::optional<StoredItems> stored_;
-  std::atomic<std::size_t> done_ = 0, expected_ = 0;
+  /// What the steps of a plan share.
+  struct Shared {
+    std::vector<ModelSource> sources;
+    std::optional<StoredItems> stored;
+    std::atomic<std::size_t> done = 0, expected = 0;
+  };
+
+  const Context* context_;
+  std::shared_ptr<Shared> shared_;
+  Record made_of_;  // of steps of a model that was made
 };
 
 }  // namespace attnscope

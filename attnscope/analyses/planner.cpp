@@ -10,27 +10,9 @@
 #include "attnscope/forward/sized.h"
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/skipped_layers.h"
-#include "attnscope/store/content_hash.h"
-#include "attnscope/store/record_text.h"
 
 namespace attnscope {
 namespace {
-
-std::string hash_of(const Choice& choice) {
-  Value::List kept;
-  for (const std::vector<std::int64_t>& list : choice.kept) kept.emplace_back(list);
-  Value::List ranks;
-  for (const auto& [place, rank] : choice.ranks) {
-    ranks.emplace_back(std::to_string(place.first) + "." + std::string(role_name(place.second)) +
-                       ":" + std::to_string(rank));
-  }
-  Record all = {{"form", form_name(choice.form)},
-                {"size", choice.size},
-                {"joint", choice.joint},
-                {"exact", choice.exact}};
-  all.add("kept", std::move(kept)).add("ranks", std::move(ranks));
-  return content_hash(record_text(all));
-}
 
 std::vector<std::int64_t> all_layers(const Model& model) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(model.dimensions().layers));
@@ -116,7 +98,7 @@ Model Planner::made(const Choice& choice) {
 
 double Planner::nll_of(const Choice& choice, bool all) {
   Record facts = measured_facts(all);
-  facts.add("fitted", fitted_hash_).add("ridge", ridge()).add("choice", hash_of(choice));
+  facts.add("fitted", fitted_hash_).add("ridge", ridge()).add("choice", choice_hash(choice));
   return steps_.number("loss", facts,
                        [&] { return mean_nll(made(choice), measured_text(all), compute_); });
 }

@@ -52,6 +52,7 @@ class Planner {
   Planner(const Model& model, const PlanRequest& request, PlanSteps& steps, const Compute& compute);
 
   const Model& model() const { return model_; }
+  const PlanSteps& steps() const { return steps_; }
   const Calibration& calibration() const { return calibration_; }
   const ModelSize& size() const { return size_; }
   /// What orders and menus are measured on, or all.

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/cli/plan_case.h"
+#include "tests/support/sqlite_query.h"
 
 namespace attnscope::test {
 namespace {
@@ -60,6 +61,35 @@ TEST_F(PlanCombination, EachTargetTakesWhatItNeeds) {
   EXPECT_EQ(cache["sizes"], json::array({1}));
   const json loss = combined("width,kv-heads", "--max-perplexity", "+2%")["models"][0]["plan"];
   EXPECT_LT(loss["parameters_after"].get<double>(), loss["parameters_before"].get<double>());
+}
+
+TEST_F(PlanCombination, GoesOnAfterTheLastStepThatAStoreHas) {
+  Words words = plan(kPlanExample, {"--by", "kv-heads,width", "--keep", "0.9", "--format", "csv"});
+  const std::string reference = output_of(words), store = path("rows.sqlite");
+  words.insert(words.end(), {"--store", store});
+  RunningCommand run(words);
+  const auto items = [&]() -> long {
+    try {
+      return fs::exists(store) ? query_number(store, "SELECT count(*) FROM items") : 0;
+    } catch (const std::runtime_error&) {  // it has no tables yet
+      return 0;
+    }
+  };
+  run.wait_until([&] { return items() >= 4; });
+  run.send(SIGINT);
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
+  const long kept = items();
+  EXPECT_EQ(output_of(words), reference);
+  const std::string of_last = " FROM runs ORDER BY id DESC LIMIT 1";
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), items() - kept);
+  EXPECT_GE(query_number(store, "SELECT found" + of_last), 4);
+  EXPECT_EQ(output_of(words), reference);
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);
+  // After another number of heads, the same widths are others.
+  const long before = items();
+  words[words.size() - 5] = "0.85";
+  output_of(words);
+  EXPECT_GT(items(), before);
 }
 
 TEST_F(PlanCombination, RefusesWhatDoesNotCombine) {
