@@ -8,7 +8,6 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
-#include "attnscope/numerics/factors/vectors.h"
 #include "attnscope/numerics/singular_values/singular_values.h"
 #include "attnscope/run/model_facts.h"
 #include "attnscope/run/work_queue.h"
@@ -18,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-/// Eigenvalues as what squares to them, as energy ranks are defined by.
+/// What squares to energies: energy ranks are defined by it.
 std::vector<double> roots_of(std::vector<double> energies) {
   for (double& energy : energies) energy = std::sqrt(std::max(energy, 0.0));
   return energies;
@@ -33,13 +32,11 @@ Record ranks_at(const std::vector<double>& values, const std::vector<double>& th
 }
 
 Record measured_row(const Model& model, const MatrixPlace& place, const Matrix<double>& weight,
-                    const Matrix<double>& moments, const ActivationRequest& request,
-                    const Compute& compute) {
+                    const MeanMoments& moments, const std::vector<double>& read,
+                    const ActivationRequest& request, const Compute& compute) {
   const SpectrumShape shape{.rows = weight.rows(), .cols = weight.cols()};
   const std::vector<double> own = singular_values(weight.view(), compute).values;
-  const std::vector<double> given =
-      roots_of(output_directions(weight.view(), moments.view(), compute).energies);
-  const std::vector<double> read = roots_of(eigenvectors(moments.view()).values);
+  const std::vector<double> given = roots_of(output_energies(weight.view(), moments, compute));
   const NullModel null(shape);
   Record nulls;
   for (const double threshold : request.energy) {
@@ -85,6 +82,8 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
                             /*ridge=*/0);
     const TextStatistics text = calibration.statistics(compute);
     tokens = calibration.tokens();
+    std::optional<SecondMomentSums::Site> read_site;  // of `read`: several matrices read the same
+    std::vector<double> read;
     for (const MatrixPlace& place : places) {
       compute.check_stop();
       const auto skip = [&](const std::string& reason) {
@@ -94,15 +93,20 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
                            .head = {},
                            .reason = reason});
       };
-      const Matrix<double> weight = canonical_matrix(model, place.first, place.second);
-      if (const auto reason = find_not_finite(weight.view())) {
-        skip(*reason);
-        continue;
-      }
       try {
-        const Matrix<double> moments = text.moments(place.first, place.second).mean_second();
-        widest = std::max(widest, moments.rows());
-        rows.push_back(measured_row(model, place, weight, moments, request, compute));
+        const SecondMoments& moments = text.moments(place.first, place.second);
+        widest = std::max(widest, moments.size());
+        const SecondMomentSums::Site site{place.first, input_of(place.second)};
+        if (site != read_site) {
+          read = roots_of(input_energies(moments.mean(), compute));
+          read_site = site;
+        }
+        const Matrix<double> weight = canonical_matrix(model, place.first, place.second);
+        if (const auto reason = find_not_finite(weight.view())) {
+          skip(*reason);
+          continue;
+        }
+        rows.push_back(measured_row(model, place, weight, moments.mean(), read, request, compute));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::numerical) throw;
         skip(error.what());

@@ -101,43 +101,37 @@ std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens
 std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
                                     const std::vector<Role>& roles, const TextStatistics& text,
                                     const Divergence* divergence, const Compute& compute) {
-  std::vector<Outcome> outcomes;
-  std::vector<Role> found;
-  for (const Role role : roles) {
-    const Matrix<double> weight = canonical_matrix(model, layer, role);
-    if (auto reason = find_not_finite(weight.view())) {
-      Outcome& outcome = outcomes.emplace_back();
-      outcome.fields = {{"layer", layer}, {"matrix", role_name(role)}};
-      outcome.skipped = *std::move(reason);
-    } else {
-      found.push_back(role);
-    }
+  std::vector<Outcome> outcomes(roles.size());
+  std::vector<Matrix<float>> states(roles.size());
+  for_matrices(
+      model, layer, roles, text, compute,
+      [&](std::size_t at, Matrix<double> weight, const MeanMoments& moments, const Compute& own) {
+        Outcome& outcome = outcomes[at];
+        outcome.fields = {{"layer", layer}, {"matrix", role_name(roles[at])}};
+        if (auto reason = find_not_finite(std::as_const(weight).view())) {
+          outcome.skipped = *std::move(reason);
+          return;
+        }
+        RankOptions options{.rows = weight.rows(), .cols = weight.cols(), .energies = {}};
+        const std::int64_t rank = probed_rank(options);
+        const OutputDirections directions = output_directions(weight.view(), moments, own, rank);
+        outcome.fields.add("rows", options.rows)
+            .add("cols", options.cols)
+            .add("energies", directions.energies);
+        if (divergence == nullptr) return;
+        LayerMatrices matrices;
+        matrices.weights.emplace(roles[at], truncated(std::move(weight), directions, rank, own));
+        ChangedModel changed(model);
+        changed.set_layer(layer, matrices);
+        states[at] = divergence->states_of(changed, layer, own);
+      });
+  if (divergence == nullptr) return outcomes;
+  std::erase_if(states, [](const Matrix<float>& own) { return own.rows() == 0; });
+  const std::vector<double> probes = divergence->of(states, compute);
+  std::size_t next = 0;
+  for (Outcome& outcome : outcomes) {
+    if (outcome.skipped.empty()) outcome.fields.add("kl", probes[next++]);
   }
-  const std::vector<OutputDirections> directions =
-      directions_of_layer(model, layer, found, text, compute);
-  std::vector<ChangedModel> changed;
-  const std::size_t first = outcomes.size();
-  for (std::size_t at = 0; at < found.size(); ++at) {
-    compute.check_stop();
-    const Matrix<double> weight = canonical_matrix(model, layer, found[at]);
-    const RankOptions options{
-        .rows = weight.rows(), .cols = weight.cols(), .energies = directions[at].energies};
-    outcomes.push_back({.head = {},
-                        .fields = {{"layer", layer},
-                                   {"matrix", role_name(found[at])},
-                                   {"rows", options.rows},
-                                   {"cols", options.cols},
-                                   {"energies", options.energies}}});
-    if (divergence == nullptr) continue;
-    LayerMatrices own;
-    own.weights.emplace(found[at],
-                        truncated(weight.view(), directions[at], probed_rank(options), compute));
-    changed.emplace_back(model).set_layer(layer, own);
-  }
-  if (changed.empty()) return outcomes;
-  const std::vector<double> probes = divergence->of(changed, layer, compute);
-  for (std::size_t at = 0; at < probes.size(); ++at)
-    outcomes[first + at].fields.add("kl", probes[at]);
   return outcomes;
 }
 

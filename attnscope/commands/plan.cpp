@@ -67,7 +67,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   request.held_out_sequences = arguments.integer("held_out_sequences")
                                    .value_or(std::max<std::int64_t>(
                                        1, kMeasuredTokens / std::ssize(request.text.held_out[0])));
-  say_memory_of_moments(session, model);
+  say_memory_of_moments(session, model, /*with_directions=*/true);
   run_plan_of_model(model, request, context, sink);
 }
 
@@ -187,7 +187,7 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
   request.folder = arguments.text("folder");
   if (arguments.text("dtype") != "same") request.form.dtype = dtype_of(arguments.text("dtype"));
   request.form.shard_bytes = *arguments.find<std::uint64_t>("shard_size");
-  say_memory_of_moments(session, model);
+  say_memory_of_moments(session, model, /*with_directions=*/true);
   run_shrink(model, request, session.context, sink);
 }
 

@@ -201,12 +201,14 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
   return cut_windows(tokens, request, path);
 }
 
-void say_memory_of_moments(const Session& session, const Model& model) {
+void say_memory_of_moments(const Session& session, const Model& model, bool with_directions) {
   if (!session.on_note) return;
   const Calibration moments(model, TextWindows{}, session.context.memory_bytes / 2, /*ridge=*/0);
   const std::int64_t passes = moments.passes();
   session.on_note(
-      "second moments take " + memory_text(moments.held_bytes()) + " beside the model" +
+      "second moments take " + memory_text(moments.held_bytes()) +
+      " and the spectrum of a matrix up to " + memory_text(spectra_bytes(model, with_directions)) +
+      " beside the model" +
       (stack_of_same_width(model) == nullptr ? "" : ", for width those of its other stack too") +
       (passes == 1 ? ""
                    : ": those of some layers at a time, in " + counted(passes, "pass", "passes") +

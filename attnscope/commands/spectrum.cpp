@@ -27,6 +27,7 @@ void run_activations(const Arguments& arguments, const Session& session,
   }
   if (arguments.given("store")) sink.add_note("{store} keeps no ranks on a text");
   const std::string file = arguments.text("activations");
+  say_memory_of_moments(session, models.front(), /*with_directions=*/false);
   run_activation_spectrum(models.front(),
                           {.windows = text_windows(session, models.front(), file),
                            .source = std::filesystem::path(file).filename().string(),

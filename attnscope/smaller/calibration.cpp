@@ -20,6 +20,21 @@ std::vector<SecondMomentSums::Site> sites_of_layers(const Model& model, std::int
 
 }  // namespace
 
+std::uint64_t spectra_bytes(const Model& model, bool with_directions) {
+  std::uint64_t most = 0;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : stored_projections(model, layer)) {
+      const TensorMatrix& matrix = model.weight(layer, role).matrix;
+      const auto elements = static_cast<std::uint64_t>(matrix.rows * matrix.cols);
+      const std::uint64_t own = with_directions ? output_directions_bytes(matrix.rows, matrix.cols)
+                                                : output_energies_bytes(matrix.rows, matrix.cols);
+      most = std::max(most, sizeof(double) * elements + own);
+      if (!with_directions) most = std::max(most, input_energies_bytes(matrix.cols));
+    }
+  }
+  return most;
+}
+
 Calibration::Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes,
                          double ridge)
     : model_(model), text_(text), memory_bytes_(memory_bytes), ridge_(ridge) {}
@@ -115,7 +130,8 @@ TextStatistics Calibration::statistics(const Compute& compute) {
               [this, &compute](const ForwardObserver& observer) {
                 for (const TextWindows& batch : batches_of(text_)) run(batch, observer, compute);
               },
-          .ridge = ridge_};
+          .ridge = ridge_,
+          .work_bytes = memory_bytes_};
 }
 
 }  // namespace attnscope

@@ -10,6 +10,10 @@
 
 namespace attnscope {
 
+/// What the spectra of the largest matrix take on a text, in bytes, with the matrix: of a plan with
+/// its directions, else the energies alone.
+std::uint64_t spectra_bytes(const Model& model, bool with_directions);
+
 /// The second moments of as many layers as fit in the memory that there is for them; asked for
 /// another layer, the text is run again for it and those after it. Not for several threads.
 class Calibration {

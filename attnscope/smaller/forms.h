@@ -27,6 +27,7 @@ struct TextStatistics {
   std::function<void(const ForwardObserver&)> rerun;
   double ridge = 0.01;  // of `ranks`: share of the mean second moment that is added to each
   std::optional<DType> dtype = std::nullopt;  // of what is made: see ChangedModel
+  std::uint64_t work_bytes = 0;               // for what is made of moments, beside them
   /// Where layers that are made are kept, and taken from; null: nowhere.
   FinishedLayers* finished = nullptr;
 };
@@ -131,11 +132,12 @@ Matrix<double> with_bias_column(const Model& model, std::int64_t layer, Role rol
 void narrow_values(LayerMatrices& out, const Model& model, std::int64_t layer, std::int64_t merged,
                    std::int64_t size, const TextStatistics& text, const Compute& compute);
 
-/// The output directions of matrices of one layer on the text, with its ridge: of `ranks`.
-std::vector<OutputDirections> directions_of_layer(const Model& model, std::int64_t layer,
-                                                  const std::vector<Role>& roles,
-                                                  const TextStatistics& text,
-                                                  const Compute& compute);
+/// Calls for each of these matrices of a layer of_matrix(number, weight, what it reads with the
+/// text's ridge): for as many at once as have room for their output directions.
+using OfMatrix = std::function<void(std::size_t number, Matrix<double> weight,
+                                    const MeanMoments& moments, const Compute& compute)>;
+void for_matrices(const Model& model, std::int64_t layer, std::span<const Role> roles,
+                  const TextStatistics& text, const Compute& compute, const OfMatrix& of_matrix);
 
 /// Projections of the layer that the files hold and that can be given other numbers.
 std::vector<Role> stored_projections(const Model& model, std::int64_t layer);

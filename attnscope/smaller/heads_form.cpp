@@ -83,7 +83,8 @@ void narrow_values(LayerMatrices& out, const Model& model, std::int64_t layer, s
                                          value.view().row_block(old * own_size, own_size), compute);
       std::copy_n(own.data(), own_size * value.cols(), &weighted(at * own_size, 0));
     }
-    const OutputDirections directions = output_directions(weighted.view(), moments.view(), compute);
+    const OutputDirections directions =
+        output_directions(weighted.view(), {.sums = moments.view()}, compute);
     const auto basis = directions.basis.view().row_block(0, size);
     const Matrix<double> kept = product(basis, weighted.view(), compute);
     std::copy_n(kept.data(), size * value.cols(), &narrow(group * size, 0));

@@ -156,7 +156,8 @@ Latent make_latent(const Model& model, std::int64_t layer, const LayerKeys& keys
     }
     row += own.rows();
   }
-  const OutputDirections directions = output_directions(joint.view(), keys.moments.view(), compute);
+  const OutputDirections directions =
+      output_directions(joint.view(), {.sums = keys.moments.view()}, compute);
   const std::int64_t there = std::min(shape.rank, directions.basis.rows());
   const auto basis = directions.basis.view().row_block(0, there);
   const Matrix<double> read = product(basis, joint.view(), compute);

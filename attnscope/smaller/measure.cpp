@@ -202,15 +202,16 @@ Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
   return pass_->run_from({.layer = layer + 1, .stream = stream.view()}, windows_, {}, compute);
 }
 
-std::vector<double> Divergence::of(std::span<const ChangedModel> changed, std::int64_t layer,
+Matrix<float> Divergence::states_of(const ChangedModel& changed, std::int64_t layer,
+                                    const Compute& compute) const {
+  return rows_at(last_states(changed.open(), layer, compute).view(), rows_);
+}
+
+std::vector<double> Divergence::of(std::span<const Matrix<float>> last,
                                    const Compute& compute) const {
   const Matrix<float> own = rows_at(states_.back().view(), rows_);
-  std::vector<Matrix<float>> last;
-  for (const ChangedModel& model : changed) {
-    last.push_back(rows_at(last_states(model.open(), layer, compute).view(), rows_));
-  }
   const std::int64_t at_once = std::max<std::int64_t>(1, rows_of_logits(*pass_) / 2);
-  std::vector<double> sums(changed.size(), 0.0);
+  std::vector<double> sums(last.size(), 0.0);
   for (std::int64_t first = 0; first < own.rows(); first += at_once) {
     compute.check_stop();
     const std::int64_t count = std::min(at_once, own.rows() - first);

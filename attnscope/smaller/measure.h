@@ -45,10 +45,12 @@ class Divergence {
   /// Keeps what enters each layer of the model on the windows. The model must outlive it.
   Divergence(const Model& model, const TextWindows& text, const Compute& compute);
 
-  /// Of each of several models with other numbers in that layer alone, in nats, float64. Runs the
-  /// layer with them, and then those above it as they are.
-  std::vector<double> of(std::span<const ChangedModel> changed, std::int64_t layer,
-                         const Compute& compute) const;
+  /// What a model with other numbers in that layer alone gives at the positions that are compared.
+  /// Runs the layer with them, and then those above it as they are. Any thread may call.
+  Matrix<float> states_of(const ChangedModel& changed, std::int64_t layer,
+                          const Compute& compute) const;
+  /// Of each of several such models, in nats, float64.
+  std::vector<double> of(std::span<const Matrix<float>> states, const Compute& compute) const;
 
  private:
   Matrix<float> last_states(const Model& changed, std::int64_t layer, const Compute& compute) const;

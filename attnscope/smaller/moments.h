@@ -11,6 +11,7 @@
 
 #include "attnscope/core/role.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/smaller/truncation.h"
 
 namespace attnscope {
 
@@ -21,6 +22,10 @@ struct SecondMoments {
   std::vector<double> first;
 
   std::int64_t size() const { return second.rows(); }
+  /// What is made of it without a copy; while this is.
+  MeanMoments mean(double ridge = 0) const {
+    return {.sums = second.view(), .rows = rows, .ridge = ridge};
+  }
   /// Mean of x xᵀ, (n, n).
   Matrix<double> mean_second() const;
   /// The same of (x, 1), (n + 1, n + 1): of matrices whose bias is a column.

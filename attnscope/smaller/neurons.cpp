@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/numerics/products/moment_product.h"
 #include "attnscope/smaller/truncation.h"
 
 namespace attnscope {
@@ -32,70 +33,156 @@ std::vector<std::int64_t> weakest(MatrixView<const double> down, MatrixView<cons
   return out;
 }
 
-/// What is left of the neurons; what goes changes places with the last.
-struct Surgeon {
-  Matrix<double> outputs;  // (F, m): row j is column j of W_down
-  Matrix<double> inverse;  // H, (F, F), lower triangle
-  std::vector<std::int64_t> neurons;
-  std::vector<double> squares;  // ‖W_:j‖²
+/// out -= a bᵀ, (rows, cols) of (rows, k) and (cols, k).
+void subtract_product(Matrix<double>& out, const Matrix<double>& a, MatrixView<const double> b,
+                      const Compute& compute) {
+  constexpr std::int64_t kRows = 256;
+  const auto parts = static_cast<std::size_t>((out.rows() + kRows - 1) / kRows);
+  run_parts(compute, parts, [&](std::size_t part) {
+    const std::int64_t first = static_cast<std::int64_t>(part) * kRows;
+    const std::int64_t count = std::min(kRows, out.rows() - first);
+    const Matrix<double> own = multiply_transposed(a.view().row_block(first, count), b);
+    double* const into = &out(first, 0);
+    for (std::int64_t at = 0; at < count * out.cols(); ++at) into[at] -= own.data()[at];
+  });
+}
 
-  double& inverse_at(std::int64_t a, std::int64_t b) {
-    return a >= b ? inverse(a, b) : inverse(b, a);
+/// y -= factor x.
+void subtract(std::vector<double>& y, double factor, const std::vector<double>& x) {
+  for (std::size_t at = 0; at < y.size(); ++at) y[at] -= factor * x[at];
+}
+
+/// A neuron that was removed, when it was: what changes for the others.
+struct Removal {
+  std::vector<double> column;   // H_:p
+  std::vector<double> factors;  // H_:p / H_pp
+  std::vector<double> output;   // W_:p
+  std::vector<double> reads;    // of every neuron its W_:j, as the matrices have it, times that
+};
+
+/// What is left of the neurons. A removal changes all of H and W; the matrices follow a block of
+/// removals at a time, in products of matrices, and until then only what the next needs is made.
+class Surgeon {
+ public:
+  Surgeon(MatrixView<const double> down, Matrix<double> inverse, const Compute& compute)
+      : compute_(compute), outputs_(down.cols, down.rows), inverse_(std::move(inverse)) {
+    for (std::int64_t neuron = 0; neuron < down.cols; ++neuron) {
+      neurons_.push_back(neuron);
+      for (std::int64_t row = 0; row < down.rows; ++row) outputs_(neuron, row) = down(row, neuron);
+    }
+    look_again();
   }
 
-  std::int64_t cheapest() {
+  /// Gives its number.
+  std::int64_t remove_cheapest() {
+    const auto place = static_cast<std::size_t>(cheapest());
+    Removal own = removal_of(place);
+    std::vector<double> cross = own.reads;  // W_:j · W_:p, both as they are now
+    double square = 0;
+    for (const double value : own.output) square += value * value;
+    for (const Removal& before : removals_) {
+      double shared = 0;
+      for (std::size_t at = 0; at < own.output.size(); ++at) {
+        shared += before.output[at] * own.output[at];
+      }
+      subtract(cross, shared, before.factors);
+    }
+    for (std::size_t at = 0; at < squares_.size(); ++at) {
+      const double factor = own.factors[at];
+      squares_[at] = std::max(0.0, squares_[at] + factor * (factor * square - 2 * cross[at]));
+      diagonal_[at] -= factor * own.column[at];
+    }
+    gone_[place] = true;
+    removals_.push_back(std::move(own));
+    const std::int64_t number = neurons_[place];
+    constexpr std::size_t kBlock = 64;
+    if (removals_.size() == kBlock) follow();
+    return number;
+  }
+
+ private:
+  std::int64_t cheapest() const {
     double least = std::numeric_limits<double>::infinity();
-    std::int64_t found = 0;
-    for (std::int64_t at = 0; at < std::ssize(neurons); ++at) {
-      const double cost = squares[static_cast<std::size_t>(at)] / inverse(at, at);
-      if (cost < least) {
+    std::int64_t found = -1;
+    for (std::size_t at = 0; at < neurons_.size(); ++at) {
+      if (gone_[at]) continue;
+      const double cost = squares_[at] / diagonal_[at];
+      if (found < 0 || cost < least) {
         least = cost;
-        found = at;
+        found = static_cast<std::int64_t>(at);
       }
     }
     return found;
   }
 
-  void exchange(std::int64_t a, std::int64_t last) {
-    if (a == last) return;
-    for (std::int64_t at = 0; at < last; ++at) {
-      if (at != a) std::swap(inverse_at(a, at), inverse_at(last, at));
+  Removal removal_of(std::size_t place) const {
+    const auto row_of = [&](const Matrix<double>& matrix) {
+      const double* const row = &matrix(static_cast<std::int64_t>(place), 0);
+      return std::vector<double>(row, row + matrix.cols());
+    };
+    Removal out{.column = row_of(inverse_),
+                .factors = {},
+                .output = row_of(outputs_),
+                .reads = row_of(products_)};
+    for (const Removal& before : removals_) {
+      const double factor = before.factors[place];
+      subtract(out.column, factor, before.column);
+      subtract(out.output, factor, before.output);
+      subtract(out.reads, factor, before.reads);
     }
-    std::swap(inverse(a, a), inverse(last, last));
-    std::swap_ranges(&outputs(a, 0), &outputs(a, 0) + outputs.cols(), &outputs(last, 0));
-    std::swap(neurons[static_cast<std::size_t>(a)], neurons[static_cast<std::size_t>(last)]);
-    std::swap(squares[static_cast<std::size_t>(a)], squares[static_cast<std::size_t>(last)]);
+    out.factors = out.column;
+    for (double& factor : out.factors) factor /= out.column[place];
+    return out;
   }
 
-  /// Gives its number.
-  std::int64_t remove(std::int64_t neuron, const Compute& compute) {
-    const std::int64_t last = std::ssize(neurons) - 1;
-    exchange(neuron, last);
-    const double own = inverse(last, last);
-    const double* const row = &inverse(last, 0);
-    const double* const gone = &outputs(last, 0);
-    constexpr std::int64_t kRows = 64;
-    const auto parts = static_cast<std::size_t>((last + kRows - 1) / kRows);
-    run_parts(compute, parts, [&](std::size_t part) {
-      const auto first = static_cast<std::int64_t>(part) * kRows;
-      for (std::int64_t at = first; at < std::min(first + kRows, last); ++at) {
-        const double factor = row[at] / own;
-        double* const mine = &outputs(at, 0);
-        double sum = 0;
-        for (std::int64_t out = 0; out < outputs.cols(); ++out) {
-          mine[out] -= factor * gone[out];
-          sum += mine[out] * mine[out];
-        }
-        squares[static_cast<std::size_t>(at)] = sum;
-        double* const others = &inverse(at, 0);
-        for (std::int64_t col = 0; col <= at; ++col) others[col] -= factor * row[col];
+  /// The matrices of those that stay, without what was removed.
+  void follow() {
+    std::vector<std::int64_t> left;
+    for (std::size_t at = 0; at < neurons_.size(); ++at) {
+      if (!gone_[at]) left.push_back(static_cast<std::int64_t>(at));
+    }
+    const auto count = std::ssize(removals_);
+    Matrix<double> factors(std::ssize(left), count), columns(std::ssize(left), count);
+    Matrix<double> output(count, outputs_.cols());
+    for (std::int64_t removal = 0; removal < count; ++removal) {
+      const Removal& own = removals_[static_cast<std::size_t>(removal)];
+      for (std::int64_t at = 0; at < std::ssize(left); ++at) {
+        const auto from = static_cast<std::size_t>(left[static_cast<std::size_t>(at)]);
+        factors(at, removal) = own.factors[from];
+        columns(at, removal) = own.column[from];
       }
-    });
-    const std::int64_t number = neurons.back();
-    neurons.pop_back();
-    squares.pop_back();
-    return number;
+      std::copy(own.output.begin(), own.output.end(), &output(removal, 0));
+    }
+    outputs_ = rows_of(outputs_.view(), left);
+    inverse_ = columns_of(rows_of(inverse_.view(), left).view(), left);
+    subtract_product(outputs_, factors, output.view().transposed(), compute_);
+    subtract_product(inverse_, factors, columns.view(), compute_);
+    std::vector<std::int64_t> numbers;
+    for (const std::int64_t at : left) numbers.push_back(neurons_[static_cast<std::size_t>(at)]);
+    neurons_ = std::move(numbers);
+    removals_.clear();
+    look_again();
   }
+
+  void look_again() {
+    products_ = columns_gram(outputs_.view().transposed(), compute_);
+    gone_.assign(neurons_.size(), false);
+    squares_.clear();
+    diagonal_.clear();
+    for (std::int64_t at = 0; at < std::ssize(neurons_); ++at) {
+      squares_.push_back(products_(at, at));
+      diagonal_.push_back(inverse_(at, at));
+    }
+  }
+
+  const Compute& compute_;
+  Matrix<double> outputs_;   // (F, m): row j is column j of W_down
+  Matrix<double> inverse_;   // H, (F, F)
+  Matrix<double> products_;  // W_:i · W_:j, (F, F)
+  std::vector<std::int64_t> neurons_;
+  std::vector<bool> gone_;
+  std::vector<double> squares_, diagonal_;  // ‖W_:j‖² and H_jj as they are now
+  std::vector<Removal> removals_;           // that the matrices do not know of
 };
 
 }  // namespace
@@ -110,21 +197,11 @@ std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
     for (std::int64_t col = 0; col < neurons; ++col) identity(row, col) = row == col ? 1 : 0;
   }
   constexpr double kRidge = 1e-6;
-  Surgeon surgeon{.outputs = Matrix<double>(neurons, down.rows),
-                  .inverse = solve_ridged(moments, kRidge, identity.view()),
-                  .neurons = std::vector<std::int64_t>(static_cast<std::size_t>(neurons)),
-                  .squares = {}};
-  std::iota(surgeon.neurons.begin(), surgeon.neurons.end(), std::int64_t{0});
-  for (std::int64_t neuron = 0; neuron < neurons; ++neuron) {
-    for (std::int64_t row = 0; row < down.rows; ++row) {
-      surgeon.outputs(neuron, row) = down(row, neuron);
-    }
-    surgeon.squares.push_back(squared_column(down, neuron));
-  }
+  Surgeon surgeon(down, solve_ridged(moments, kRidge, identity.view()), compute);
   std::vector<std::int64_t> removed;
   while (std::ssize(removed) < count) {
     compute.check_stop();
-    removed.push_back(surgeon.remove(surgeon.cheapest(), compute));
+    removed.push_back(surgeon.remove_cheapest());
   }
   return removed;
 }

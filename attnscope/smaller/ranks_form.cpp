@@ -1,26 +1,45 @@
 // Matrices of lower rank in the same shapes: what a rank costs, anywhere.
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/all_finite.h"
 #include "attnscope/smaller/forms.h"
 
 namespace attnscope {
-std::vector<OutputDirections> directions_of_layer(const Model& model, std::int64_t layer,
-                                                  const std::vector<Role>& roles,
-                                                  const TextStatistics& text,
-                                                  const Compute& compute) {
-  // Eigenvectors are found on one thread: the matrices share the threads.
-  std::vector<const SecondMoments*> moments;
-  for (const Role role : roles) moments.push_back(&text.moments(layer, role));
-  std::vector<OutputDirections> out(roles.size());
-  const Compute alone{.kernels = compute.kernels, .stop = compute.stop};
-  run_parts(compute, roles.size(), [&](std::size_t at) {
-    const Matrix<double> weight = canonical_matrix(model, layer, roles[at]);
-    const Matrix<double> mean = with_ridge(moments[at]->mean_second(), text.ridge);
-    out[at] = output_directions(weight.view(), mean.view(), alone);
-  });
-  return out;
+namespace {
+
+/// Bytes of a matrix and of what is made of it.
+std::uint64_t work_bytes(const TensorMatrix& matrix) {
+  const auto elements = static_cast<std::uint64_t>(matrix.rows * matrix.cols);
+  return sizeof(double) * elements + output_directions_bytes(matrix.rows, matrix.cols);
+}
+
+}  // namespace
+
+void for_matrices(const Model& model, std::int64_t layer, std::span<const Role> roles,
+                  const TextStatistics& text, const Compute& compute, const OfMatrix& of_matrix) {
+  for (std::size_t first = 0; first < roles.size();) {
+    std::uint64_t bytes = work_bytes(model.weight(layer, roles[first]).matrix);
+    std::size_t end = first + 1;
+    for (; end < roles.size(); ++end) {
+      bytes += work_bytes(model.weight(layer, roles[end]).matrix);
+      if (bytes > text.work_bytes) break;
+    }
+    std::vector<MeanMoments> moments;
+    for (std::size_t at = first; at < end; ++at) {
+      moments.push_back(text.moments(layer, roles[at]).mean(text.ridge));
+    }
+    // Eigenvectors are found on one thread: the matrices share the threads.
+    const Compute alone{.kernels = compute.kernels, .stop = compute.stop};
+    run_parts(compute, end - first, [&](std::size_t at) {
+      compute.check_stop();
+      of_matrix(first + at, canonical_matrix(model, layer, roles[first + at]), moments[at],
+                end == first + 1 ? compute : alone);
+    });
+    first = end;
+  }
 }
 
 ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
@@ -46,15 +65,30 @@ ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStat
       roles.push_back(at->first.second);
       ranks.push_back(at->second);
     }
-    if (roles.empty()) return;
-    const std::vector<OutputDirections> directions =
-        directions_of_layer(model, layer, roles, text, compute);
-    LayerMatrices own;
-    for (std::size_t at = 0; at < roles.size(); ++at) {
-      const Matrix<double> weight = canonical_matrix(model, layer, roles[at]);
-      own.weights.emplace(roles[at], truncated(weight.view(), directions[at], ranks[at], compute));
-    }
-    changed.set_layer(layer, own);
+    const auto shares_tensor = [&](std::size_t at) {
+      const auto same = [&](Role role) {
+        return model.weight(layer, role).tensor == model.weight(layer, roles[at]).tensor;
+      };
+      return std::ranges::count_if(roles, same) > 1;
+    };
+    LayerMatrices together;  // parts of tensors, which are written whole
+    std::mutex writing;
+    for_matrices(
+        model, layer, roles, text, compute,
+        [&](std::size_t at, Matrix<double> weight, const MeanMoments& moments, const Compute& own) {
+          const OutputDirections directions =
+              output_directions(weight.view(), moments, own, ranks[at]);
+          Matrix<double> low = truncated(std::move(weight), directions, ranks[at], own);
+          const std::lock_guard lock(writing);
+          if (shares_tensor(at)) {
+            together.weights.emplace(roles[at], std::move(low));
+            return;
+          }
+          LayerMatrices alone;
+          alone.weights.emplace(roles[at], std::move(low));
+          changed.set_layer(layer, alone);
+        });
+    changed.set_layer(layer, together);
   });
   return changed;
 }

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/factors/vectors.h"
 #include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/numerics/products/moment_product.h"
+#include "attnscope/numerics/singular_values/symmetric_eigenvalues.h"
 
 namespace attnscope {
 
@@ -15,27 +18,148 @@ Matrix<double> product(MatrixView<const double> a, MatrixView<const double> b,
   return multiply_transposed(a, b.transposed(), compute);
 }
 
-OutputDirections output_directions(MatrixView<const double> weight,
-                                   MatrixView<const double> moments, const Compute& compute) {
-  const auto clear_negative = [](std::vector<double>& values) {
-    for (double& value : values) value = std::max(value, 0.0);
-  };
-  if (weight.rows <= weight.cols) {
-    const Matrix<double> read = product(weight, moments, compute);
-    Eigenvectors own = eigenvectors(multiply_transposed(read.view(), weight, compute).view());
-    clear_negative(own.values);
-    return {std::move(own.values), std::move(own.vectors)};
-  }
-  const Matrix<double> root = symmetric_root(moments).root;
-  const Matrix<double> read = product(weight, root.view(), compute);  // (m, n)
-  Directions own = directions_of(read.view(), compute);
-  return {std::move(own.squares), std::move(own.left)};
+namespace {
+
+/// What has the energies of W x as its eigenvalues, in its lower triangle: W G Wᵀ, or of more rows
+/// than columns Sᵀ WᵀW S of a root S Sᵀ = G. Of sums, not of their means.
+struct SmallSide {
+  Matrix<double> product;
+  Matrix<double> root;  // S (n, r); empty for W G Wᵀ
+};
+
+double trace_of(MatrixView<const double> matrix) {
+  double sum = 0;
+  for (std::int64_t at = 0; at < matrix.rows; ++at) sum += matrix(at, at);
+  return sum;
 }
 
-Matrix<double> truncated(MatrixView<const double> weight, const OutputDirections& directions,
+double added_to(const MeanMoments& moments) {
+  return moments.ridge * trace_of(moments.sums) /
+         static_cast<double>(std::max<std::int64_t>(1, moments.sums.rows));
+}
+
+SmallSide small_side(MatrixView<const double> weight, const MeanMoments& moments,
+                     const Compute& compute) {
+  const double added = added_to(moments);
+  SmallSide out;
+  if (weight.rows > weight.cols) {
+    // So that directions without energy are there, too.
+    constexpr double kLeast = 1e-12;
+    const double least = kLeast * trace_of(moments.sums);
+    out.root = root_of_lower(moments.sums, std::max(added, least), compute);
+    const Matrix<double> gram = columns_gram(weight, compute);
+    const Matrix<double> read = product(gram.view(), out.root.view(), compute);
+    out.product = product(out.root.view().transposed(), read.view(), compute);
+    return out;
+  }
+  out.product = product_on_both_sides(weight, moments.sums, compute);
+  if (added == 0) return out;
+  const Matrix<double> own = columns_gram(weight.transposed(), compute);
+  for (std::int64_t at = 0; at < own.rows() * own.cols(); ++at) {
+    out.product.data()[at] += added * own.data()[at];
+  }
+  return out;
+}
+
+/// From sums to means; as many as `count`, the missing ones zero, none negative.
+void finish_energies(std::vector<double>& energies, const MeanMoments& moments,
+                     std::int64_t count) {
+  const auto rows = static_cast<double>(std::max<std::int64_t>(1, moments.rows));
+  for (double& energy : energies) energy = std::max(energy / rows, 0.0);
+  energies.resize(static_cast<std::size_t>(count), 0.0);
+}
+
+std::vector<double> descending_eigenvalues(MatrixView<const double> lower, const Compute& compute) {
+  auto values = symmetric_eigenvalues(lower, compute);
+  if (!values) {
+    throw Error(ErrorKind::numerical, "eigenvalues",
+                "LAPACK did not converge for a matrix of order " + std::to_string(lower.rows));
+  }
+  std::reverse(values->begin(), values->end());
+  return *std::move(values);
+}
+
+/// Rows of length 1, those of zeros as they are.
+void normalise_rows(Matrix<double>& rows) {
+  for (std::int64_t row = 0; row < rows.rows(); ++row) {
+    double squares = 0;
+    for (std::int64_t col = 0; col < rows.cols(); ++col) squares += rows(row, col) * rows(row, col);
+    const double factor = squares > 0 ? 1 / std::sqrt(squares) : 0;
+    for (std::int64_t col = 0; col < rows.cols(); ++col) rows(row, col) *= factor;
+  }
+}
+
+}  // namespace
+
+OutputDirections output_directions(MatrixView<const double> weight, const MeanMoments& moments,
+                                   const Compute& compute, std::optional<std::int64_t> most) {
+  const std::int64_t k = std::min(weight.rows, weight.cols), wanted = most.value_or(k);
+  SmallSide side = small_side(weight, moments, compute);
+  Eigenvectors own = eigenvectors(side.product.view());
+  side.product = {};
+  finish_energies(own.values, moments, k);
+  OutputDirections out{.energies = std::move(own.values),
+                       .basis = Matrix<double>(wanted, weight.rows)};
+  std::fill_n(out.basis.data(), wanted * weight.rows, 0.0);
+  const std::int64_t there = std::min(wanted, own.vectors.rows());
+  const auto leading = std::as_const(own.vectors).view().row_block(0, there);
+  if (weight.rows > weight.cols) {
+    const Matrix<double> read = product(leading, side.root.view().transposed(), compute);
+    Matrix<double> basis = product(read.view(), weight.transposed(), compute);
+    normalise_rows(basis);
+    std::copy_n(basis.data(), there * weight.rows, out.basis.data());
+  } else {
+    std::copy_n(leading.data, there * weight.rows, out.basis.data());
+  }
+  return out;
+}
+
+std::vector<double> output_energies(MatrixView<const double> weight, const MeanMoments& moments,
+                                    const Compute& compute) {
+  SmallSide side = small_side(weight, moments, compute);
+  side.root = {};
+  std::vector<double> out = descending_eigenvalues(side.product.view(), compute);
+  finish_energies(out, moments, std::min(weight.rows, weight.cols));
+  return out;
+}
+
+std::vector<double> input_energies(const MeanMoments& moments, const Compute& compute) {
+  std::vector<double> out = descending_eigenvalues(moments.sums, compute);
+  for (double& energy : out) energy += added_to(moments);
+  finish_energies(out, moments, moments.sums.rows);
+  return out;
+}
+
+namespace {
+
+std::uint64_t doubles(std::int64_t rows, std::int64_t cols) {
+  return sizeof(double) * static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(cols);
+}
+
+/// Of blocks of products, and what BLAS packs.
+constexpr std::uint64_t kBlockBytes = 128 << 20;
+
+}  // namespace
+
+std::uint64_t output_energies_bytes(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t k = std::min(rows, cols);
+  return 4 * doubles(k, k) + kBlockBytes;
+}
+
+std::uint64_t output_directions_bytes(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t k = std::min(rows, cols);
+  return 6 * doubles(k, k) + 2 * doubles(rows, k) + kBlockBytes;
+}
+
+std::uint64_t input_energies_bytes(std::int64_t inputs) {
+  return doubles(inputs, inputs) / 2 + kBlockBytes;
+}
+
+Matrix<double> truncated(Matrix<double> weight, const OutputDirections& directions,
                          std::int64_t rank, const Compute& compute) {
   const auto basis = directions.basis.view().row_block(0, rank);
-  const Matrix<double> latent = product(basis, weight, compute);
+  const Matrix<double> latent = product(basis, weight.view(), compute);
+  weight = {};
   return product(basis.transposed(), latent.view(), compute);
 }
 

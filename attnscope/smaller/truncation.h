@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "attnscope/core/matrix_view.h"
@@ -9,30 +10,47 @@
 
 namespace attnscope {
 
+/// G = sums / rows, and `ridge` times the mean of its diagonal more on it.
+struct MeanMoments {
+  MatrixView<const double> sums;  // (n, n), of which the lower triangle is read
+  std::int64_t rows = 1;
+  double ridge = 0;
+};
+
 /// Principal directions of W x: with G the mean of x xᵀ, the eigenvectors of W G Wᵀ. P the first r
 /// of them, Pᵀ P W is the matrix of rank r with the least E‖(W − W_r) x‖², which is the sum of the
 /// other energies. No inverse of G is needed. Source: the principal components of the outputs; the
 /// same W_r as SVD-LLM's (Wang et al. 2024), which factors G.
 struct OutputDirections {
   std::vector<double> energies;  // (k,) descending, k = min(m, n), none negative
-  Matrix<double> basis;          // (k, m), orthonormal rows where the energy is not 0
+  Matrix<double> basis;          // (most, m), orthonormal rows where the energy is not 0
 };
 
-/// `weight` (m, n), `moments` (n, n). A matrix of more rows than columns is taken through a root of
-/// `moments`, of order n.
-OutputDirections output_directions(MatrixView<const double> weight,
-                                   MatrixView<const double> moments, const Compute& compute);
+/// `weight` (m, n); `most`: of the directions, k where none is given. No copy of G is made: of a
+/// matrix of more rows than columns one of order n is, its root.
+OutputDirections output_directions(MatrixView<const double> weight, const MeanMoments& moments,
+                                   const Compute& compute, std::optional<std::int64_t> most = {});
+/// The energies alone.
+std::vector<double> output_energies(MatrixView<const double> weight, const MeanMoments& moments,
+                                    const Compute& compute);
+/// Those of G itself, (n,), descending.
+std::vector<double> input_energies(const MeanMoments& moments, const Compute& compute);
 
-/// Pᵀ P W of the first `rank` directions, (m, n).
-Matrix<double> truncated(MatrixView<const double> weight, const OutputDirections& directions,
+/// What these take for a matrix (m, n), beside it, in bytes.
+std::uint64_t output_directions_bytes(std::int64_t rows, std::int64_t cols);
+std::uint64_t output_energies_bytes(std::int64_t rows, std::int64_t cols);
+std::uint64_t input_energies_bytes(std::int64_t inputs);
+
+/// Pᵀ P W of the first `rank` directions, (m, n). `weight` is dropped on the way.
+Matrix<double> truncated(Matrix<double> weight, const OutputDirections& directions,
                          std::int64_t rank, const Compute& compute);
 
 /// moments + share · (mean of its diagonal) · I.
 Matrix<double> with_ridge(Matrix<double> moments, double share);
 
-/// X with X · with_ridge(a, share) = right: where that is not positive definite to rounding, as of a
-/// text with fewer tokens than inputs, with ten times the share, and so on. Throws Error(numerical)
-/// where `a` is zero.
+/// X with X · with_ridge(a, share) = right: where that is not positive definite to rounding, as of
+/// a text with fewer tokens than inputs, with ten times the share, and so on. Throws
+/// Error(numerical) where `a` is zero.
 Matrix<double> solve_ridged(MatrixView<const double> a, double share,
                             MatrixView<const double> right);
 

@@ -71,7 +71,11 @@ TEST_P(Measure, ChangesOfOneLayerRunFromIt) {
       own.weights.emplace(role, std::move(matrix));
       changed.emplace_back(model).set_layer(layer, own);
     }
-    const std::vector<double> found = divergence.of(changed, layer, test_compute());
+    std::vector<Matrix<float>> states;
+    for (const ChangedModel& one : changed) {
+      states.push_back(divergence.states_of(one, layer, test_compute()));
+    }
+    const std::vector<double> found = divergence.of(states, test_compute());
     ASSERT_EQ(found.size(), changed.size());
     for (std::size_t at = 0; at < changed.size(); ++at) {
       const Model after = changed[at].open();

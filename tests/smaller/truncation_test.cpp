@@ -20,6 +20,12 @@ Matrix<double> moments_of(std::int64_t n, std::uint64_t seed) {
   return naive_product(x.view().transposed(), x.view());
 }
 
+Matrix<double> copy_of(const Matrix<double>& matrix) {
+  Matrix<double> out(matrix.rows(), matrix.cols());
+  std::copy_n(matrix.data(), matrix.rows() * matrix.cols(), out.data());
+  return out;
+}
+
 /// tr(E G Eᵀ) of the difference of two matrices.
 double loss_of(const Matrix<double>& a, const Matrix<double>& b, const Matrix<double>& moments) {
   Matrix<double> difference(a.rows(), a.cols());
@@ -32,13 +38,14 @@ double loss_of(const Matrix<double>& a, const Matrix<double>& b, const Matrix<do
 TEST(Truncation, LosesTheEnergiesThatItDrops) {
   for (const auto& [rows, cols] : {std::pair{6, 9}, std::pair{9, 6}, std::pair{5, 5}}) {
     const Matrix<double> weight = gaussian_matrix(rows, cols, 1), moments = moments_of(cols, 2);
-    const OutputDirections own = output_directions(weight.view(), moments.view(), test_compute());
+    const OutputDirections own =
+        output_directions(weight.view(), {.sums = moments.view()}, test_compute());
     const double all = std::accumulate(own.energies.begin(), own.energies.end(), 0.0);
     EXPECT_NEAR(all, output_energy(weight.view(), moments.view(), test_compute()), 1e-9 * all);
     double dropped = all;
     for (std::int64_t rank = 1; rank <= std::min(rows, cols); ++rank) {
       dropped -= own.energies[static_cast<std::size_t>(rank - 1)];
-      const Matrix<double> low = truncated(weight.view(), own, rank, test_compute());
+      const Matrix<double> low = truncated(copy_of(weight), own, rank, test_compute());
       EXPECT_NEAR(loss_of(weight, low, moments), dropped, 1e-9 * all) << rank;
     }
   }
@@ -47,12 +54,57 @@ TEST(Truncation, LosesTheEnergiesThatItDrops) {
 TEST(Truncation, IsNotWorseThanPlainSingularVectors) {
   const Matrix<double> weight = gaussian_matrix(8, 8, 3), moments = moments_of(8, 4);
   const Matrix<double> alike = identity_matrix(8, 8);
-  const auto aware = output_directions(weight.view(), moments.view(), test_compute());
-  const auto plain = output_directions(weight.view(), alike.view(), test_compute());
+  const auto aware = output_directions(weight.view(), {.sums = moments.view()}, test_compute());
+  const auto plain = output_directions(weight.view(), {.sums = alike.view()}, test_compute());
   for (std::int64_t rank = 1; rank < 8; ++rank) {
-    EXPECT_LT(loss_of(weight, truncated(weight.view(), aware, rank, test_compute()), moments),
-              loss_of(weight, truncated(weight.view(), plain, rank, test_compute()), moments));
+    EXPECT_LT(loss_of(weight, truncated(copy_of(weight), aware, rank, test_compute()), moments),
+              loss_of(weight, truncated(copy_of(weight), plain, rank, test_compute()), moments));
   }
+}
+
+/// Optimal brain surgeon as it is defined, all of both matrices after each removal.
+std::vector<std::int64_t> plain_surgeon(const Matrix<double>& down, const Matrix<double>& moments,
+                                        std::int64_t count) {
+  const std::int64_t n = down.cols();
+  Matrix<double> inverse = solve_ridged(moments.view(), 1e-6, identity_matrix(n, n).view());
+  Matrix<double> weight = copy_of(down);
+  std::vector<bool> gone(static_cast<std::size_t>(n), false);
+  std::vector<std::int64_t> out;
+  while (std::ssize(out) < count) {
+    std::int64_t best = -1;
+    double least = 0;
+    for (std::int64_t at = 0; at < n; ++at) {
+      if (gone[static_cast<std::size_t>(at)]) continue;
+      double cost = 0;
+      for (std::int64_t row = 0; row < down.rows(); ++row) cost += std::pow(weight(row, at), 2);
+      cost /= inverse(at, at);
+      if (best < 0 || cost < least) {
+        best = at;
+        least = cost;
+      }
+    }
+    const Matrix<double> before = copy_of(inverse);
+    const double own = before(best, best);
+    for (std::int64_t row = 0; row < down.rows(); ++row) {
+      const double value = weight(row, best);
+      for (std::int64_t at = 0; at < n; ++at) weight(row, at) -= value * before(best, at) / own;
+    }
+    for (std::int64_t row = 0; row < n; ++row) {
+      for (std::int64_t at = 0; at < n; ++at) {
+        inverse(row, at) -= before(row, best) * before(best, at) / own;
+      }
+    }
+    gone[static_cast<std::size_t>(best)] = true;
+    out.push_back(best);
+  }
+  return out;
+}
+
+TEST(Refit, SurgeonTakesThemInTheOrderOfItsDefinition) {
+  const Matrix<double> weight = gaussian_matrix(20, 190, 9), moments = moments_of(190, 10);
+  // More than two of the blocks in which it works.
+  const auto own = neurons_to_remove(weight.view(), moments.view(), 150, test_compute());
+  EXPECT_EQ(own, plain_surgeon(weight, moments, 150));
 }
 
 std::vector<std::int64_t> kept_neurons(const Matrix<double>& down, const Matrix<double>& moments,

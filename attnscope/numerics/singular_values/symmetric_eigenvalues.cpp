@@ -26,20 +26,17 @@ constexpr std::size_t kSymmetricSweeps = 8 * kernels::kSweeps;
 /// Below this order LAPACK is as fast.
 constexpr std::int64_t kEigenKernelsFrom = 128;
 
-}  // namespace
+bool takes_kernels(std::int64_t n, const Compute& compute) {
+  return n >= kEigenKernelsFrom && compute.kernels.available();
+}
 
-std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower,
-                                                         const Compute& compute) {
-  compute.check_stop();
-  if (n < kEigenKernelsFrom || !compute.kernels.available()) {
-    return lapack::symmetric_eigenvalues(n, lower);
-  }
-  const auto order = static_cast<std::size_t>(n);
+std::vector<double> eigenvalues_by_kernels(MatrixView<const double> lower, const Compute& compute) {
+  const auto order = static_cast<std::size_t>(lower.rows);
   const std::size_t tiles = (order + kTile - 1) / kTile;
   double* triangle = zero_triangle(tiles);
   for (std::size_t col = 0; col < order; ++col) {
     for (std::size_t row = col; row < order; ++row) {
-      const double value = lower[col * order + row];
+      const double value = lower(static_cast<std::int64_t>(row), static_cast<std::int64_t>(col));
       const auto place = [&](std::size_t at_row, std::size_t at_col) {
         triangle[kernels::panel_offset(at_row / kTile) + at_col * kTile + at_row % kTile] = value;
       };
@@ -54,6 +51,29 @@ std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double*
     values.erase(std::min_element(values.begin(), values.end(), by_magnitude));
   }
   return values;
+}
+
+}  // namespace
+
+std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower,
+                                                         const Compute& compute) {
+  compute.check_stop();
+  if (!takes_kernels(n, compute)) return lapack::symmetric_eigenvalues(n, lower);
+  return eigenvalues_by_kernels({lower, n, n, /*row_stride=*/1, /*col_stride=*/n}, compute);
+}
+
+std::optional<std::vector<double>> symmetric_eigenvalues(MatrixView<const double> lower,
+                                                         const Compute& compute) {
+  compute.check_stop();
+  const std::int64_t n = lower.rows;
+  if (takes_kernels(n, compute)) return eigenvalues_by_kernels(lower, compute);
+  std::vector<double> copy(static_cast<std::size_t>(n * n));
+  for (std::int64_t col = 0; col < n; ++col) {
+    for (std::int64_t row = col; row < n; ++row) {
+      copy[static_cast<std::size_t>(col * n + row)] = lower(row, col);
+    }
+  }
+  return lapack::symmetric_eigenvalues(n, copy.data());
 }
 
 std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle, const Compute& compute) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {
@@ -14,6 +15,11 @@ namespace attnscope {
 /// All eigenvalues, ascending, of the symmetric matrix in the lower triangle (n, n; column-major,
 /// destroyed), by the kernels or by LAPACK; nothing if LAPACK did not converge. Finite input.
 std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* lower,
+                                                         const Compute& compute = {});
+
+/// The same of a symmetric view (n, n), whose lower triangle is read and stays: the kernels need
+/// half a copy.
+std::optional<std::vector<double>> symmetric_eigenvalues(MatrixView<const double> lower,
                                                          const Compute& compute = {});
 
 /// All eigenvalues, ascending, of the symmetric matrix of order tiles * kernels::kTile, whose lower
