@@ -44,6 +44,7 @@ export const raising_heads: Kind = (reading) => {
   const opposite = (raises ? down?.count : up?.count) ?? 0;
   const worth = rows_of(report, "ablate", model.name).find((row) => row.layer === best.layer && row.head === best.head);
   const sign = raises ? 1 : -1;
+  const does = count === 1 ? `it ${raises ? "adds" : "takes"}` : `they ${raises ? "add" : "take"}`;
   return {
     kind: "raises",
     ...head_count(
@@ -52,12 +53,12 @@ export const raising_heads: Kind = (reading) => {
       raises ? "raise the tokens they read" : "lower the tokens they read",
     ),
     words: [
-      `On the text ${count === 1 ? "it adds" : "they add"} directly to the logits of the tokens read, ` +
+      `On the text ${does} at least ${format_number(kLeast, "share")} directly ${raises ? "to" : "from"} the logits of the tokens read, ` +
         "against the text's mean token; most in ",
       ...head_words(best),
       ", ",
       strong(format_number(sign * most, "score")),
-      ` ±${format_number(best.raises_error, ".2f")}.`,
+      ` ±${format_number(best.raises_error, "share")}.`,
       ...(worth ? worth_words(worth) : []),
       opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : "",
     ],

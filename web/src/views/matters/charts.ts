@@ -36,7 +36,7 @@ export function heads_chart(reading: Reading, chosen?: HeadPlace): HeatmapChart 
     kind: "heatmap",
     name: "matters-heads",
     title: "Heads",
-    note: "Thousandths of a nat by which the loss rises where the head alone is replaced; empty: within two standard errors.",
+    note: "Thousandths of a nat by which the loss rises where the head alone is replaced; –: within two standard errors.",
     cells,
     format: "+.0f",
     scale: { kind: "diverging", domain: [-most, most], transform: "symlog", format: "+.0f" },

@@ -30,14 +30,14 @@ const part = (component: string, layer: number, head: number | null, loss_increa
 describe("heads that raise what they read", () => {
   test("a head built to copy raises the tokens it reads", () => {
     expect(said(raising_heads, text([2.6, 0.1], [0.01, 0.02], [-0.3, 0.02]))).toBe(
-      "1 of 3 heads raises the tokens it reads On the text it adds directly to the logits of the tokens read, against the text's mean " +
-        "token; most in layer 1 head 0, +2.60 ±0.10. 1 does the reverse.",
+      "1 of 3 heads raises the tokens it reads On the text it adds at least .10 directly to the logits of the tokens read, against " +
+        "the text's mean token; most in layer 1 head 0, +2.60 ±.10. 1 does the reverse.",
     );
   });
 
   test("one built to suppress lowers them", () => {
     expect(said(raising_heads, text([-1.2, 0.1], [0.2, 0.01]))).toMatch(
-      /^1 of 2 heads lowers the tokens it reads .* −1\.20 ±0\.10\. 1 does/,
+      /^1 of 2 heads lowers the tokens it reads On the text it takes at least \.10 directly from the logits .* −1\.20 ±\.10\. 1 does/,
     );
   });
 
