@@ -184,11 +184,13 @@ void run_target_perplexity_of(const Arguments& arguments, const Session& session
 std::optional<std::int64_t> one_token(const Arguments& arguments, const char* parameter,
                                       const Model& model) {
   if (!arguments.given(parameter)) return {};
-  const TokenIds ids = tokenizer_of(model).encode(arguments.text(parameter), /*special=*/false);
+  const Tokenizer tokenizer = tokenizer_of(model);
+  const TokenIds ids = tokenizer.encode(arguments.text(parameter), /*special=*/false);
   if (ids.size() == 1) return ids.front();
   throw Error(ErrorKind::usage, {.parameter = parameter,
                                  .problem = "is " + counted(std::ssize(ids), "token") + " of " +
-                                            model.name() + ", and one is asked for"});
+                                            model.name() + ", and one is asked for",
+                                 .hint = one_token_hint(tokenizer, arguments.text(parameter))});
 }
 
 void run_attribution_of(const Arguments& arguments, const std::vector<Model>& models,

@@ -86,9 +86,11 @@ class PromptTokenizer {
   std::int64_t answer(const PromptText& text, const char* key, std::size_t line) {
     const TokenIds ids = ids_of(text, /*special=*/false);
     if (ids.size() == 1) return ids.front();
-    PromptPlace{.file = file_, .number = line}.refuse("'" + std::string(key) + "' is " +
-                                                      counted(std::ssize(ids), "token") + " of " +
-                                                      model_.name() + ", and one is asked for");
+    const auto* words = std::get_if<std::string>(&text);
+    PromptPlace{.file = file_, .number = line}.refuse(
+        "'" + std::string(key) + "' is " + counted(std::ssize(ids), "token") + " of " +
+            model_.name() + ", and one is asked for",
+        words == nullptr ? "" : one_token_hint(*tokenizer_, *words));
   }
 
  private:
