@@ -3,6 +3,7 @@
 #include "attnscope/forward/attribution.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/foretelling.h"
@@ -47,6 +48,11 @@ double mean_of(const std::vector<double>& values) {
 /// What the model's own logits are, of which the parts are to be the sum.
 double centred_logit(const ForwardPass& pass, const AskedLogits& asked, const Matrix<float>& states,
                      const Compute& compute) {
+  const auto cap = pass.model().spec().head.soft_cap;
+  const auto before_cap = [&](float logit) {
+    const auto value = static_cast<double>(logit);
+    return cap ? *cap * std::atanh(value / *cap) : value;
+  };
   double sum = 0;
   for_logits(
       pass, states.view(),
@@ -54,13 +60,12 @@ double centred_logit(const ForwardPass& pass, const AskedLogits& asked, const Ma
         for (std::int64_t row = 0; row < logits.rows; ++row) {
           double mean = 0;
           for (std::int64_t token = 0; token < logits.cols; ++token) {
-            mean += static_cast<double>(logits(row, token));
+            mean += before_cap(logits(row, token));
           }
           mean /= static_cast<double>(logits.cols);
-          const double from =
-              asked.against ? static_cast<double>(logits(row, *asked.against)) : mean;
+          const double from = asked.against ? before_cap(logits(row, *asked.against)) : mean;
           const auto place = static_cast<std::size_t>(first + row);
-          sum += static_cast<double>(logits(row, asked.tokens[place])) - from;
+          sum += before_cap(logits(row, asked.tokens[place])) - from;
         }
       },
       compute);

@@ -1,10 +1,18 @@
 #include "attnscope/analyses/raises_of_batch.h"
 
 namespace attnscope {
+namespace {
+
+/// What a head reads of a key is divided by the scale of its own query where branches have norms.
+bool has_raises(const ForwardPass& pass) {
+  return LinearHead::obstacle(pass).empty() && !LinearHead::norms_branches(pass);
+}
+
+}  // namespace
 
 void RaisesOfBatch::prepare(const ForwardPass& pass, std::span<const TokenIds> sequences,
                             std::span<WorkItem> items) {
-  if (!LinearHead::obstacle(pass).empty()) return;
+  if (!has_raises(pass)) return;
   TokenIds all;
   for (const TokenIds& ids : sequences) {
     for (const std::int64_t id : ids) {
@@ -19,7 +27,7 @@ void RaisesOfBatch::prepare(const ForwardPass& pass, std::span<const TokenIds> s
 void RaisesOfBatch::watch(const ForwardPass& pass, ForwardObserver& observer) {
   const std::int64_t last = pass.model().dimensions().layers - 1;
   if (item_.parameters.find("mean_output_row") == nullptr) return;
-  if (item_.batch->layers.back() != last || !LinearHead::obstacle(pass).empty()) return;
+  if (item_.batch->layers.back() != last || !has_raises(pass)) return;
   std::vector<double> from = expect_vector<double>(item_.parameters, "mean_output_row");
   if (std::ssize(from) != pass.model().dimensions().width) refuse_field("mean_output_row");
   head_.emplace(pass, std::move(from));

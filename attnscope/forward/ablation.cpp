@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attnscope/forward/changed_logits.h"
+#include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/linear_head.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/replacements.h"
@@ -109,8 +110,22 @@ class LayerAblationRun {
     const std::span<const std::int64_t> tokens =
         std::span(texts_.tokens).subspan(chunk.first_place, chunk.places);
     const Matrix<float> directions = head_->directions(tokens);
-    const Matrix<float> through =
-        head_->through_output(request_.layer, directions.view(), compute_);
+    const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(request_.layer)];
+    std::vector<std::int64_t> of_layer;  // the same rows of all its chunks
+    for (const std::int64_t row : rows) of_layer.push_back(chunk.text.first_row + row);
+    const auto given_by = [&](LayerPart part) {
+      return picked_rows(layer_.columns({.part = part, .head = {}}).all->view(), of_layer);
+    };
+    Matrix<float> given;  // by the branch, where its norm is to be known
+    if (weights.attention_output) {
+      given = Matrix<float>(directions.rows(), directions.cols());
+      apply(*weights.output, given_by(LayerPart::attention).view(), {}, given.view(), compute_);
+    }
+    const Matrix<float> through = head_->through_output(
+        request_.layer,
+        through_norm(weights.attention_output, given.view(), directions.view()).view(), compute_);
+    if (weights.mlp_output) given = given_by(LayerPart::mlp);
+    const Matrix<float> to_mlp = through_norm(weights.mlp_output, given.view(), directions.view());
     const double factor =
         pass_.model().spec().layers[static_cast<std::size_t>(request_.layer)].branch_factor;
     for (AblationEffect& effect : out_.effects) {
@@ -119,10 +134,10 @@ class LayerAblationRun {
       for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
         if (token < 0) return;
         const auto at = static_cast<std::int64_t>(place);
-        const float* given = &(*columns.all)(chunk.text.first_row + rows[place], columns.first);
-        const double product = of_mlp
-                                   ? factor * row_product(given, &directions(at, 0), columns.count)
-                                   : row_product(given, &through(at, columns.first), columns.count);
+        const float* written = &(*columns.all)(of_layer[place], columns.first);
+        const double product =
+            of_mlp ? factor * row_product(written, &to_mlp(at, 0), columns.count)
+                   : row_product(written, &through(at, columns.first), columns.count);
         effect.direct[sequence] += product / scales[place];
       });
     }

@@ -1,6 +1,7 @@
 #include "attnscope/forward/attribution.h"
 
 #include "attnscope/forward/foretold_places.h"
+#include "attnscope/forward/layer_run.h"
 
 namespace attnscope {
 namespace {
@@ -25,7 +26,9 @@ class AttributionRun {
       add_heads(layer, heads);
     };
     observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
-      add("mlp", layer, products(output, factor_of(layer)));
+      const Matrix<float> met = through_norm(weights_of(layer).mlp_output,
+                                             picked_rows(output, rows_).view(), directions_.view());
+      add("mlp", layer, products(output, met, factor_of(layer)));
     };
     const Matrix<float> states = pass_.run(std::span(&ids, 1), observer, compute_);
     out_.states = picked_rows(states.view(), rows_);
@@ -42,17 +45,22 @@ class AttributionRun {
     return pass_.model().spec().layers[static_cast<std::size_t>(layer)].branch_factor;
   }
 
+  const LayerWeights& weights_of(std::int64_t layer) const {
+    return pass_.weights().layers[static_cast<std::size_t>(layer)];
+  }
+
   void add(std::string_view component, std::optional<std::int64_t> layer,
            std::vector<double> logits, std::optional<std::int64_t> head = {}) {
     out_.parts.push_back(
         {.component = component, .layer = layer, .head = head, .logits = std::move(logits)});
   }
 
-  std::vector<double> products(MatrixView<const float> written, double factor) const {
+  std::vector<double> products(MatrixView<const float> written, const Matrix<float>& directions,
+                               double factor) const {
     std::vector<double> out;
     for (std::size_t at = 0; at < rows_.size(); ++at) {
       out.push_back(factor * row_product(&written(rows_[at], 0),
-                                         &directions_(static_cast<std::int64_t>(at), 0),
+                                         &directions(static_cast<std::int64_t>(at), 0),
                                          written.cols));
     }
     return out;
@@ -60,7 +68,7 @@ class AttributionRun {
 
   /// Parted where the stream begins as the sum of what tokens and positions have.
   void add_embedding(const TokenIds& ids, MatrixView<const float> stream) {
-    std::vector<double> all = products(stream, 1);
+    std::vector<double> all = products(stream, directions_, 1);
     const ForwardWeights& weights = pass_.weights();
     const StreamSpec& spec = pass_.model().spec().stream;
     const bool is_sum = weights.positions.tensor != nullptr && weights.projection == nullptr &&
@@ -80,7 +88,15 @@ class AttributionRun {
   }
 
   void add_heads(std::int64_t layer, MatrixView<const float> heads) {
-    const Matrix<float> through = head_.through_output(layer, directions_.view(), compute_);
+    const LayerWeights& weights = weights_of(layer);
+    Matrix<float> given;  // by the branch, where its norm is to be known
+    if (weights.attention_output) {
+      given = Matrix<float>(std::ssize(rows_), directions_.cols());
+      apply(*weights.output, picked_rows(heads, rows_).view(), {}, given.view(), compute_);
+    }
+    const Matrix<float> met =
+        through_norm(weights.attention_output, given.view(), directions_.view());
+    const Matrix<float> through = head_.through_output(layer, met.view(), compute_);
     const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;
     for (std::int64_t head = 0; head < shape.heads; ++head) {
       std::vector<double> logits;
@@ -92,13 +108,11 @@ class AttributionRun {
       }
       add("head", layer, std::move(logits), head);
     }
-    const std::vector<float>& bias =
-        pass_.weights().layers[static_cast<std::size_t>(layer)].output->bias;
+    const std::vector<float>& bias = weights.output->bias;
     if (bias.empty()) return;
     std::vector<double> logits;
-    for (std::int64_t at = 0; at < directions_.rows(); ++at) {
-      logits.push_back(factor_of(layer) *
-                       row_product(bias.data(), &directions_(at, 0), directions_.cols()));
+    for (std::int64_t at = 0; at < met.rows(); ++at) {
+      logits.push_back(factor_of(layer) * row_product(bias.data(), &met(at, 0), met.cols()));
     }
     add("output_bias", layer, std::move(logits));
   }

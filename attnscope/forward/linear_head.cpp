@@ -5,7 +5,30 @@
 #include <numeric>
 #include <utility>
 
+#include "attnscope/forward/sized.h"
+
 namespace attnscope {
+
+namespace {
+
+/// What a norm divides each row by.
+std::vector<double> row_scales(const NormSpec& norm, MatrixView<const float> rows) {
+  std::vector<double> out;
+  const auto width = static_cast<double>(rows.cols);
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    double sum = 0, squares = 0;
+    for (std::int64_t col = 0; col < rows.cols; ++col) sum += static_cast<double>(rows(row, col));
+    const double mean = norm.kind == NormKind::layer ? sum / width : 0.0;
+    for (std::int64_t col = 0; col < rows.cols; ++col) {
+      const double off = static_cast<double>(rows(row, col)) - mean;
+      squares += off * off;
+    }
+    out.push_back(std::sqrt(squares / width + norm.epsilon));
+  }
+  return out;
+}
+
+}  // namespace
 
 double row_product(const float* a, const float* b, std::int64_t size) {
   double sum = 0;
@@ -28,8 +51,8 @@ std::string LinearHead::obstacle(const ForwardPass& pass) {
     if (layer.attention_sum || layer.mlp_sum) {
       return "its layers norm the stream itself, so that it is no sum";
     }
-    if (layer.attention_output || layer.mlp_output) {
-      return "what its layers add passes norms of its own";
+    for (const OptionalNorm& norm : {layer.attention_output, layer.mlp_output}) {
+      if (norm && !norm->bias.empty()) return "what its layers add passes norms with biases";
     }
     if (!layer.attention_factors.empty() || !layer.mlp_factors.empty()) {
       return "what its layers add is scaled column by column";
@@ -43,6 +66,13 @@ std::string LinearHead::obstacle(const ForwardPass& pass) {
     return "its layers norm the stream itself, so that it is no sum";
   }
   return "";
+}
+
+bool LinearHead::norms_branches(const ForwardPass& pass) {
+  const auto& layers = pass.weights().layers;
+  return std::any_of(layers.begin(), layers.end(), [](const LayerWeights& layer) {
+    return layer.attention_output || layer.mlp_output;
+  });
 }
 
 std::vector<double> mean_output_row(const ForwardPass& pass, const Compute& compute) {
@@ -110,18 +140,27 @@ double LinearHead::constant(std::int64_t token) const {
 }
 
 std::vector<double> LinearHead::scales(MatrixView<const float> stream) const {
-  std::vector<double> out;
-  const auto width = static_cast<double>(stream.cols);
-  for (std::int64_t row = 0; row < stream.rows; ++row) {
-    double sum = 0, squares = 0;
-    for (std::int64_t col = 0; col < stream.cols; ++col)
-      sum += static_cast<double>(stream(row, col));
-    const double mean = centred_ ? sum / width : 0.0;
-    for (std::int64_t col = 0; col < stream.cols; ++col) {
-      const double off = static_cast<double>(stream(row, col)) - mean;
-      squares += off * off;
+  return row_scales(pass_.weights().last_norm->spec, stream);
+}
+
+Matrix<float> through_norm(const OptionalNorm& norm, MatrixView<const float> given,
+                           MatrixView<const float> directions) {
+  Matrix<float> out = copied(directions);
+  if (!norm) return out;
+  const std::vector<double> gains = gains_of(*norm), scales = row_scales(norm->spec, given);
+  std::vector<double> row(static_cast<std::size_t>(out.cols()));
+  for (std::int64_t at = 0; at < out.rows(); ++at) {
+    double sum = 0;
+    for (std::size_t col = 0; col < row.size(); ++col) {
+      const auto value = static_cast<double>(out(at, static_cast<std::int64_t>(col)));
+      row[col] = (gains.empty() ? 1.0 : gains[col]) * value / scales[static_cast<std::size_t>(at)];
+      sum += row[col];
     }
-    out.push_back(std::sqrt(squares / width + pass_.weights().last_norm->spec.epsilon));
+    const double mean =
+        norm->spec.kind == NormKind::layer ? sum / static_cast<double>(row.size()) : 0.0;
+    for (std::size_t col = 0; col < row.size(); ++col) {
+      out(at, static_cast<std::int64_t>(col)) = static_cast<float>(row[col] - mean);
+    }
   }
   return out;
 }

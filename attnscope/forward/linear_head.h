@@ -24,6 +24,8 @@ class LinearHead {
  public:
   /// Why a model's logits are no such sum; empty where they are.
   static std::string obstacle(const ForwardPass& pass);
+  /// Whether what layers add passes norms of its own (Gemma 2): those are held as they were, too.
+  static bool norms_branches(const ForwardPass& pass);
 
   /// The model, which must outlive it, has no obstacle().
   LinearHead(const ForwardPass& pass, std::vector<double> from);
@@ -45,6 +47,12 @@ class LinearHead {
   std::vector<double> from_, gain_;  // (D,)
   bool centred_ = false;
 };
+
+/// `directions` (n, D) as what a branch of a layer gives, `given` (n, D), meets them: through the
+/// norm that it passes before it is added, its scale of each row held as it is. Without such a norm
+/// the directions themselves.
+Matrix<float> through_norm(const OptionalNorm& norm, MatrixView<const float> given,
+                           MatrixView<const float> directions);
 
 /// a · b of two rows, in float64.
 double row_product(const float* a, const float* b, std::int64_t size);

@@ -1,6 +1,7 @@
 // `lens`, `ablate`, `predict --attribution` and the field `raises` against transformers with hooks
 // in float64 (tools/golden_interventions.py).
 #include <cmath>
+#include <map>
 
 #include "tests/cli/attention_model.h"
 
@@ -275,12 +276,37 @@ TEST(Prompts, WhatTheyCannotAskIsRefused) {
   }
 }
 
+/// What their layers add passes norms of its own, which are held as they were.
+TEST(Attribution, SumsToTheLogitWhereBranchesHaveNorms) {
+  for (const char* model : {"gemma2", "gemma3", "olmo2", "exaone4"}) {
+    SCOPED_TRACE(model);
+    const Words text = {data_path(std::string("forward/") + model), "--tokens", "1,5,9,2,7,3"};
+    // That of gemma2 notes that its logits are those before their cap.
+    const json found = json::parse(
+        run_attnscope(Words{"predict"} + text + Words{"--attribution", "--format", "json"}).out);
+    double sum = 0;
+    std::map<std::pair<std::int64_t, std::int64_t>, double> heads;
+    for (const json& row : found["rows"]) {
+      sum += row["direct"].get<double>();
+      if (row["component"] != "head") continue;
+      heads[{row["layer"].get<std::int64_t>(), row["head"].get<std::int64_t>()}] = row["direct"];
+    }
+    EXPECT_NEAR(sum, found["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
+    // The same numbers as beside what parts are worth.
+    const json ablated = report_of(Words{"ablate"} + text);
+    for (const json& row : ablated["rows"]) {
+      if (row["component"] != "head") continue;
+      EXPECT_NEAR((heads[{row["layer"].get<std::int64_t>(), row["head"].get<std::int64_t>()}]),
+                  row["direct"].get<double>(), 1e-5);
+    }
+  }
+}
+
 TEST(Attribution, SaysWhyThereIsNone) {
   const Words asked = {"--tokens", "1,2,3", "--attribution"};
   const struct {
     std::string model, reason;
-  } refused[] = {{"forward/gemma2", "norms of its own"},
-                 {"forward/bert", "no next tokens"},
+  } refused[] = {{"forward/bert", "no next tokens"},
                  {"forward/llama-body", "no output head"},
                  {"forward/gemma4", "read more than the stream"}};
   for (const auto& [model, reason] : refused) {
@@ -293,6 +319,9 @@ TEST(Attribution, SaysWhyThereIsNone) {
       {"predict", kShakespeare, "--text", "To be", "--attribution", "--token", "shakespeares"});
   EXPECT_EQ(two.exit_code, 2);
   EXPECT_TRUE(contains(two.err, "and one is asked for")) << two.err;
+  const RunResult joined = run_attnscope(
+      {"predict", kShakespeare, "--text", "To be", "--attribution", "--token", "myself"});
+  EXPECT_TRUE(contains(joined.err, "with a space before it, it is one")) << joined.err;
 }
 
 TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {

@@ -19,6 +19,7 @@ RowKind ablate_rows() {
   RowKind kind = {.name = "ablate",
                   .command = "ablate",
                   .meaning = "what a text's loss is where a part of a layer is replaced",
+                  .revision = 2,
                   .place = place_of_part(),
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
