@@ -120,15 +120,28 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
     throw Error(ErrorKind::usage,
                 {.parameter = "sample", .problem = "is of windows of one text, not of pairs"});
   }
-  const TargetTexts texts = target_texts(arguments, session, foretelling(model));
+  const bool own = arguments.given("held_out");
+  if (own != arguments.given("held_out_target")) {
+    throw Error(ErrorKind::usage, {.parameter = own ? "held_out_target" : "held_out",
+                                   .problem = std::string("is needed: the ") +
+                                              (own ? "targets" : "sources") + " of the other"});
+  }
+  const Model decoder = foretelling(model);
+  const TargetTexts texts = target_texts(arguments, session, decoder);
+  TargetTexts held;
+  if (own) {
+    held = target_texts(arguments.with("text_file", arguments.text("held_out"))
+                            .with("target_file", arguments.text("held_out_target")),
+                        session, decoder);
+  }
   const auto length = static_cast<std::size_t>(
       windows.length.value_or(std::min(context_of(session, model), kLongestWindow)));
   const auto cut = [&](TokenIds ids) {
     ids.resize(std::min(ids.size(), length));
     return ids;
   };
-  const std::size_t held_out = (texts.pairs.size() + 9) / 10;
-  const std::size_t fitted = texts.pairs.size() - held_out;
+  const std::span<const TargetPair> pairs = texts.pairs;
+  const std::size_t fitted = own ? pairs.size() : pairs.size() - (pairs.size() + 9) / 10;
   if (fitted == 0) {
     throw Error(ErrorKind::usage, {.parameter = "target_file",
                                    .problem = counted(texts.pairs.size(), "line") +
@@ -137,24 +150,32 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   PlanText out;
   std::int64_t read = 0;
   std::size_t longest = 0;
-  for (std::size_t at = 0; at < texts.pairs.size(); ++at) {
-    const TargetPair& pair = texts.pairs[at];
-    const bool fits = at < fitted;
+  const auto add = [&](const TargetPair& pair, std::vector<TokenIds>& sources,
+                       std::vector<TokenIds>& targets) {
+    sources.push_back(cut(pair.source));
+    targets.push_back(cut(pair.target));
+    longest = std::max({longest, sources.back().size(), targets.back().size()});
+  };
+  for (const TargetPair& pair : pairs.first(fitted)) {
     const bool enough = windows.sequences ? std::ssize(out.calibration) >= *windows.sequences
                                           : read >= tokens_needed(model);
-    if (fits && enough) continue;
-    (fits ? out.calibration : out.held_out).push_back(cut(pair.target));
-    (fits ? out.calibration_sources : out.held_out_sources).push_back(cut(pair.source));
-    longest = std::max(
-        {longest, std::min(length, pair.target.size()), std::min(length, pair.source.size())});
-    if (fits) read += std::ssize(encodes ? out.calibration_sources.back() : out.calibration.back());
+    if (enough) break;
+    add(pair, out.calibration_sources, out.calibration);
+    read += std::ssize(encodes ? out.calibration_sources.back() : out.calibration.back());
+  }
+  for (const TargetPair& pair :
+       own ? std::span<const TargetPair>(held.pairs) : pairs.subspan(fitted)) {
+    add(pair, out.held_out_sources, out.held_out);
+  }
+  if (out.held_out == out.calibration && out.held_out_sources == out.calibration_sources) {
+    out.notes.emplace_back("the held-out text is the one that is fitted to");
   }
   if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
   out.parameters = {{"source", texts.source},
                     {"sequences", std::ssize(out.calibration)},
                     {"length", static_cast<std::int64_t>(longest)},
                     {"sample", Value()},
-                    {"held_out", Value()},
+                    {"held_out", own ? Value(short_name(arguments.text("held_out"))) : Value()},
                     {"held_out_windows", std::ssize(out.held_out)}};
   return out;
 }
@@ -178,12 +199,17 @@ Parameters plan_text_parameters() {
           {.name = "target_file",
            .type = file,
            .help = "of encoder-decoders: targets, line by line those of {text_file}",
+           .metavariable = "FILE"},
+          {.name = "held_out_target",
+           .type = file,
+           .help = "of encoder-decoders: targets, line by line those of {held_out}",
            .metavariable = "FILE"}};
 }
 
 std::vector<Exclusion> plan_text_exclusions() {
   return {{"token_file", {"text_file"}, "holds the tokens"},
-          {"target_file", {"token_file", "held_out"}, "has a line for each of {text_file}"}};
+          {"target_file", {"token_file"}, "has a line for each of {text_file}"},
+          {"held_out_target", {"token_file"}, "has a line for each of {held_out}"}};
 }
 
 std::vector<TokenIds> text_windows(const Session& session, const Model& model,
@@ -219,8 +245,9 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
                    const PlanWindows& windows) {
   if (is_of_encoder_decoder(model)) return paired_text(arguments, session, model, windows);
   const bool shard = arguments.given("token_file");
-  if (arguments.given("target_file")) {
-    throw Error(ErrorKind::usage, {.parameter = "target_file",
+  for (const char* name : {"target_file", "held_out_target"}) {
+    if (!arguments.given(name)) continue;
+    throw Error(ErrorKind::usage, {.parameter = name,
                                    .problem = "is for encoder-decoders: " + verbatim(model.name()) +
                                               " has no source"});
   }

@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-/// text_file, target_file, token_file, held_out.
+/// text_file, token_file, held_out, target_file, held_out_target.
 Parameters plan_text_parameters();
 std::vector<Exclusion> plan_text_exclusions();
 
@@ -33,7 +33,8 @@ void say_memory_of_moments(const Session& session, const Model& model, bool with
 /// tenth of the text is held out. By default windows are as long as the context, at most 2048
 /// tokens, and so many that 16 times as many tokens are read as the widest matrix has inputs.
 /// Throws Error(usage) for a text that is too short to have both. Of encoder-decoders pairs of
-/// lines of `text_file` and `target_file`, each cut to that length, the last tenth held out.
+/// lines of `text_file` and `target_file`, each cut to that length, the last
+/// tenth held out, or those of `held_out` and `held_out_target`.
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows);
 

@@ -1210,6 +1210,7 @@ def plan(
     token_file: Path | None = None,
     held_out: Path | None = None,
     target_file: Path | None = None,
+    held_out_target: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
@@ -1244,6 +1245,7 @@ def plan(
     - held_out: the text that every perplexity is measured on, of the same kind (default: the last
       tenth of the text, which is not fitted to)
     - target_file: of encoder-decoders: targets, line by line those of text_file
+    - held_out_target: of encoder-decoders: targets, line by line those of held_out
     - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
       widest matrix has inputs)
     - length: tokens of each window (default: the context, at most 2048)
@@ -1322,6 +1324,7 @@ def shrink(
     token_file: Path | None = None,
     held_out: Path | None = None,
     target_file: Path | None = None,
+    held_out_target: Path | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1343,6 +1346,7 @@ def shrink(
     - held_out: the text that every perplexity is measured on, of the same kind (default: the last
       tenth of the text, which is not fitted to)
     - target_file: of encoder-decoders: targets, line by line those of text_file
+    - held_out_target: of encoder-decoders: targets, line by line those of held_out
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -2068,6 +2072,7 @@ class ModelCommands:
         token_file: Path | None = None,
         held_out: Path | None = None,
         target_file: Path | None = None,
+        held_out_target: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
@@ -2098,6 +2103,7 @@ class ModelCommands:
         - held_out: the text that every perplexity is measured on, of the same kind (default: the
           last tenth of the text, which is not fitted to)
         - target_file: of encoder-decoders: targets, line by line those of text_file
+        - held_out_target: of encoder-decoders: targets, line by line those of held_out
         - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
           widest matrix has inputs)
         - length: tokens of each window (default: the context, at most 2048)
@@ -2144,6 +2150,7 @@ class ModelCommands:
         token_file: Path | None = None,
         held_out: Path | None = None,
         target_file: Path | None = None,
+        held_out_target: Path | None = None,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
@@ -2161,6 +2168,7 @@ class ModelCommands:
         - held_out: the text that every perplexity is measured on, of the same kind (default: the
           last tenth of the text, which is not fitted to)
         - target_file: of encoder-decoders: targets, line by line those of text_file
+        - held_out_target: of encoder-decoders: targets, line by line those of held_out
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)

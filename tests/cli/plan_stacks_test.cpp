@@ -2,6 +2,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/core/text.h"
 #include "tests/cli/plan_case.h"
 
 namespace attnscope::test {
@@ -105,6 +106,44 @@ TEST_F(PlanOfStacks, OneWidthOfBothStacksIsPlannedOfEither) {
     EXPECT_EQ(kept[stack].size(), 3U);
   }
   EXPECT_EQ(kept["encoder"], kept["decoder"]);
+}
+
+/// The last tenth of the pairs, in files of its own or not.
+TEST_F(PlanOfStacks, AreMeasuredOnPairsOfTheirOwn) {
+  const auto head_and_tail = [&](const std::string& file, const std::string& name) {
+    const std::vector<std::string> lines = split(read_file(file), '\n');
+    std::string head, tail;
+    for (std::size_t at = 0; at < 40; ++at) (at < 36 ? head : tail) += lines[at] + "\n";
+    scratch_.write(name + "-tail.txt", tail);
+    return scratch_.write(name + "-head.txt", head).string();
+  };
+  const std::string sources = head_and_tail(text_, "sources");
+  const std::string targets = head_and_tail(targets_, "targets");
+  const Words held = {"--text-file",
+                      sources,
+                      "--target-file",
+                      targets,
+                      "--held-out",
+                      path("sources-tail.txt"),
+                      "--held-out-target",
+                      path("targets-tail.txt"),
+                      "--quiet"};
+  const auto with_held = [&](Words words) {
+    words.insert(words.end(), held.begin(), held.end());
+    return words;
+  };
+  const Words words = {"plan", path("bart") + ":decoder", "--set", "width=10", "--format", "json"};
+  const json one = json::parse(output_of(with_texts(words)));
+  const json two = json::parse(output_of(with_held(words)));
+  EXPECT_EQ(one["models"][0]["plan"], two["models"][0]["plan"]);
+  EXPECT_EQ(two["parameters"]["held_out"], "sources-tail.txt");
+  output_of(
+      with_held({"plan", path("bart") + ":decoder", "--set", "width=10", "-o", path("held.json")}));
+  output_of(with_held({"shrink", path("bart"), path("held.json"), "-o", path("held")}));
+  expect(with_texts({"plan", path("bart") + ":decoder", "--held-out", sources}), 2,
+         "--held-out-target: is needed");
+  expect(with_texts({"plan", path("bart") + ":decoder", "--held-out-target", targets}), 2,
+         "--held-out: is needed");
 }
 
 TEST_F(PlanOfStacks, RefuseWhatCannotBe) {

@@ -66,10 +66,10 @@ TEST(Commands, SpeakOfParametersThatTheyHave) {
 }
 
 TEST(Commands, SayWhatTheyDoWithFiles) {
-  const std::set<std::string> read = {"layout",       "text_file", "token_file",  "target_file",
-                                      "image",        "audio",     "features",    "held_out",
-                                      "pixel_values", "plan",      "activations", "plan_text",
-                                      "prompts"};
+  const std::set<std::string> read = {
+      "layout",      "text_file", "token_file", "target_file",    "image",
+      "audio",       "features",  "held_out",   "pixel_values",   "plan",
+      "activations", "plan_text", "prompts",    "held_out_target"};
   for (const Command& command : all_commands()) {
     for (const Parameter& parameter : command.parameters) {
       SCOPED_TRACE(command.name + " " + parameter.name);
