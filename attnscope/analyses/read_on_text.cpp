@@ -11,6 +11,9 @@
 namespace attnscope {
 namespace {
 
+/// Of fewer kinds of tokens a large correlation is chance.
+constexpr std::ptrdiff_t kFewestKinds = 10;
+
 /// Pearson's, of two columns.
 std::optional<double> correlation(const Matrix<double>& a, const Matrix<double>& b,
                                   std::int64_t col) {
@@ -49,17 +52,19 @@ class TextReader {
     for (const ReadVectors& read : reads) {
       sums_.emplace_back(std::ssize(kinds_), read.vectors.rows);
       std::fill_n(sums_.back().data(), sums_.back().rows() * sums_.back().cols(), 0.0);
+      last_layer_ = std::max(last_layer_, read.layer);
     }
   }
 
   std::vector<std::vector<std::optional<double>>> run() {
-    if (kinds_.empty()) return without_any();
+    if (std::ssize(kinds_) < kFewestKinds) return without_any();
     const std::int64_t each = sequences_at_once(std::ssize(text_.tokens.front()));
     const auto all = std::ssize(text_.tokens);
     for (std::int64_t first = 0; first < all; first += each) {
       run_some(static_cast<std::size_t>(first),
                static_cast<std::size_t>(std::min(each, all - first)));
     }
+    const std::vector<Matrix<double>> scores = name_scores();
     std::vector<std::vector<std::optional<double>>> out;
     for (std::size_t at = 0; at < reads_.size(); ++at) {
       Matrix<double>& means = sums_[at];
@@ -67,17 +72,47 @@ class TextReader {
         const auto count = static_cast<double>(counts_[static_cast<std::size_t>(row)]);
         for (std::int64_t col = 0; col < means.cols(); ++col) means(row, col) /= count;
       }
-      const Matrix<double> scores =
-          tokens_times(pass_, reads_[at].named_by, kinds_, reads_[at].vectors, compute_);
       auto& found = out.emplace_back();
       for (std::int64_t col = 0; col < means.cols(); ++col) {
-        found.push_back(correlation(means, scores, col));
+        found.push_back(correlation(means, scores[at], col));
       }
     }
     return out;
   }
 
  private:
+  /// Of each of reads_: (kinds, count). The rows of a basis, which may be what a whole MLP makes of
+  /// the kinds, are made once for all that they name.
+  std::vector<Matrix<double>> name_scores() const {
+    std::map<TokenBasis, std::vector<std::size_t>> named_by;
+    for (std::size_t at = 0; at < reads_.size(); ++at) {
+      named_by[reads_[at].named_by].push_back(at);
+    }
+    std::vector<Matrix<double>> out(reads_.size());
+    for (const auto& [basis, reads] : named_by) {
+      std::int64_t count = 0;
+      for (const std::size_t at : reads) count += reads_[at].vectors.rows;
+      Matrix<double> vectors(count, pass_.model().dimensions().width);
+      std::int64_t first = 0;
+      for (const std::size_t at : reads) {
+        const MatrixView<const double> own = reads_[at].vectors;
+        for (std::int64_t row = 0; row < own.rows; ++row, ++first) {
+          for (std::int64_t col = 0; col < own.cols; ++col) vectors(first, col) = own(row, col);
+        }
+      }
+      const Matrix<double> all = tokens_times(pass_, basis, kinds_, vectors.view(), compute_);
+      first = 0;
+      for (const std::size_t at : reads) {
+        out[at] = Matrix<double>(all.rows(), reads_[at].vectors.rows);
+        for (std::int64_t row = 0; row < all.rows(); ++row) {
+          std::copy_n(&all(row, first), out[at].cols(), &out[at](row, 0));
+        }
+        first += out[at].cols();
+      }
+    }
+    return out;
+  }
+
   std::vector<std::vector<std::optional<double>>> without_any() const {
     std::vector<std::vector<std::optional<double>>> out;
     for (const ReadVectors& read : reads_) {
@@ -105,6 +140,7 @@ class TextReader {
     observer.on_middle = [&](std::int64_t index, MatrixView<const float> stream) {
       add(some, index, /*of_mlp=*/true, layer(index).mlp_input, stream);
     };
+    observer.end_after_layer = last_layer_;
     run_inputs(pass_, some, observer, compute_);
   }
 
@@ -140,6 +176,7 @@ class TextReader {
   const BatchInputs& text_;
   std::span<const ReadVectors> reads_;
   const Compute& compute_;
+  std::int64_t last_layer_ = 0;
   TokenIds kinds_;
   std::vector<std::int64_t> counts_;              // places of each
   std::map<std::int64_t, std::int64_t> kind_of_;  // by id

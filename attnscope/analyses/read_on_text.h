@@ -21,7 +21,7 @@ struct ReadVectors {
 /// Of each vector v of each of `reads` the correlation, over the kinds of tokens of the text that
 /// may name (`naming`, ascending), of the mean of v · n(x) over their places, x the stream and n
 /// the norm without its gain, with the score v · row of the token in the basis that names. None
-/// where either does not vary. Throws as run_inputs().
+/// where either does not vary, and of fewer than ten kinds. Throws as run_inputs().
 std::vector<std::vector<std::optional<double>>> names_hold(const ForwardPass& pass,
                                                            const BatchInputs& text,
                                                            const TokenIds& naming,

@@ -1181,8 +1181,8 @@ def read(
     - rarity: correlation of the scores with tokens' rarity; null where no token is known that no
       text has
     - names_hold: of what is read: correlation, over the kinds of tokens of the text, of what the
-      direction meets there with the scores that name it; null of writes, and where either does not
-      vary
+      direction meets there with the scores that name it; null of writes, where either does not
+      vary, and of fewer than ten kinds
     - tokens: the tokens that score highest, the first first
     - token_copying: of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token that is
       read, −1 lower it; null where tokens name no side of it, or it does nothing

@@ -166,12 +166,14 @@ TEST(Read, NamesHoldAsFarAsInTheReference) {
   }
 }
 
-TEST(Read, WhetherNamesHoldIsUnknownWhereOneKindOfTokenIsRead) {
+TEST(Read, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
   const Words model = {"read", data_path("forward/llama"), "--layers", "1", "--directions", "1"};
-  const json alike = report_of(model + Words{"--tokens", "5,5,5"});
-  for (const json& row : alike["rows"]) {
-    EXPECT_TRUE(row["names_hold"].is_null());
+  for (const char* few : {"5,5,5", "1,2,3,4,5,6,7,8,9,9,9"}) {
+    const json report = report_of(model + Words{"--tokens", few});
+    for (const json& row : report["rows"]) EXPECT_TRUE(row["names_hold"].is_null());
   }
+  const json enough = report_of(model + Words{"--tokens", "1,2,3,4,5,6,7,8,9,10"});
+  EXPECT_TRUE(enough["rows"][0]["names_hold"].is_number());
   expect_refusal(model + Words{"--tokens", "999999"}, kUsage, {"999999"});
   const json without = report_of(model);
   EXPECT_FALSE(without["rows"][0].contains("names_hold"));

@@ -49,8 +49,8 @@ RowKind read_rows() {
   Field hold =
       of_read("names_hold",
               "of what is read: correlation, over the kinds of tokens of the text, of what "
-              "the direction meets there with the scores that name it; null of writes, and "
-              "where either does not vary");
+              "the direction meets there with the scores that name it; null of writes, "
+              "where either does not vary, and of fewer than ten kinds");
   hold.nulls = Nulls::whole;
   hold.with = "tokens_hash";
   Field copying = of_read("token_copying",

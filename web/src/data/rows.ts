@@ -680,7 +680,7 @@ export interface ReadRow {
   rarity: number | null;
   /**
    * of what is read: correlation, over the kinds of tokens of the text, of what the direction meets there with the scores that name it;
-   * null of writes, and where either does not vary
+   * null of writes, where either does not vary, and of fewer than ten kinds
    */
   names_hold?: number | null;
   /** the tokens that score highest, the first first */
