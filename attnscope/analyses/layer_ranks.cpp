@@ -1,6 +1,7 @@
 #include "attnscope/analyses/layer_ranks.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -50,10 +51,11 @@ std::vector<Outcome> item_outcomes(const WorkItem& item, const ModelSource& sour
                         compute);
 }
 
-/// Two passes, and the moments of a layer.
+/// Two passes, the moments of a layer and spectra of its matrices.
 Cost item_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
-  cost.memory_bytes += Calibration(*source.model, TextWindows{}, 0, 0).held_bytes();
+  cost.memory_bytes += Calibration(*source.model, TextWindows{}, 0, 0).held_bytes() +
+                       spectra_bytes(*source.model, /*with_directions=*/true);
   return cost;
 }
 
@@ -103,6 +105,7 @@ std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
                                     const Divergence* divergence, const Compute& compute) {
   std::vector<Outcome> outcomes(roles.size());
   std::vector<Matrix<float>> states(roles.size());
+  std::mutex one_whole_model;
   for_matrices(
       model, layer, roles, text, compute,
       [&](std::size_t at, Matrix<double> weight, const MeanMoments& moments, const Compute& own) {
@@ -123,11 +126,16 @@ std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
         matrices.weights.emplace(roles[at], truncated(std::move(weight), directions, rank, own));
         ChangedModel changed(model);
         changed.set_layer(layer, matrices);
+        std::unique_lock lock(one_whole_model, std::defer_lock);
+        if (divergence->opens_whole_models()) lock.lock();
         states[at] = divergence->states_of(changed, layer, own);
       });
   if (divergence == nullptr) return outcomes;
-  std::erase_if(states, [](const Matrix<float>& own) { return own.rows() == 0; });
-  const std::vector<double> probes = divergence->of(states, compute);
+  std::vector<Matrix<float>> probed;
+  for (std::size_t at = 0; at < outcomes.size(); ++at) {
+    if (outcomes[at].skipped.empty()) probed.push_back(std::move(states[at]));
+  }
+  const std::vector<double> probes = divergence->of(probed, compute);
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (outcome.skipped.empty()) outcome.fields.add("kl", probes[next++]);

@@ -14,6 +14,7 @@ std::size_t Planner::rank_steps() const {
 
 const RankTable& Planner::ranks() {
   if (!ranks_.places.empty()) return ranks_;
+  ranks_.skipped.clear();
   const std::vector<std::int64_t> layers =
       request_.layers.resolve(model_.dimensions().layers, model_.name());
   std::vector<std::vector<Outcome>> found(layers.size());
@@ -65,6 +66,13 @@ const RankTable& Planner::ranks() {
       ranks_.options.push_back(std::move(own.options));
       if (own.probe) ranks_.probes.push_back(*own.probe);
     }
+  }
+  if (ranks_.places.empty() && !ranks_.skipped.empty()) {
+    const Skipped& first = ranks_.skipped.front();
+    throw Error(ErrorKind::numerical,
+                {.place = verbatim(model_.name()),
+                 .problem = "no matrix is left whose rank could be lowered: " + first.matrix +
+                            " of layer " + std::to_string(*first.layer) + " " + first.reason});
   }
   return ranks_;
 }

@@ -102,7 +102,7 @@ bool is_of_encoder_decoder(const Model& model) {
   return model.sibling("decoder") != nullptr && model.sibling("encoder") != nullptr;
 }
 
-/// Pairs of lines, the last tenth of which is held out.
+/// Pairs of lines. Held out are those of files of their own, or else the last tenth.
 PlanText paired_text(const Arguments& arguments, const Session& session, const Model& model,
                      const PlanWindows& windows) {
   const bool encodes = model.stack() == "encoder";
@@ -167,7 +167,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
        own ? std::span<const TargetPair>(held.pairs) : pairs.subspan(fitted)) {
     add(pair, out.held_out_sources, out.held_out);
   }
-  if (out.held_out == out.calibration && out.held_out_sources == out.calibration_sources) {
+  if (own && held.pairs == texts.pairs) {
     out.notes.emplace_back("the held-out text is the one that is fitted to");
   }
   if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
@@ -231,14 +231,15 @@ void say_memory_of_moments(const Session& session, const Model& model, bool with
   if (!session.on_note) return;
   const Calibration moments(model, TextWindows{}, session.context.memory_bytes / 2, /*ridge=*/0);
   const std::int64_t passes = moments.passes();
-  session.on_note(
-      "second moments take " + memory_text(moments.held_bytes()) +
-      " and the spectrum of a matrix up to " + memory_text(spectra_bytes(model, with_directions)) +
-      " beside the model" +
-      (stack_of_same_width(model) == nullptr ? "" : ", for width those of its other stack too") +
-      (passes == 1 ? ""
-                   : ": those of some layers at a time, in " + counted(passes, "pass", "passes") +
-                         " over the text"));
+  session.on_note("second moments take " + memory_text(moments.held_bytes()) +
+                  " and the spectrum of a matrix up to " +
+                  memory_text(spectra_bytes(model, with_directions)) + " beside the model" +
+                  (with_directions && stack_of_same_width(model) != nullptr
+                       ? ", for width those of its other stack too"
+                       : "") +
+                  (passes == 1 ? ""
+                               : ": those of some layers at a time, in " +
+                                     counted(passes, "pass", "passes") + " over the text"));
 }
 
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
@@ -261,10 +262,11 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   const std::int64_t length = windows.length.value_or(std::min(context, kLongestWindow));
   const MaskedModel masked = masked_model(model);
   const std::int64_t around = masked.around();
-  if (length > context || length < 2 + around) {
+  const std::int64_t least = masked.mask ? std::max(kFewestMaskedTokens, 2 + around) : 2 + around;
+  if (length > context || length < least) {
     throw Error(ErrorKind::usage,
                 {.parameter = "length",
-                 .problem = std::to_string(length) + " is not from " + std::to_string(2 + around) +
+                 .problem = std::to_string(length) + " is not from " + std::to_string(least) +
                             " to the context of " + verbatim(model.name()) + ", " +
                             counted(context, "token")});
   }

@@ -43,6 +43,18 @@ std::vector<PerplexityWindow> perplexity_windows(std::int64_t tokens, std::int64
   return windows;
 }
 
+JoinedTexts joined_texts(std::span<const TokenIds> texts) {
+  JoinedTexts out;
+  for (const TokenIds& text : texts) {
+    const std::int64_t length = std::ssize(text);
+    out.windows.push_back(
+        {.first = std::ssize(out.tokens), .length = length, .predicted = length - 1});
+    out.tokens.insert(out.tokens.end(), text.begin(), text.end());
+    out.predicted += length - 1;
+  }
+  return out;
+}
+
 std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
                                              std::span<const PerplexityWindow> windows,
                                              const Compute& compute) {

@@ -23,6 +23,14 @@ struct PerplexityWindow {
 std::vector<PerplexityWindow> perplexity_windows(std::int64_t tokens, std::int64_t length,
                                                  std::int64_t stride);
 
+/// Texts of their own one after the other, each a window in which every token counts but the first.
+struct JoinedTexts {
+  TokenIds tokens;
+  std::vector<PerplexityWindow> windows;
+  std::int64_t predicted = 0;  // of all
+};
+JoinedTexts joined_texts(std::span<const TokenIds> texts);
+
 /// Of each window the sum of negative log-likelihoods of the tokens that count, in nats; softmax
 /// and sums in float64. Throws as ForwardPass does.
 std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
@@ -40,6 +48,8 @@ std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
 /// from the source and those before it.
 struct TargetPair {
   TokenIds source, target;
+
+  bool operator==(const TargetPair&) const = default;
 };
 
 /// The same of encoder-decoders: of each pair the sum over its target's tokens but the first.

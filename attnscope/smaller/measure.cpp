@@ -54,7 +54,7 @@ struct Masked {
 };
 
 Masked with_masks(std::span<const TokenIds> windows, std::int64_t mask) {
-  constexpr std::size_t kFirst = 3, kEvery = 7;  // about 15 %, as in training
+  constexpr std::size_t kFirst = kFewestMaskedTokens - 2, kEvery = 7;  // about 15 %, as in training
   Masked out{.windows = {windows.begin(), windows.end()}, .rows = {}, .hidden = {}};
   std::int64_t first = 0;
   for (TokenIds& window : out.windows) {
@@ -145,15 +145,11 @@ double mean_nll(const Model& given, const TextWindows& text, const Compute& comp
       for (const double own : negative_log_likelihoods(pass, pairs, compute)) sum += own;
       continue;
     }
-    TokenIds tokens;
-    std::vector<PerplexityWindow> places;
-    for (const TokenIds& window : batch.windows) {
-      const std::int64_t length = std::ssize(window);
-      places.push_back({.first = std::ssize(tokens), .length = length, .predicted = length - 1});
-      tokens.insert(tokens.end(), window.begin(), window.end());
-      predicted += length - 1;
+    const JoinedTexts texts = joined_texts(batch.windows);
+    predicted += texts.predicted;
+    for (const double own : negative_log_likelihoods(pass, texts.tokens, texts.windows, compute)) {
+      sum += own;
     }
-    for (const double own : negative_log_likelihoods(pass, tokens, places, compute)) sum += own;
   }
   return sum / static_cast<double>(std::max<std::int64_t>(1, predicted));
 }
@@ -166,6 +162,12 @@ Divergence::Divergence(const Model& model, const TextWindows& text, const Comput
     Masked masked = with_masks(text.windows, *text.mask);
     windows_ = std::move(masked.windows);
     rows_ = std::move(masked.rows);
+    if (rows_.empty()) {
+      throw Error(ErrorKind::usage, {.parameter = "probe_tokens",
+                                     .problem = "are too few for one of them to be masked: at "
+                                                "least " +
+                                                std::to_string(kFewestMaskedTokens)});
+    }
   } else {
     windows_.assign(text.windows.begin(), text.windows.end());
     std::size_t rows = 0;

@@ -22,6 +22,9 @@ struct TextWindows {
   std::span<const TokenIds> sources = {};
 };
 
+/// Of shorter windows no token is masked.
+constexpr std::int64_t kFewestMaskedTokens = 5;
+
 /// Windows of a text that are run together: as many as have 512 tokens.
 std::vector<TextWindows> batches_of(const TextWindows& text);
 
@@ -44,6 +47,9 @@ class Divergence {
  public:
   /// Keeps what enters each layer of the model on the windows. The model must outlive it.
   Divergence(const Model& model, const TextWindows& text, const Compute& compute);
+
+  /// Whether a changed model is opened as a whole, its weights copied, and not one layer of it.
+  bool opens_whole_models() const { return !cuts_; }
 
   /// What a model with other numbers in that layer alone gives at the positions that are compared.
   /// Runs the layer with them, and then those above it as they are. Any thread may call.

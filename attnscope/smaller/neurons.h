@@ -13,8 +13,8 @@ namespace attnscope {
 /// removal costs E‖W_down a‖² least when the others make up for it. With H = (G + ε I)⁻¹, ε 1e-6 of
 /// the mean of G's diagonal, that is the least ‖W_:j‖² / H_jj; then W −= W_:j H_j: / H_jj, H −=
 /// H_:j H_j: / H_jj. `down` (m, F), `moments` G (F, F) of the activations. Source: optimal brain
-/// surgeon (Hassibi & Stork 1992), as SparseGPT has it. (F³ − s³) / 3 operations for s kept. Above
-/// 8192 neurons those with the least G_jj ‖W_:j‖² go.
+/// surgeon (Hassibi & Stork 1992), as SparseGPT has it. About (1 + m / 64) (F³ − s³) / 3 operations
+/// for s kept. Above 8192 neurons those with the least G_jj ‖W_:j‖² go.
 std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
                                             MatrixView<const double> moments, std::int64_t count,
                                             const Compute& compute);

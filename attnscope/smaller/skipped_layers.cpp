@@ -68,22 +68,16 @@ std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const To
   std::int64_t predicted = 0;
   for (const TextWindows& part : batches_of({.windows = windows})) {
     const Windows batch = part.windows;
-    TokenIds tokens;
-    std::vector<PerplexityWindow> places;
-    for (const TokenIds& window : batch) {
-      const std::int64_t length = std::ssize(window);
-      places.push_back({.first = std::ssize(tokens), .length = length, .predicted = length - 1});
-      tokens.insert(tokens.end(), window.begin(), window.end());
-      predicted += length - 1;
-    }
+    const JoinedTexts texts = joined_texts(batch);
+    predicted += texts.predicted;
     const auto measure = [&](std::int64_t layer, MatrixView<const float> stream) {
       const auto found = std::find(candidates.begin(), candidates.end(), layer);
       if (found == candidates.end()) return;
       compute.check_stop();
       const Matrix<float> states =
           run_without(pass, batch, layer + 1, stream, gone, /*on_enter=*/{}, compute);
-      sums[static_cast<std::size_t>(found - candidates.begin())] +=
-          sum_of(negative_log_likelihoods(pass, states.view(), tokens, places, compute));
+      sums[static_cast<std::size_t>(found - candidates.begin())] += sum_of(
+          negative_log_likelihoods(pass, states.view(), texts.tokens, texts.windows, compute));
     };
     const Matrix<float> stream = entering_stream(pass, batch, compute);
     run_without(pass, batch, /*layer=*/0, stream.view(), gone, measure, compute);

@@ -109,6 +109,15 @@ TEST_F(PlanNotFinite, TheMenuKeepsTheMatrixAndLeavesOutWhatMixesIt) {
   EXPECT_EQ(run.exit_code, 6) << run.err;
 }
 
+TEST_F(PlanNotFinite, WhereNoMatrixIsLeftThereAreNoRanks) {
+  const RunResult run =
+      run_attnscope(on_tokens({"plan", with_dead_neuron(), "--by", "ranks", "--keep", "0.8",
+                               "--layers", "0", "--matrix", "gate"}));
+  EXPECT_EQ(run.exit_code, 6);
+  EXPECT_TRUE(contains(run.err, "no matrix is left whose rank could be lowered: gate of layer 0"))
+      << run.err;
+}
+
 TEST_F(PlanNotFinite, ShrinkWritesTheMatrixAsItWas) {
   const std::string model = with_dead_neuron();
   output_of(on_tokens({"plan", model, "--by", "ranks", "--keep", "0.8", "-o", path("plan.json")}));
