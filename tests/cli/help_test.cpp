@@ -172,8 +172,10 @@ TEST(CliHelp, EveryExampleRuns) {
         return std::find(words.begin(), words.end(), word) != words.end();
       };
       // Without texts to choose from, only a note says what the image of CLIP is for; others say
-      // what a report of two stacks that look at each other lacks.
-      const bool notes = has("CLIP") || (command == "report" && has("--target"));
+      // what a report of two stacks that look at each other lacks, and what memory spectra on a
+      // text take.
+      const bool notes =
+          has("CLIP") || has("--activations") || (command == "report" && has("--target"));
       const RunResult run = run_attnscope(with_models(words, folder), {.folder = folder.path()});
       EXPECT_EQ(run.exit_code, 0) << testing::PrintToString(words) << run.err;
       if (!notes) {
