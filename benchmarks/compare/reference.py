@@ -269,10 +269,44 @@ def sgesdd(folder, tensors):
     return timed(lambda: sum(values_of(matrix) for matrix in matrices))
 
 
+def sgemm(size, products):
+    """Square float32 products by NumPy's OpenBLAS: what this CPU does at its best."""
+    a, b = np.random.default_rng(1).standard_normal((2, size, size), np.float32)
+    a @ b  # the first call starts the threads
+    return timed(lambda: sum((a @ b)[0, 0] for _ in range(products)))
+
+
+def head_ablation(folder, tokens):
+    """The loss increase of each head whose part of the output projection's input is zeroed by a hook: a pass for each."""
+    model = gpt2(folder, head=True)
+    ids = torch().tensor(tokens)
+    width = model.config.n_embd // model.config.n_head
+    increases = []
+
+    def loss():
+        return float(model(ids, labels=ids).loss)
+
+    def work():
+        plain = loss()
+        for block in model.transformer.h:
+            for first in range(0, model.config.n_embd, width):
+                def zeroed(_, inputs, first=first):
+                    values = inputs[0].clone()
+                    values[..., first:first + width] = 0
+                    return (values,)
+
+                hook = block.attn.c_proj.register_forward_pre_hook(zeroed)
+                increases.append(loss() - plain)
+                hook.remove()
+        return plain
+
+    with torch().no_grad():
+        return {**timed(work), "loss_increase": increases}
+
+
 FUNCTIONS = {function.__name__: function
              for function in (svdvals, svd, gpt2_layer, bert_layers, attention_maps, forward_maps, attention_ranks, image_measures,
-                              factored_matrices,
-                              composition_scores, sgesdd)}
+                              factored_matrices, composition_scores, sgesdd, sgemm, head_ablation)}
 
 if __name__ == "__main__":
     for line in sys.stdin:
