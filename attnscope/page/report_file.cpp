@@ -132,6 +132,11 @@ void ReportFile::drop_values(std::size_t from) {
   known_.clear();  // what was known may lie among them
 }
 
+bool ReportFile::holds(std::string_view part) const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const PackedPart& each) { return each.id == part; });
+}
+
 bool ReportFile::lacks(std::string_view part) const {
   return std::any_of(left_out_.begin(), left_out_.end(),
                      [&](const LeftOut& entry) { return entry.part == part; });

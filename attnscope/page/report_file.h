@@ -78,7 +78,8 @@ class ReportFile {
     std::string command = {};  // the command that makes it; empty: none
   };
   void add_left_out(LeftOut entry) { left_out_.push_back(std::move(entry)); }
-  /// Whether the file lacks that part for any model.
+  /// Whether the file has that part, and whether it lacks it, for any model.
+  bool holds(std::string_view part) const;
   bool lacks(std::string_view part) const;
 
   /// Notes for readers of the file, a line each: what it lacks and why, what was skipped, and the

@@ -110,19 +110,21 @@ std::optional<Error> LiveReport::fill_on_text(State& state, const std::string& i
   const Session session =
       with_sent_text(with_open_models(given, report_, models_), state.ran->sent);
   std::optional<Error> first;
-  std::size_t failed = 0;
-  std::vector<ChosenModel> chosen = chosen_models(reports_, *state.ran, session);
-  for (ChosenModel& one : chosen) {
+  for (ChosenModel& one : chosen_models(reports_, *state.ran, session)) {
     if (one.error) {
       leave_out(id, one.model, *one.error, session, state.file);
-      if (failed++ == 0) first = one.error;
+      if (!first) first = one.error;
       continue;
     }
     const TextRun run(*std::move(one.text), session);
     if (id == kLens) run.add_lens(state.file);
     if (id == kAblate) run.add_worth(TextRun::Effort::any, state.file);
   }
-  if (failed == chosen.size()) return first;
+  if (!first && !state.file.holds(id) && !state.file.lacks(id)) {
+    throw Error(ErrorKind::usage,
+                {.problem = "what was run last is no text that a model here continues"});
+  }
+  if (first && !state.file.holds(id)) return first;
   if (!state.file.lacks(id)) state.parts.insert(id);
   return std::nullopt;
 }
@@ -202,7 +204,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   }
   if (failed == chosen.size()) throw *first;
   for (const char* id : {kLens, kLensGrid, kAblate}) {
-    if (!state.file.lacks(id)) state.parts.insert(id);
+    if (state.file.holds(id) && !state.file.lacks(id)) state.parts.insert(id);
   }
   state.ran = request;
   return publish(std::move(state), seconds_since(start));

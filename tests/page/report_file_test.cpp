@@ -144,7 +144,9 @@ TEST(ReportFile, PartsCanBeTakenOutAgain) {
   add_part(file, "b");
   file.add_left_out({.part = "b", .model = "m", .why = "too large", .command = "attnscope b"});
   EXPECT_EQ(numbers_of(file).size(), 2 * of_one.size()) << "no part uses another's numbers";
+  EXPECT_TRUE(file.holds("b"));
   file.remove_part("b");
+  EXPECT_FALSE(file.holds("b"));
   EXPECT_EQ(numbers_of(file), of_one);
   add_part(file, "b");
   file.remove_part("a");  // its numbers lie before others, and stay

@@ -111,6 +111,16 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
   ASSERT_EQ(map.size(), 15u);
   EXPECT_TRUE(std::equal(map.begin(), map.end(), maps.values.begin() + 15));
 
+  // Neither stack continues a text: there is no more to measure, which does not read as measured.
+  const json analyses = server.get("/api/models")["analyses"];
+  for (const json& analysis : analyses) {
+    if (!analysis["needs_text"]) continue;
+    EXPECT_EQ(analysis["state"], "absent") << analysis;
+    const json none = server.finished(server.start("/api/analyses", {{"id", analysis["id"]}}));
+    EXPECT_EQ(none["state"], "failed") << none;
+    EXPECT_EQ(none["error"]["message"], "what was run last is no text that a model here continues");
+  }
+
   const json alone = server.finished(server.start("/api/attention", {{"tokens", "3,4"}}));
   EXPECT_EQ(alone["state"], "done") << "its encoder needs no target";
   const json failed =
