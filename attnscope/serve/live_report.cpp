@@ -111,20 +111,21 @@ std::optional<Error> LiveReport::fill_on_text(State& state, const std::string& i
       with_sent_text(with_open_models(given, report_, models_), state.ran->sent);
   std::optional<Error> first;
   for (ChosenModel& one : chosen_models(reports_, *state.ran, session)) {
-    if (one.error) {
-      leave_out(id, one.model, *one.error, session, state.file);
-      if (!first) first = one.error;
-      continue;
+    std::optional<Error> failed = one.error;
+    if (failed) {
+      leave_out(id, one.model, *failed, session, state.file);
+    } else {
+      const TextRun run(*std::move(one.text), session);
+      failed =
+          id == kLens ? run.add_lens(state.file) : run.add_worth(TextRun::Effort::any, state.file);
     }
-    const TextRun run(*std::move(one.text), session);
-    if (id == kLens) run.add_lens(state.file);
-    if (id == kAblate) run.add_worth(TextRun::Effort::any, state.file);
+    if (!first) first = failed;
   }
-  if (!first && !state.file.holds(id) && !state.file.lacks(id)) {
+  if (!state.file.holds(id)) {
+    if (first) return first;
     throw Error(ErrorKind::usage,
                 {.problem = "what was run last is no text that a model here continues"});
   }
-  if (first && !state.file.holds(id)) return first;
   if (!state.file.lacks(id)) state.parts.insert(id);
   return std::nullopt;
 }

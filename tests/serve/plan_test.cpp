@@ -109,6 +109,13 @@ TEST_F(ServedText, ThatWasRunLastIsWhatPartsAreMeasuredOn) {
   EXPECT_TRUE(contains(first["error"]["message"].get<std::string>(), "run one first")) << first;
   EXPECT_EQ(state_of(server, "ablate"), "absent");
   EXPECT_EQ(state_of(server, "lens"), "absent");
+  server.finished(server.start("/api/attention", {{"tokens", "1"}}));
+  for (const char* id : {"lens", "ablate"}) {
+    const json of_one = server.finished(server.start("/api/analyses", {{"id", id}}));
+    EXPECT_EQ(of_one["state"], "failed") << "nothing follows: " << of_one;
+    EXPECT_TRUE(contains(of_one["error"]["message"].get<std::string>(), "nothing to foretell"));
+    EXPECT_EQ(state_of(server, id), "absent");
+  }
   server.finished(server.start("/api/attention", {{"text", text_.substr(0, 60)}}));
   EXPECT_EQ(state_of(server, "ablate"), "done");
   EXPECT_EQ(state_of(server, "lens"), "done");

@@ -13,7 +13,6 @@
 #include "attnscope/commands/report/shown_signal.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/target_text.h"
-#include "attnscope/core/error.h"
 
 namespace attnscope {
 
@@ -93,8 +92,8 @@ ReportModel TextRun::with_few_tokens() const {
   return model;
 }
 
-void TextRun::add_lens(ReportFile& file) const {
-  if (!foretells()) return;
+std::optional<Error> TextRun::add_lens(ReportFile& file) const {
+  if (!foretells()) return std::nullopt;
   const ReportModel model = with_few_tokens();
   try {
     fill_part(lens_part(model), session_, file);
@@ -104,11 +103,13 @@ void TextRun::add_lens(ReportFile& file) const {
               file);
   } catch (const Error& error) {
     leave_out(kLens, model, error, session_, file);
+    return error;
   }
+  return std::nullopt;
 }
 
-void TextRun::add_worth(Effort effort, ReportFile& file) const {
-  if (!foretells()) return;
+std::optional<Error> TextRun::add_worth(Effort effort, ReportFile& file) const {
+  if (!foretells()) return std::nullopt;
   constexpr double kCheap = 2e12;  // some seconds
   const ReportModel model = with_few_tokens();
   const auto windows = model.arguments.integer("sequences").value_or(1);
@@ -118,7 +119,10 @@ void TextRun::add_worth(Effort effort, ReportFile& file) const {
   };
   try {
     const ReportPart all = ablate_part(model, "all");
-    if (!takes_long("all")) return fill_part(all, session_, file);
+    if (!takes_long("all")) {
+      fill_part(all, session_, file);
+      return std::nullopt;
+    }
     file.add_left_out({.part = kAblate,
                        .model = all.model,
                        .why = "replacing each head takes long",
@@ -126,7 +130,9 @@ void TextRun::add_worth(Effort effort, ReportFile& file) const {
     if (!takes_long("layers")) fill_part(ablate_part(model, "layers"), session_, file);
   } catch (const Error& error) {
     leave_out(kAblate, model, error, session_, file);
+    return error;
   }
+  return std::nullopt;
 }
 
 /// As the part's command would, on the tokens that there are.

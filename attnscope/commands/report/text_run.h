@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "attnscope/commands/report/map_keeper.h"
 #include "attnscope/commands/report/report_part.h"
 #include "attnscope/commands/report/report_text.h"
+#include "attnscope/core/error.h"
 
 namespace attnscope {
 
@@ -35,13 +37,13 @@ class TextRun {
   /// The rows of `attention` without key 0, or why the file lacks them.
   void add_without_first(ReportFile& file) const;
 
-  /// What each layer would foretell on the beginning of the text, or why the file lacks it.
-  void add_lens(ReportFile& file) const;
+  /// What each layer would foretell on the beginning of the text, or why the file lacks it, which
+  /// is returned too. Nothing where the model does not continue what it is run on.
+  std::optional<Error> add_lens(ReportFile& file) const;
 
-  /// What the parts of the model are worth there: all of them, or those that take seconds. Or why
-  /// the file lacks it.
+  /// Likewise what the parts of the model are worth there: all of them, or those that take seconds.
   enum class Effort { cheap, any };
-  void add_worth(Effort effort, ReportFile& file) const;
+  std::optional<Error> add_worth(Effort effort, ReportFile& file) const;
 
   /// Where routers send the text, of a model with experts, or why the file lacks it. After the rows
   /// and maps it runs the model no second time.
