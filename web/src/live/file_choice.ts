@@ -4,12 +4,13 @@ import { h } from "../page/h";
 /** What was chosen outlives redraws of the view. */
 export interface ChosenFile {
   said: string; // its name, or what is wrong with it
+  file?: File; // the last one, which may be being read
   content?: string;
 }
 
 const kMostBytes = 4 << 20; // as the server has it
 
-/** `read`: what of the file is sent. `chosen` is called when there is content. */
+/** `read`: what of the file is sent. `chosen` is called whenever there is other content, or none any more. */
 export function file_choice(
   kept: ChosenFile,
   { label, types }: { label: string; types: string },
@@ -20,13 +21,17 @@ export function file_choice(
   const say = (words: string) => (said.textContent = kept.said = words);
   const choose = async (file: File | undefined) => {
     if (!file) return;
-    if (file.size > kMostBytes) return void say(`${file.name} is over the limit of 4 MiB.`);
+    Object.assign(kept, { file, content: undefined }); // what was chosen before is sent no more
+    chosen();
     try {
-      kept.content = await read(file);
+      if (file.size > kMostBytes) throw new Error(`${file.name} is over the limit of 4 MiB.`);
+      const content = await read(file);
+      if (kept.file !== file) return;
+      kept.content = content;
       say(file.name);
       chosen();
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
+      if (kept.file === file) say(error instanceof Error ? error.message : String(error));
     }
   };
   const input = h("input", {

@@ -27,4 +27,4 @@ export function job_controls(start: HTMLElement, ...whats: string[]): HTMLElemen
 }
 
 export const run_button = (disabled: boolean, start: () => void): HTMLButtonElement =>
-  h("button", { type: "button", class: "run", disabled, title: "Ctrl+Enter", onclick: start }, "Run");
+  h("button", { type: "button", class: "run", disabled, onclick: start }, "Run");

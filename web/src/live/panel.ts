@@ -65,7 +65,10 @@ function text_panel({ report, model }: Context): HTMLElement {
     run_input(model.name, { [as]: given(text), ...(across ? to : {}) });
   };
   const run = run_button(!can_run(), start);
-  const judge = () => void (run.disabled = !can_run());
+  const judge = () => {
+    run.disabled = !can_run();
+    run.title = as === "file" ? "" : "Ctrl+Enter"; // which the boxes listen to
+  };
   const area = text_box(
     across ? "the source to run" : "the text to run",
     across ? "Type or paste a source, which the encoder reads." : "Type or paste a text; its attention maps are drawn below.",
@@ -120,7 +123,8 @@ function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement 
     if (signal_file.content !== undefined) run_input(model.name, { [parameter]: signal_file.content });
   };
   const run = run_button(signal_file.content === undefined, start);
-  const [input, said] = file_choice(signal_file, { label: `${kind} to run`, types }, base64_of, () => (run.disabled = false));
+  const judge = () => void (run.disabled = signal_file.content === undefined);
+  const [input, said] = file_choice(signal_file, { label: `${kind} to run`, types }, base64_of, judge);
   return h(
     "div",
     { class: "live" },

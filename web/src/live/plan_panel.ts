@@ -15,7 +15,8 @@ export function plan_panel({ report, model }: Context): HTMLElement | null {
     if (kept.content !== undefined) run_job(kPlan, "/api/plan", { model: model.name, text: kept.content });
   };
   const run = run_button(kept.content === undefined, start);
-  const [input, said] = file_choice(kept, { label: "a text to fit to", types: kTextTypes }, text_of, () => (run.disabled = false));
+  const judge = () => void (run.disabled = kept.content === undefined);
+  const [input, said] = file_choice(kept, { label: "a text to fit to", types: kTextTypes }, text_of, judge);
   return h(
     "div",
     { class: "live" },

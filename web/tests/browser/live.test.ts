@@ -163,6 +163,7 @@ describe("the served page", () => {
       view: { page, problems },
     } = await open("#matters", "ablate");
     const run = page.locator(".live").getByRole("button", { name: "Run", exact: true });
+    expect(await run.getAttribute("title")).toBe("Ctrl+Enter");
     await page.getByLabel("what the box holds").selectOption("file");
     await expect.poll(() => page.getByLabel("the text to run").isHidden()).toBe(true);
     expect(await run.isDisabled()).toBe(true);
@@ -171,6 +172,12 @@ describe("the served page", () => {
     await choose("no.txt", Buffer.from([0x61, 0xff]));
     await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("no.txt is not UTF-8.");
     expect(await run.isDisabled()).toBe(true);
+    await choose("book.txt", Buffer.from("Wé"));
+    await expect.poll(() => run.isEnabled()).toBe(true);
+    await choose("long.txt", Buffer.alloc((4 << 20) + 1, "x"));
+    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("long.txt is over the limit of 4 MiB.");
+    expect(await run.isDisabled(), "what was chosen before is sent no more").toBe(true);
+    expect(await run.getAttribute("title"), "no box listens").toBe("");
     await choose("book.txt", Buffer.from("Wé"));
     await expect.poll(() => run.isEnabled()).toBe(true);
     expect(await axe_findings(page)).toEqual([]);
@@ -204,6 +211,12 @@ describe("the served page", () => {
     await expect.poll(() => run.isDisabled()).toBe(true);
     expect(await page.locator("nav").getByText("Plan", { exact: true }).count()).toBe(1);
     expect(await page.locator(".absent").getByRole("button").count()).toBe(0);
+    await page.getByLabel("a text to fit to").setInputFiles({ name: "book.txt", mimeType: "text/plain", buffer: Buffer.from("To be") });
+    await expect.poll(() => run.isEnabled()).toBe(true);
+    const refused = { name: "no.txt", mimeType: "text/plain", buffer: Buffer.from([0xff]) };
+    await page.getByLabel("a text to fit to").setInputFiles(refused);
+    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("no.txt is not UTF-8.");
+    expect(await run.isDisabled()).toBe(true);
     await page.getByLabel("a text to fit to").setInputFiles({ name: "book.txt", mimeType: "text/plain", buffer: Buffer.from("To be") });
     await expect.poll(() => run.isEnabled()).toBe(true);
     expect(await axe_findings(page)).toEqual([]);
