@@ -15,7 +15,7 @@ import { kViews } from "./views/views";
 try {
   const report = await load_report();
   if (report) {
-    if (report.live) offer_analyses((id) => analysis_button(id, report));
+    if (report.live) offer_analyses((id, models) => analysis_button(id, report, models));
     const redraw = start({ report, views: kViews });
     if (report.live)
       follow_server(

@@ -1,6 +1,6 @@
 // Controls that only a served page has: a text to run, and buttons that start what the report lacks.
 import type { Report } from "../data/report";
-import type { AnalysisId } from "../data/report_file";
+import type { AnalysisId, AnyModel } from "../data/report_file";
 import { h } from "../page/h";
 import type { Context } from "../page/view";
 import { stacks_of } from "../shaping/stacks";
@@ -145,10 +145,12 @@ const kOfItsText: readonly AnalysisId[] = ["lens", "ablate"];
 // From a panel of its own, or from the command line alone.
 const kElsewhere: readonly AnalysisId[] = ["plan", "plan_layers", "plan_ranks", "diff"];
 
-/** The button in the box of a missing analysis. */
-export function analysis_button(id: AnalysisId, { file }: Report): HTMLElement | null {
+/** The button in the box of an analysis that is missing of these models. */
+export function analysis_button(id: AnalysisId, { file }: Report, models: readonly AnyModel[]): HTMLElement | null {
   if (kElsewhere.includes(id)) return null;
-  const needs_text = kWithText.includes(id) || (kOfItsText.includes(id) && file.texts.length === 0);
+  // The last run may have been one of other models.
+  const has_text = file.texts.some((text) => models.some(({ name }) => text.model === name));
+  const needs_text = kWithText.includes(id) || (kOfItsText.includes(id) && !has_text);
   if (needs_text) return h("p", {}, "Or run a text in the view Attention or What matters.");
   const run = h("button", { type: "button", class: "run", onclick: () => run_job(id, "/api/analyses", { id }) }, "Run");
   return job_controls(run, id, ...(kOfItsText.includes(id) ? [] : [kMissing]));

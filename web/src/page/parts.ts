@@ -109,15 +109,16 @@ export function absent_maps({ report, model }: Context): HTMLElement {
 }
 
 // A served page can start what is missing; a page from a file cannot.
-let offer: ((id: AnalysisId) => HTMLElement | null) | undefined;
+type Offer = (id: AnalysisId, models: readonly Model[]) => HTMLElement | null;
+let offer: Offer | undefined;
 
-export const offer_analyses = (make: (id: AnalysisId) => HTMLElement | null): void => void (offer = make);
+export const offer_analyses = (make: Offer): void => void (offer = make);
 
 /** The same for an analysis of the models that are shown: why it is absent, and what starts it. */
 export function absent_analysis(context: Context, what: string, id: AnalysisId, models: readonly Model[] = [context.model]): HTMLElement {
   const { why, commands } = absence(context.report, models, id);
   const box = absent(why === undefined ? what : `${what} (${why})`, ...commands);
-  const button = offer?.(id);
+  const button = offer?.(id, models);
   if (button) box.append(button);
   return box;
 }

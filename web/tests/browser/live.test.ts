@@ -20,7 +20,10 @@ interface Served {
 
 const kBlock = (id: string) => new RegExp(`id="${id}">([^<]*)`);
 
-/** Everything is there but the map of layer 1, head 1, which is a thumbnail, and what `without` names until it was run. */
+/**
+ * Everything is there but the map of layer 1, head 1, which is a thumbnail, and what `without` names until it was run. Without "texts"
+ * there are those of another model.
+ */
 async function serve(without: string[]): Promise<Served> {
   const page = readFileSync(report_file(kWhole), "utf8");
   const block = (id: string) => gunzipSync(Buffer.from(kBlock(id).exec(page)![1]!, "base64"));
@@ -48,7 +51,13 @@ async function serve(without: string[]): Promise<Served> {
             .replace(/@@(results|values|maps)@@/g, ""),
         );
       else if (path === "/api/results")
-        json({ ...all, revision, reports: all.reports.filter(({ id }) => !missing.has(id)), maps: missing.has("maps") ? [] : all.maps });
+        json({
+          ...all,
+          revision,
+          reports: all.reports.filter(({ id }) => !missing.has(id)),
+          maps: missing.has("maps") ? [] : all.maps,
+          texts: missing.has("texts") ? all.texts.map((text) => ({ ...text, model: "another" })) : all.texts,
+        });
       else if (path === "/api/values") bytes(block("values"));
       else if (path === "/api/maps") bytes(block("maps"));
       else if (path === "/api/maps/0/1/1")
@@ -200,6 +209,15 @@ describe("the served page", () => {
     await expect.poll(() => page.locator(".absent .job-said").textContent()).toBe("1 of 8");
     await served.happens(1, "ablate", "done");
     await page.waitForSelector('[data-chart="matters-heads"]');
+  });
+
+  test("a text of another model is none of this one's", async () => {
+    const {
+      view: { page, problems },
+    } = await open("#matters", "ablate", "lens", "lens_grid", "maps", "texts");
+    await expect.poll(() => page.locator(".absent").first().textContent()).toContain("Or run a text in the view");
+    expect(await page.locator(".absent").getByRole("button", { name: "Run" }).count()).toBe(0);
+    expect(problems).toEqual([]);
   });
 
   test("smaller models are fitted to a text that is chosen", async () => {
