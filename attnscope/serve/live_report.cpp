@@ -198,7 +198,8 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
     try {
       if (one.error) throw *one.error;
       run_text_of(*std::move(one.text), request, chosen.size(), session, state);
-    } catch (const Error& error) {
+    } catch (const Error& thrown) {
+      const Error error = of_sent(thrown, sent_parameter(request.text));
       leave_out_text(one.model, error, session, state.file);
       if (failed++ == 0) first = error;
     }
@@ -248,7 +249,8 @@ std::int64_t LiveReport::run_plan(const CalibrationRequest& request, const Sessi
         fill_part(part, session, state.file);
         any = true;
         publish(state, seconds_since(std::exchange(start, Clock::now())));
-      } catch (const Error& error) {
+      } catch (const Error& thrown) {
+        const Error error = of_sent(thrown, "text");
         leave_out(part.id, model, error, session, state.file);
         if (!first) first = error;
       }

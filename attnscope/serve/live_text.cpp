@@ -36,7 +36,25 @@ Session with_sent_text(const Session& session, const std::string& sent) {
   Session with = session;
   with.files = std::make_shared<RunFiles>();
   with.files->keep_text(kSentFile, sent);
+  with.spell = [of_commands = session.spell](std::string_view name) {
+    return name == kLongText ? std::string(name) : of_commands(name);  // of requests alone
+  };
   return with;
+}
+
+Error of_sent(const Error& error, const std::string& parameter) {
+  ErrorParts parts = error.parts();
+  if (parts.file != kSentFile && parts.parameter != "text_file") return error;
+  // What the hint names are options of the command line, not of a request.
+  if (parts.file == kSentFile) parts.file = parts.hint = "";
+  parts.parameter = parameter;
+  return Error(error.kind(), std::move(parts));
+}
+
+std::string sent_parameter(const Arguments& run) {
+  if (const std::string signal = named_signal(run); !signal.empty()) return signal;
+  if (run.given("text_file")) return kLongText;
+  return run.given("text") ? "text" : "tokens";
 }
 
 std::vector<ChosenModel> chosen_models(std::span<const ReportModel> models,
@@ -49,7 +67,7 @@ std::vector<ChosenModel> chosen_models(std::span<const ReportModel> models,
     try {
       one.text.emplace(given_text(one.model, session, request.sent));
     } catch (const Error& error) {
-      one.error = error;
+      one.error = of_sent(error, sent_parameter(request.text));
     }
   }
   return chosen;
@@ -70,11 +88,10 @@ void check_map_sizes(std::span<const ChosenModel> chosen) {
     const auto of_model = of_map ? checked_mul(*of_map, maps) : std::nullopt;
     const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
     if (!sum || *sum > kRawMapsLimitBytes) {
-      const std::string signal = named_signal(report.arguments);
-      const char* text_parameter = report.arguments.given("text") ? "text" : "tokens";
+      const std::string parameter = sent_parameter(report.arguments);
       throw Error(ErrorKind::usage,
-                  {.parameter = signal.empty() ? text_parameter : signal,
-                   .problem = "of " + counted(tokens, signal == "audio" ? "frame" : "token") +
+                  {.parameter = parameter,
+                   .problem = "of " + counted(tokens, parameter == "audio" ? "frame" : "token") +
                               ": the maps of all heads are over the limit of 4 GB",
                    .hint = "give a shorter one, or fewer {layers}"});
     }

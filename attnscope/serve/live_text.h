@@ -12,6 +12,8 @@ namespace attnscope {
 
 /// In the arguments of a run, what was sent in place of a file's name, which no request can say.
 inline constexpr const char* kSentFile = "FILE";
+/// In a request in place of `attention`'s text_file: what such a file holds.
+inline constexpr const char* kLongText = "long_text";
 
 /// A client's request to run a text, image or sound.
 struct TextRequest {
@@ -29,6 +31,12 @@ struct CalibrationRequest {
 
 /// `session` for a job that reads `sent` in the place of kSentFile.
 Session with_sent_text(const Session& session, const std::string& sent);
+
+/// `error` about the parameter by which the file was sent, where it is about kSentFile.
+Error of_sent(const Error& error, const std::string& parameter);
+
+/// The parameter of a request by which its text, picture or sound was sent.
+std::string sent_parameter(const Arguments& run);
 
 /// A model that is to be run, on a text or not at all.
 struct ChosenModel {

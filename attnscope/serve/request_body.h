@@ -10,9 +10,6 @@
 
 namespace attnscope {
 
-/// In place of `attention`'s text_file, of a run on a text: what such a file holds.
-inline constexpr const char* kLongText = "long_text";
-
 /// The parameters of `attention` that a run on a text accepts, from the command's description.
 std::vector<Parameter> text_run_parameters();
 

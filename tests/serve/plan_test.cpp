@@ -67,7 +67,8 @@ TEST_F(ServedText, IsFittedToAsACommandDoes) {
   // Another text takes its place; one that cannot be fitted to leaves it.
   const json too_short = server.finished(server.start("/api/plan", {{"text", "w1"}}));
   EXPECT_EQ(too_short["state"], "failed");
-  EXPECT_TRUE(contains(too_short["error"]["message"].get<std::string>(), "too short"));
+  EXPECT_EQ(too_short["error"]["message"],
+            "text: a text of 1 token is too short to fit to and to measure on");
   EXPECT_EQ(server.get("/api/results")["revision"], results["revision"]);
   const std::string half = text_.substr(0, text_.size() / 2);
   server.finished(server.start("/api/plan", {{"text", half}, {"model", "llama"}}));
@@ -101,6 +102,13 @@ TEST_F(ServedText, IsRunInWindowsAsACommandDoes) {
   const json worth = rows_of(server, "ablate");
   ASSERT_FALSE(worth.empty());
   EXPECT_TRUE(worth.at(0)["loss_increase_error"].is_number()) << "of several windows";
+
+  // What is wrong is said of what was sent, not of a file or options that no request can name.
+  const json few = server.finished(server.start("/api/attention", {{"long_text", "w1 w2"}}));
+  const std::string message = few["error"]["message"];
+  EXPECT_TRUE(message.starts_with("long_text: has 2 tokens, fewer than the ")) << few;
+  EXPECT_EQ(few["error"]["parameter"], "long_text");
+  EXPECT_FALSE(few["error"].contains("hint")) << few;
 }
 
 TEST_F(ServedText, ThatWasRunLastIsWhatPartsAreMeasuredOn) {

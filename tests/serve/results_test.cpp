@@ -154,7 +154,7 @@ TEST(Serve, SaysInALineWhyAPictureIsNotRun) {
     const json job = server.finished(server.start("/api/attention", input));
     return job["error"]["message"].get<std::string>();
   };
-  EXPECT_TRUE(contains(said({{"image", base64("no picture")}}), "FILE: "));
+  EXPECT_TRUE(contains(said({{"image", base64("no picture")}}), "image: "));
   EXPECT_TRUE(contains(said({{"tokens", "1,2"}}), "reads images, and no texts"));
   EXPECT_TRUE(contains(said({{"audio", base64("RIFF")}}), "reads images, and no sound"));
   for (const auto& [input, problem] : std::vector<std::pair<json, std::string>>{

@@ -129,7 +129,7 @@ describe("serve", () => {
     await expect.poll(() => run.isEnabled()).toBe(true);
     expect(await axe_findings(page)).toEqual([]);
     await run.click();
-    await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("FILE: ");
+    await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("image: ");
     await page.getByLabel("a picture to run").setInputFiles(data("pictures/odd.png"));
     await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("odd.png");
     await run.click();
