@@ -123,11 +123,13 @@ std::optional<Error> TextRun::add_worth(Effort effort, ReportFile& file) const {
       fill_part(all, session_, file);
       return std::nullopt;
     }
-    file.add_left_out({.part = kAblate,
-                       .model = all.model,
-                       .why = "replacing each head takes long",
-                       .command = part_line(all, session_)});
-    if (!takes_long("layers")) fill_part(ablate_part(model, "layers"), session_, file);
+    const bool nothing = takes_long("layers");
+    file.add_left_out(
+        {.part = kAblate,
+         .model = all.model,
+         .why = "replacing each " + std::string(nothing ? "part" : "head") + " takes long",
+         .command = part_line(all, session_)});
+    if (!nothing) fill_part(ablate_part(model, "layers"), session_, file);
   } catch (const Error& error) {
     leave_out(kAblate, model, error, session_, file);
     return error;

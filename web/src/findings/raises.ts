@@ -20,6 +20,10 @@ function worth_words({ loss_increase: value, loss_increase_error: error }: Ablat
   return [` Without that head the loss ${value < 0 ? "falls" : "rises"} by `, strong(Math.abs(value).toFixed(3)), "."];
 }
 
+/** .07; below .005, which would be .00, to one figure. */
+const error_words = (error: number): string =>
+  error < 0.005 ? format_number(error, ".1r").replace(/^0\./, ".") : format_number(error, "share");
+
 export const claim: Claim = {
   sentence: "`… heads raise (lower) the tokens they read`",
   guard: `${kLeast} logits, beyond two standard errors over sequences; silent of one sequence`,
@@ -58,7 +62,7 @@ export const raising_heads: Kind = (reading) => {
       ...head_words(best),
       ", ",
       strong(format_number(sign * most, "score")),
-      ` ±${format_number(best.raises_error, "share")}.`,
+      ` ±${error_words(best.raises_error ?? 0)}.`,
       ...(worth ? worth_words(worth) : []),
       opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : "",
     ],

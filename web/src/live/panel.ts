@@ -82,7 +82,7 @@ function text_panel({ report, model }: Context): HTMLElement {
   const chosen = h(
     "div",
     { class: "live-file" },
-    h("p", {}, "Choose a file of text, in UTF-8. It is run in windows, so that what parts are worth gets its errors."),
+    h("p", {}, "Choose a file of text, in UTF-8. It is run in windows; over them, what parts are worth gets standard errors."),
     file_choice(long_text, { label: "a file of text to run", types: kTextTypes }, text_of, judge),
   );
   const show = () => {

@@ -23,7 +23,11 @@ export function plan_panel({ report, model }: Context): HTMLElement | null {
     h(
       "div",
       { class: "live-file" },
-      h("p", {}, "Choose a file of text like what the model is for: smaller models are fitted to it, and measured on its last tenth."),
+      h(
+        "p",
+        {},
+        "Choose a file with a text of the kind the model is for: smaller models are fitted to it, and measured on its last tenth.",
+      ),
       input,
       said,
     ),

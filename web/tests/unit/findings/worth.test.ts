@@ -41,6 +41,13 @@ describe("heads that raise what they read", () => {
     );
   });
 
+  test("an error is never said to be nothing", () => {
+    const of_error = (error: number) => said(raising_heads, text([2.6, error], [0.01, 0.02]));
+    expect(of_error(0.0049)).toContain("+2.60 ±.005.");
+    expect(of_error(0.00012)).toContain("+2.60 ±.0001.");
+    expect(of_error(0.005)).toContain("+2.60 ±.01.");
+  });
+
   test("what it is worth is said where it is known", () => {
     const made = text([2.6, 0.1]);
     expect(said(raising_heads, { rows: { ...made.rows, ablate: [part("head", 1, 0, 0.02)] } })).toMatch(
