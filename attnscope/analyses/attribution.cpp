@@ -3,7 +3,6 @@
 #include "attnscope/forward/attribution.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/foretelling.h"
@@ -45,14 +44,9 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-/// What the model's own logits are, of which the parts are to be the sum.
+/// What the model's own logits are before their cap, of which the parts are to be the sum.
 double centred_logit(const ForwardPass& pass, const AskedLogits& asked, const Matrix<float>& states,
                      const Compute& compute) {
-  const auto cap = pass.model().spec().head.soft_cap;
-  const auto before_cap = [&](float logit) {
-    const auto value = static_cast<double>(logit);
-    return cap ? *cap * std::atanh(value / *cap) : value;
-  };
   double sum = 0;
   for_logits(
       pass, states.view(),
@@ -60,15 +54,16 @@ double centred_logit(const ForwardPass& pass, const AskedLogits& asked, const Ma
         for (std::int64_t row = 0; row < logits.rows; ++row) {
           double mean = 0;
           for (std::int64_t token = 0; token < logits.cols; ++token) {
-            mean += before_cap(logits(row, token));
+            mean += static_cast<double>(logits(row, token));
           }
           mean /= static_cast<double>(logits.cols);
-          const double from = asked.against ? before_cap(logits(row, *asked.against)) : mean;
+          const double from =
+              asked.against ? static_cast<double>(logits(row, *asked.against)) : mean;
           const auto place = static_cast<std::size_t>(first + row);
-          sum += before_cap(logits(row, asked.tokens[place])) - from;
+          sum += static_cast<double>(logits(row, asked.tokens[place])) - from;
         }
       },
-      compute);
+      compute, /*capped=*/false);
   return sum / static_cast<double>(asked.rows.size());
 }
 

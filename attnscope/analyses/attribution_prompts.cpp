@@ -31,7 +31,7 @@ AttributedPrompts attribute_prompts(const ForwardPass& pass, const LinearHead& h
     const Attribution found = attribute(pass, head, texts[at], std::span(&row, 1), direction,
                                         std::span(&constant, 1), compute);
     out.differences.push_back(logit_differences(pass, found.states.view(), std::span(&right, 1),
-                                                std::span(&wrong, 1), compute)
+                                                std::span(&wrong, 1), compute, /*capped=*/false)
                                   .front());
     if (at == 0) {
       out.parts = found.parts;

@@ -16,7 +16,8 @@ std::vector<std::int64_t> last_rows(std::span<const TokenIds> texts) {
 
 std::vector<double> logit_differences(const ForwardPass& pass, MatrixView<const float> states,
                                       std::span<const std::int64_t> right,
-                                      std::span<const std::int64_t> wrong, const Compute& compute) {
+                                      std::span<const std::int64_t> wrong, const Compute& compute,
+                                      bool capped) {
   std::vector<double> out;
   for_logits(
       pass, states,
@@ -27,7 +28,7 @@ std::vector<double> logit_differences(const ForwardPass& pass, MatrixView<const 
                         static_cast<double>(logits(row, wrong[prompt])));
         }
       },
-      compute);
+      compute, capped);
   return out;
 }
 

@@ -19,9 +19,11 @@ struct AnsweredPrompts {
 /// The last row of each text, whose rows lie one below the other.
 std::vector<std::int64_t> last_rows(std::span<const TokenIds> texts);
 
-/// logit(right) − logit(wrong), of a row of run()'s result for each. Throws as finite_logits().
+/// logit(right) − logit(wrong), of a row of run()'s result for each; `capped`: as logits_into().
+/// Throws as finite_logits().
 std::vector<double> logit_differences(const ForwardPass& pass, MatrixView<const float> states,
                                       std::span<const std::int64_t> right,
-                                      std::span<const std::int64_t> wrong, const Compute& compute);
+                                      std::span<const std::int64_t> wrong, const Compute& compute,
+                                      bool capped = true);
 
 }  // namespace attnscope

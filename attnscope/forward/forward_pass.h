@@ -222,9 +222,10 @@ class ForwardPass {
   /// (rows, V) of any rows of run()'s result. Throws Error(unsupported) where there are none. In
   /// logits.cpp.
   Matrix<float> logits(MatrixView<const float> states, const Compute& compute) const;
-  /// The same into memory that is there, (rows, V).
-  void logits_into(MatrixView<const float> states, MatrixView<float> out,
-                   const Compute& compute) const;
+  /// The same into memory that is there, (rows, V); or as they are before the cap of a head that
+  /// has one.
+  void logits_into(MatrixView<const float> states, MatrixView<float> out, const Compute& compute,
+                   bool capped = true) const;
 
  private:
   /// From what enters the layer that `start` names to what run() gives.

@@ -20,7 +20,7 @@ Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute&
 }
 
 void ForwardPass::logits_into(MatrixView<const float> states, MatrixView<float> out,
-                              const Compute& compute) const {
+                              const Compute& compute, bool capped) const {
   if (!weights_.head) {
     throw Error(ErrorKind::unsupported, {.file = model_.checkpoint().main_file().string(),
                                          .problem = "no logits: " + verbatim(weights_.no_head)});
@@ -45,7 +45,8 @@ void ForwardPass::logits_into(MatrixView<const float> states, MatrixView<float> 
       for (std::int64_t col = 0; col < out.cols; ++col) out(row, col) *= factor;
     }
   }
-  if (const auto cap = model_.spec().head.soft_cap) {
+  const auto cap = model_.spec().head.soft_cap;
+  if (cap && capped) {
     soft_cap(static_cast<float>(*cap), out, compute);
   }
 }
@@ -58,9 +59,9 @@ Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> sta
 }
 
 MatrixView<const float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
-                                      Matrix<float>& room, const Compute& compute) {
+                                      Matrix<float>& room, const Compute& compute, bool capped) {
   const MatrixView<float> logits = sized_at_least(room, states.rows, pass.logits_width());
-  pass.logits_into(states, logits, compute);
+  pass.logits_into(states, logits, compute, capped);
   std::vector<std::uint8_t> finite(static_cast<std::size_t>(logits.rows));
   run_parts(compute, finite.size(), [&](std::size_t row) {
     finite[row] =
@@ -78,11 +79,12 @@ std::int64_t rows_of_logits(const ForwardPass& pass) {
 
 void for_logits(const ForwardPass& pass, MatrixView<const float> states,
                 const std::function<void(std::int64_t first, MatrixView<const float>)>& use,
-                const Compute& compute) {
+                const Compute& compute, bool capped) {
   const std::int64_t each = rows_of_logits(pass);
+  Matrix<float> room;
   for (std::int64_t row = 0; row < states.rows; row += each) {
     const std::int64_t count = std::min(each, states.rows - row);
-    use(row, finite_logits(pass, states.row_block(row, count), compute).view());
+    use(row, finite_logits(pass, states.row_block(row, count), room, compute, capped));
   }
 }
 

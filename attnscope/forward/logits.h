@@ -14,9 +14,10 @@ Matrix<float> finite_logits(const ForwardPass& pass, MatrixView<const float> sta
                             const Compute& compute);
 
 /// The same in the first rows of `room`, which grows where it is too small: fresh memory for each
-/// block would cost a tenth of its product.
+/// block would cost a tenth of its product. `capped`: as logits_into().
 MatrixView<const float> finite_logits(const ForwardPass& pass, MatrixView<const float> states,
-                                      Matrix<float>& room, const Compute& compute);
+                                      Matrix<float>& room, const Compute& compute,
+                                      bool capped = true);
 
 /// How many rows of logits are held at once: of at most 64 MB, and one at least.
 std::int64_t rows_of_logits(const ForwardPass& pass);
@@ -25,6 +26,6 @@ std::int64_t rows_of_logits(const ForwardPass& pass);
 /// rows_of_logits(); `first`: the row of `states` that a block begins with.
 void for_logits(const ForwardPass& pass, MatrixView<const float> states,
                 const std::function<void(std::int64_t first, MatrixView<const float>)>& use,
-                const Compute& compute);
+                const Compute& compute, bool capped = true);
 
 }  // namespace attnscope

@@ -80,6 +80,21 @@ TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
   EXPECT_TRUE(json::parse(none.out)["rows"][0]["destroyed"].is_null());
 }
 
+/// Before the cap of its logits, as what parts add is.
+TEST(Prompts, PartsOfACappedModelSumToItsPreference) {
+  const TempFolder folder;
+  const auto prompts = folder.write("p.jsonl",
+                                    "{\"clean\": [1, 5, 9, 2], \"right\": 7, \"wrong\": 3}\n"
+                                    "{\"clean\": [4, 5, 6, 2], \"right\": 8, \"wrong\": 3}\n");
+  const json found =
+      json::parse(run_attnscope({"predict", data_path("forward/gemma2"), "--attribution",
+                                 "--prompts", prompts.string(), "--format", "json"})
+                      .out);
+  double sum = 0;
+  for (const json& row : found["rows"]) sum += row["direct"].get<double>();
+  EXPECT_NEAR(sum, found["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
+}
+
 TEST(Prompts, FaultsOfAFileNameItsLine) {
   const TempFolder folder;
   const std::string good = R"({"clean": "To be", "right": " or", "wrong": " the"})";
