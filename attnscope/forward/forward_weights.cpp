@@ -1,6 +1,7 @@
 #include "attnscope/forward/forward_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 
@@ -175,6 +176,18 @@ class Reader : public TensorReader {
 };
 
 }  // namespace
+
+NormedRow normed_row(const NormSpec& norm, std::span<const float> row) {
+  const auto width = static_cast<double>(row.size());
+  double sum = 0, squares = 0;
+  for (const float value : row) sum += static_cast<double>(value);
+  const double mean = norm.kind == NormKind::layer ? sum / width : 0.0;
+  for (const float value : row) {
+    const double off = static_cast<double>(value) - mean;
+    squares += off * off;
+  }
+  return {.mean = mean, .scale = std::sqrt(squares / width + norm.epsilon)};
+}
 
 std::vector<double> gains_of(const NormWeights& norm) {
   std::vector<double> gains;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ struct NormWeights {
   std::vector<float> gain, bias;  // empty where the norm has none
 };
 using OptionalNorm = std::optional<NormWeights>;
+
+/// What a norm takes off a row, and divides it by.
+struct NormedRow {
+  double mean = 0;  // 0 of a norm that takes out none
+  double scale = 1;
+};
+NormedRow normed_row(const NormSpec& norm, std::span<const float> row);
 
 /// What the norm multiplies by, (n,): its gains and their offset. Empty where it has none.
 std::vector<double> gains_of(const NormWeights& norm);

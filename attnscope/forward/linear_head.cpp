@@ -14,16 +14,9 @@ namespace {
 /// What a norm divides each row by.
 std::vector<double> row_scales(const NormSpec& norm, MatrixView<const float> rows) {
   std::vector<double> out;
-  const auto width = static_cast<double>(rows.cols);
   for (std::int64_t row = 0; row < rows.rows; ++row) {
-    double sum = 0, squares = 0;
-    for (std::int64_t col = 0; col < rows.cols; ++col) sum += static_cast<double>(rows(row, col));
-    const double mean = norm.kind == NormKind::layer ? sum / width : 0.0;
-    for (std::int64_t col = 0; col < rows.cols; ++col) {
-      const double off = static_cast<double>(rows(row, col)) - mean;
-      squares += off * off;
-    }
-    out.push_back(std::sqrt(squares / width + norm.epsilon));
+    out.push_back(
+        normed_row(norm, std::span(&rows(row, 0), static_cast<std::size_t>(rows.cols))).scale);
   }
   return out;
 }

@@ -66,18 +66,11 @@ Matrix<float> after_mlp(const ForwardPass& pass, const TokenIds& ids, Matrix<flo
 }  // namespace
 
 void norm_without_gain(const NormSpec& norm, Matrix<float>& rows) {
-  const auto width = static_cast<double>(rows.cols());
   for (std::int64_t row = 0; row < rows.rows(); ++row) {
-    double sum = 0, squares = 0;
-    for (std::int64_t col = 0; col < rows.cols(); ++col) sum += static_cast<double>(rows(row, col));
-    const double mean = norm.kind == NormKind::layer ? sum / width : 0.0;
-    for (std::int64_t col = 0; col < rows.cols(); ++col) {
-      const double off = static_cast<double>(rows(row, col)) - mean;
-      squares += off * off;
-    }
-    const double scale = std::sqrt(squares / width + norm.epsilon);
-    for (std::int64_t col = 0; col < rows.cols(); ++col) {
-      rows(row, col) = static_cast<float>((static_cast<double>(rows(row, col)) - mean) / scale);
+    const std::span<float> values(&rows(row, 0), static_cast<std::size_t>(rows.cols()));
+    const auto [mean, scale] = normed_row(norm, values);
+    for (float& value : values) {
+      value = static_cast<float>((static_cast<double>(value) - mean) / scale);
     }
   }
 }
