@@ -33,8 +33,8 @@ void say_memory_of_moments(const Session& session, const Model& model, bool with
 /// tenth of the text is held out. By default windows are as long as the context, at most 2048
 /// tokens, and so many that 16 times as many tokens are read as the widest matrix has inputs.
 /// Throws Error(usage) for a text that is too short to have both. Of encoder-decoders pairs of
-/// lines of `text_file` and `target_file`, each cut to that length, the last
-/// tenth held out, or those of `held_out` and `held_out_target`.
+/// lines of `text_file` and `target_file`, each cut to that length, the last tenth held out, or
+/// those of `held_out` and `held_out_target`.
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows);
 

@@ -25,11 +25,9 @@ std::uint64_t spectra_bytes(const Model& model, bool with_directions) {
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const Role role : stored_projections(model, layer)) {
       const TensorMatrix& matrix = model.weight(layer, role).matrix;
-      const auto elements = static_cast<std::uint64_t>(matrix.rows * matrix.cols);
-      const std::uint64_t own = with_directions ? output_directions_bytes(matrix.rows, matrix.cols)
-                                                : output_energies_bytes(matrix.rows, matrix.cols);
-      most = std::max(most, sizeof(double) * elements + own);
-      if (!with_directions) most = std::max(most, input_energies_bytes(matrix.cols));
+      most = with_directions ? std::max(most, output_directions_bytes(matrix.rows, matrix.cols))
+                             : std::max({most, output_energies_bytes(matrix.rows, matrix.cols),
+                                         input_energies_bytes(matrix.cols)});
     }
   }
   return most;

@@ -69,8 +69,7 @@ Choice choice_of_width(const Model& model, std::int64_t size,
 ChangedModel make_smaller(const Model& model, const Choice& choice, const TextStatistics& text,
                           const Compute& compute);
 
-// ---- Each form
-// -----------------------------------------------------------------------------------
+// ---- Each form ----------------------------------------------------------------------------------
 
 ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept,
                             std::optional<DType> dtype = std::nullopt);

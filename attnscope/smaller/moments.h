@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,8 +34,7 @@ struct SecondMoments {
 /// The role whose input a projection reads: `query` of W_K and W_V, `up` of W_gate.
 Role input_of(Role projection);
 
-/// The sums of several inputs, which passes on several threads add to. Sums of the same batches in
-/// another order differ in their last digits: add() waits for its turn.
+/// The sums of several inputs, of one batch after another. Not for several threads.
 class SecondMomentSums {
  public:
   /// What is summed: of which layer and role.

@@ -8,23 +8,18 @@
 #include "attnscope/smaller/forms.h"
 
 namespace attnscope {
-namespace {
-
-/// Bytes of a matrix and of what is made of it.
-std::uint64_t work_bytes(const TensorMatrix& matrix) {
-  const auto elements = static_cast<std::uint64_t>(matrix.rows * matrix.cols);
-  return sizeof(double) * elements + output_directions_bytes(matrix.rows, matrix.cols);
-}
-
-}  // namespace
 
 void for_matrices(const Model& model, std::int64_t layer, std::span<const Role> roles,
                   const TextStatistics& text, const Compute& compute, const OfMatrix& of_matrix) {
+  const auto work_bytes = [&](std::size_t at) {
+    const TensorMatrix& matrix = model.weight(layer, roles[at]).matrix;
+    return output_directions_bytes(matrix.rows, matrix.cols);
+  };
   for (std::size_t first = 0; first < roles.size();) {
-    std::uint64_t bytes = work_bytes(model.weight(layer, roles[first]).matrix);
+    std::uint64_t bytes = work_bytes(first);
     std::size_t end = first + 1;
     for (; end < roles.size(); ++end) {
-      bytes += work_bytes(model.weight(layer, roles[end]).matrix);
+      bytes += work_bytes(end);
       if (bytes > text.work_bytes) break;
     }
     std::vector<MeanMoments> moments;
@@ -56,12 +51,6 @@ ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStat
                     std::to_string(layer) + "." + std::string(role_name(at->first.second)),
                     "a rank of " + std::to_string(at->second) + " is none of the matrix");
       }
-      const Matrix<double> weight = canonical_matrix(model, layer, at->first.second);
-      if (!all_finite(MatrixView<const double>(weight.view()))) {
-        throw Error(ErrorKind::format,
-                    std::to_string(layer) + "." + std::string(role_name(at->first.second)),
-                    "holds NaN or infinity, and can only stay");
-      }
       roles.push_back(at->first.second);
       ranks.push_back(at->second);
     }
@@ -76,6 +65,11 @@ ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStat
     for_matrices(
         model, layer, roles, text, compute,
         [&](std::size_t at, Matrix<double> weight, const MeanMoments& moments, const Compute& own) {
+          if (!all_finite(std::as_const(weight).view())) {
+            throw Error(ErrorKind::format,
+                        std::to_string(layer) + "." + std::string(role_name(roles[at])),
+                        "holds NaN or infinity, and can only stay");
+          }
           const OutputDirections directions =
               output_directions(weight.view(), moments, own, ranks[at]);
           Matrix<double> low = truncated(std::move(weight), directions, ranks[at], own);

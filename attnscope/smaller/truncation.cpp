@@ -143,12 +143,12 @@ constexpr std::uint64_t kBlockBytes = 128 << 20;
 
 std::uint64_t output_energies_bytes(std::int64_t rows, std::int64_t cols) {
   const std::int64_t k = std::min(rows, cols);
-  return 4 * doubles(k, k) + kBlockBytes;
+  return doubles(rows, cols) + 4 * doubles(k, k) + kBlockBytes;
 }
 
 std::uint64_t output_directions_bytes(std::int64_t rows, std::int64_t cols) {
   const std::int64_t k = std::min(rows, cols);
-  return 6 * doubles(k, k) + 2 * doubles(rows, k) + kBlockBytes;
+  return doubles(rows, cols) + 6 * doubles(k, k) + 2 * doubles(rows, k) + kBlockBytes;
 }
 
 std::uint64_t input_energies_bytes(std::int64_t inputs) {

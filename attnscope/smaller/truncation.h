@@ -36,7 +36,7 @@ std::vector<double> output_energies(MatrixView<const double> weight, const MeanM
 /// Those of G itself, (n,), descending.
 std::vector<double> input_energies(const MeanMoments& moments, const Compute& compute);
 
-/// What these take for a matrix (m, n), beside it, in bytes.
+/// What these take for a matrix (m, n), with the matrix, and for G of so many inputs, in bytes.
 std::uint64_t output_directions_bytes(std::int64_t rows, std::int64_t cols);
 std::uint64_t output_energies_bytes(std::int64_t rows, std::int64_t cols);
 std::uint64_t input_energies_bytes(std::int64_t inputs);
