@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "attnscope/analyses/token_products.h"
 #include "attnscope/forward/sized.h"
@@ -14,17 +15,16 @@ namespace {
 /// Of fewer kinds of tokens a large correlation is chance.
 constexpr std::ptrdiff_t kFewestKinds = 10;
 
-/// Pearson's, of two columns.
-std::optional<double> correlation(const Matrix<double>& a, const Matrix<double>& b,
-                                  std::int64_t col) {
+/// Pearson's, of two columns (count, 1).
+std::optional<double> correlation(MatrixView<const double> a, MatrixView<const double> b) {
   double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
-  const auto count = static_cast<double>(a.rows());
-  for (std::int64_t row = 0; row < a.rows(); ++row) {
-    mean_a += a(row, col) / count;
-    mean_b += b(row, col) / count;
+  const auto count = static_cast<double>(a.rows);
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    mean_a += a(row, 0) / count;
+    mean_b += b(row, 0) / count;
   }
-  for (std::int64_t row = 0; row < a.rows(); ++row) {
-    const double of_a = a(row, col) - mean_a, of_b = b(row, col) - mean_b;
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const double of_a = a(row, 0) - mean_a, of_b = b(row, 0) - mean_b;
     aa += of_a * of_a;
     bb += of_b * of_b;
     ab += of_a * of_b;
@@ -64,7 +64,7 @@ class TextReader {
       run_some(static_cast<std::size_t>(first),
                static_cast<std::size_t>(std::min(each, all - first)));
     }
-    const std::vector<Matrix<double>> scores = name_scores();
+    const NameScores scores = name_scores();
     std::vector<std::vector<std::optional<double>>> out;
     for (std::size_t at = 0; at < reads_.size(); ++at) {
       Matrix<double>& means = sums_[at];
@@ -74,21 +74,27 @@ class TextReader {
       }
       auto& found = out.emplace_back();
       for (std::int64_t col = 0; col < means.cols(); ++col) {
-        found.push_back(correlation(means, scores[at], col));
+        found.push_back(correlation(std::as_const(means).view().col_block(col, 1),
+                                    scores.of_read[at].col_block(col, 1)));
       }
     }
     return out;
   }
 
  private:
-  /// Of each of reads_: (kinds, count). The rows of a basis, which may be what a whole MLP makes of
-  /// the kinds, are made once for all that they name.
-  std::vector<Matrix<double>> name_scores() const {
+  /// The scores of kinds along the vectors of each of reads_, (kinds, count). The rows of a basis,
+  /// which may be what a whole MLP makes of the kinds, are made once for all that they name.
+  struct NameScores {
+    std::map<TokenBasis, Matrix<double>> of_basis;
+    std::vector<MatrixView<const double>> of_read;  // columns of these
+  };
+
+  NameScores name_scores() const {
     std::map<TokenBasis, std::vector<std::size_t>> named_by;
     for (std::size_t at = 0; at < reads_.size(); ++at) {
       named_by[reads_[at].named_by].push_back(at);
     }
-    std::vector<Matrix<double>> out(reads_.size());
+    NameScores out{.of_basis = {}, .of_read = std::vector<MatrixView<const double>>(reads_.size())};
     for (const auto& [basis, reads] : named_by) {
       std::int64_t count = 0;
       for (const std::size_t at : reads) count += reads_[at].vectors.rows;
@@ -100,14 +106,12 @@ class TextReader {
           for (std::int64_t col = 0; col < own.cols; ++col) vectors(first, col) = own(row, col);
         }
       }
-      const Matrix<double> all = tokens_times(pass_, basis, kinds_, vectors.view(), compute_);
+      const Matrix<double>& all = out.of_basis[basis] =
+          tokens_times(pass_, basis, kinds_, vectors.view(), compute_);
       first = 0;
       for (const std::size_t at : reads) {
-        out[at] = Matrix<double>(all.rows(), reads_[at].vectors.rows);
-        for (std::int64_t row = 0; row < all.rows(); ++row) {
-          std::copy_n(&all(row, first), out[at].cols(), &out[at](row, 0));
-        }
-        first += out[at].cols();
+        out.of_read[at] = all.view().col_block(first, reads_[at].vectors.rows);
+        first += reads_[at].vectors.rows;
       }
     }
     return out;

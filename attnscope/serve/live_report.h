@@ -43,19 +43,19 @@ class LiveReport {
   void show_stored(const Session& session);
 
   /// Runs an analysis of live_analysis_ids(); returns the new revision. A failure for one model
-  /// becomes an entry of what the report leaves out. This and the next three functions throw Error
-  /// if they fail for all models, and Stopped; then the report is unchanged. Throws Error(usage)
-  /// for one of a text where none was run.
+  /// becomes an entry of what the report leaves out; where it fails for all, the report has these
+  /// entries, and this throws the first. Throws Error(usage) for one of a text where none was run.
+  /// This and the next three functions throw Stopped; then the report is unchanged.
   std::int64_t run_analysis(const std::string& id, const Session& session);
   /// Runs all analyses that the report lacks and that need no text, the quickest first, and shows
   /// each as it ends. A failure does not stop the others.
   std::int64_t run_missing(const Session& session);
   /// Runs a text, which replaces the previous one. Throws Error(usage) if its maps would be too
-  /// large.
+  /// large, and Error if it fails for all models; then the report is unchanged.
   std::int64_t run_text(const TextRequest& request, const Session& session);
   /// Makes the menu of smaller models, and what each layer and matrix costs, of a text; they
   /// replace those of the previous one. Each is shown as it ends, and stays if the job is
-  /// cancelled.
+  /// cancelled. Throws Error if nothing could be planned; then the report is unchanged.
   std::int64_t run_plan(const CalibrationRequest& request, const Session& session);
 
  private:
