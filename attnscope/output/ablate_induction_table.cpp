@@ -20,12 +20,8 @@ std::string head_title(const Record& row, const char* layer, const char* head) {
   return fmt::format("L{}H{}", integer_field(row, layer), integer_field(row, head));
 }
 
-double value_in(const Record& row, std::string_view name) {
-  return number_field(row, name).value_or(std::nan(""));
-}
-
 double change_in(const Record& row) {
-  const double change = value_in(row, "induction") - value_in(row, "induction_before");
+  const double change = number_or_nan(row, "induction") - number_or_nan(row, "induction_before");
   return std::isnan(change) ? 0 : std::abs(change);
 }
 
@@ -47,7 +43,7 @@ void write_everywhere(const std::vector<const Record*>& rows, const Style& style
   std::vector<const Record*> lines_of;
   for (const auto& [place, row] : most) lines_of.push_back(row);
   std::stable_sort(lines_of.begin(), lines_of.end(), [](const Record* a, const Record* b) {
-    return value_in(*a, "loss_increase") > value_in(*b, "loss_increase");
+    return number_or_nan(*a, "loss_increase") > number_or_nan(*b, "loss_increase");
   });
   constexpr std::size_t kShown = 12;
   std::vector<std::vector<std::string>> lines = {
@@ -89,8 +85,8 @@ void write_paths(const std::vector<const Record*>& rows, const Style& style, std
     }
     for (const char* path : {"query", "key", "value"}) {
       const auto found = paths.find(path);
-      line.push_back(found == paths.end() ? "-"
-                                          : percent_text(value_in(*found->second, "write_change")));
+      line.push_back(
+          found == paths.end() ? "-" : percent_text(number_or_nan(*found->second, "write_change")));
     }
     lines.push_back(std::move(line));
   }

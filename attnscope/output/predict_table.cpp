@@ -16,10 +16,6 @@
 namespace attnscope {
 namespace {
 
-double number_or_nan(const Record& row, std::string_view name) {
-  return number_field(row, name).value_or(std::nan(""));
-}
-
 /// The tokens between bars, in lines that fit; of long prompts the first ones.
 void write_tokens(const Value::List& tokens, const WriteOptions& options, const Style& style,
                   std::ostream& out) {

@@ -163,4 +163,8 @@ std::optional<double> number_field(const Record& row, std::string_view name) {
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
+double number_or_nan(const Record& row, std::string_view name) {
+  return number_field(row, name).value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
 }  // namespace attnscope

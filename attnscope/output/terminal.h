@@ -64,5 +64,7 @@ std::int64_t integer_field(const Record& row, std::string_view name, std::int64_
 std::string text_field(const Record& row, std::string_view name);
 /// None where it is absent, null or no double.
 std::optional<double> number_field(const Record& row, std::string_view name);
+/// For numbers that are printed or compared as they are.
+double number_or_nan(const Record& row, std::string_view name);
 
 }  // namespace attnscope

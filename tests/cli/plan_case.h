@@ -46,6 +46,26 @@ class PlanCase : public ::testing::Test {
     return {"shrink", model, path(plan_file), "--text-file", text_, "-o", path(folder), "--quiet"};
   }
 
+  /// Items that a store has; none before it has tables.
+  static long items_of(const std::string& store) {
+    try {
+      return std::filesystem::exists(store) ? query_number(store, "SELECT count(*) FROM items") : 0;
+    } catch (const std::runtime_error&) {
+      return 0;
+    }
+  }
+
+  /// Stops a plan once its store has so many items, and gives how many are kept.
+  static long stop_after(long items, const Words& words, const std::string& store) {
+    RunningCommand run(words);
+    run.wait_until([&] { return items_of(store) >= items; });
+    run.send(SIGINT);
+    const RunResult stopped = run.wait();
+    EXPECT_EQ(stopped.exit_code, 128 + SIGINT);
+    EXPECT_EQ(stopped.out, "");
+    return items_of(store);
+  }
+
   TempFolder scratch_;
   std::string text_;
 };

@@ -67,29 +67,18 @@ TEST_F(PlanCombination, GoesOnAfterTheLastStepThatAStoreHas) {
   Words words = plan(kPlanExample, {"--by", "kv-heads,width", "--keep", "0.9", "--format", "csv"});
   const std::string reference = output_of(words), store = path("rows.sqlite");
   words.insert(words.end(), {"--store", store});
-  RunningCommand run(words);
-  const auto items = [&]() -> long {
-    try {
-      return fs::exists(store) ? query_number(store, "SELECT count(*) FROM items") : 0;
-    } catch (const std::runtime_error&) {  // it has no tables yet
-      return 0;
-    }
-  };
-  run.wait_until([&] { return items() >= 4; });
-  run.send(SIGINT);
-  EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
-  const long kept = items();
+  const long kept = stop_after(4, words, store);
   EXPECT_EQ(output_of(words), reference);
   const std::string of_last = " FROM runs ORDER BY id DESC LIMIT 1";
-  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), items() - kept);
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), items_of(store) - kept);
   EXPECT_GE(query_number(store, "SELECT found" + of_last), 4);
   EXPECT_EQ(output_of(words), reference);
   EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);
   // After another number of heads, the same widths are others.
-  const long before = items();
+  const long before = items_of(store);
   words[words.size() - 5] = "0.85";
   output_of(words);
-  EXPECT_GT(items(), before);
+  EXPECT_GT(items_of(store), before);
 }
 
 TEST_F(PlanCombination, RefusesWhatDoesNotCombine) {

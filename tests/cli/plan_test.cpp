@@ -199,23 +199,10 @@ TEST_F(Plan, AStoppedPlanGoesOnWhereItWas) {
   Words words = plan(kPlanGpt2, {"--format", "csv"});
   const std::string reference = output_of(words);
   words.insert(words.end(), {"--store", store});
-  RunningCommand run(words);
-  const auto items = [&]() -> long {
-    try {
-      return fs::exists(store) ? query_number(store, "SELECT count(*) FROM items") : 0;
-    } catch (const std::runtime_error&) {  // it has no tables yet
-      return 0;
-    }
-  };
-  run.wait_until([&] { return items() >= 5; });
-  run.send(SIGINT);
-  const RunResult stopped = run.wait();
-  EXPECT_EQ(stopped.exit_code, 128 + SIGINT);
-  EXPECT_EQ(stopped.out, "");
-  const long kept = items();
+  const long kept = stop_after(5, words, store);
   EXPECT_EQ(output_of(words), reference);
   const std::string of_last = " FROM runs ORDER BY id DESC LIMIT 1";
-  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), items() - kept);
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), items_of(store) - kept);
   EXPECT_GE(query_number(store, "SELECT found" + of_last), 5);
   EXPECT_EQ(output_of(words), reference);
   EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);

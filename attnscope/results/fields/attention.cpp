@@ -45,17 +45,6 @@ Field query_head_field() {
           .where = "formats.md#rows"};
 }
 
-std::vector<Field> place_of_head() {
-  return {model_field(),
-          stack_field(),
-          layer_field(),
-          {.name = "head",
-           .type = integer,
-           .nulls = Nulls::whole,
-           .meaning = "the query head, from 0; null: the layer as a whole",
-           .where = "formats.md#rows"}};
-}
-
 std::vector<Field> own_fields() {
   std::vector<Field> fields = {{.name = "sequences",
                                 .type = integer,
@@ -188,7 +177,7 @@ RowKind attention_rows() {
       .command = "attention",
       .meaning = "what the attention maps of one head, or of a layer, are like on text or images",
       .revision = 6,
-      .place = place_of_head(),
+      .place = place_of_part("the query head, from 0; null: the layer as a whole"),
       .fields = own_fields(),
       .models = model_facts(),
       .parameters = text_parameter_fields()};

@@ -29,14 +29,14 @@ std::vector<Field> place_of_whole_matrix() {
            .choices = {kRoleNames.begin(), kRoleNames.end()}}};
 }
 
-std::vector<Field> place_of_part() {
+std::vector<Field> place_of_part(std::string_view head) {
   return {model_field(),
           stack_field(),
           layer_field(),
           {.name = "head",
            .type = integer,
            .nulls = Nulls::whole,
-           .meaning = "the query head, from 0; null: of the layer",
+           .meaning = head,
            .where = "formats.md#rows"}};
 }
 

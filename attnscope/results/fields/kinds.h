@@ -51,8 +51,9 @@ const std::vector<Field>& mla_facts();
 std::vector<Field> place_of_matrix();
 /// model, layer, matrix: of rows that have none for single heads.
 std::vector<Field> place_of_whole_matrix();
-/// model, stack, layer, head: of a head, or of a layer's attention or MLP.
-std::vector<Field> place_of_part();
+/// model, stack, layer, head: of a head, or of what `head` says that a row without one is of.
+std::vector<Field> place_of_part(
+    std::string_view head = "the query head, from 0; null: of the layer");
 /// component: which of these an ablation replaces.
 Field replaced_part_field(std::string_view where);
 /// expert, experts: first among the fields of rows that experts may have.

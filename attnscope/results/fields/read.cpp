@@ -24,20 +24,13 @@ RowKind read_rows() {
   RowKind kind = {.name = "read",
                   .command = "read",
                   .meaning = "the tokens that name one pole of one side of a direction",
-                  .place = {model_field(),
-                            stack_field(),
-                            layer_field(),
-                            {.name = "head",
-                             .type = integer,
-                             .nulls = Nulls::whole,
-                             .meaning = "the query head, from 0; null: of the layer's matrix",
-                             .where = "formats.md#rows"},
-                            {.name = "matrix",
-                             .type = text,
-                             .meaning = "whose direction",
-                             .where = "formats.md#rows",
-                             .choices = {"ov", "qk", "o", "up", "gate", "down"}}},
+                  .place = place_of_part("the query head, from 0; null: of the layer's matrix"),
                   .models = model_facts()};
+  kind.place.push_back({.name = "matrix",
+                        .type = text,
+                        .meaning = "whose direction",
+                        .where = "formats.md#rows",
+                        .choices = {"ov", "qk", "o", "up", "gate", "down"}});
   Field gap = of_read("gap",
                       "the distance to the nearer singular value, over this one; null of a "
                       "single one");
