@@ -1,9 +1,12 @@
 // What tests of plans share: a text, and the commands on it.
 #pragma once
 
+#include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/command_line.h"
+#include "tests/support/sqlite_query.h"
 
 namespace attnscope::test {
 
