@@ -50,7 +50,8 @@ void check_form(const Model& model, Form form) {
   throw Error(ErrorKind::unsupported,
               {.parameter = "by",
                .problem = std::string(form_name(form)) + ": " + verbatim(why) + "; " +
-                          verbatim(model.name()) + " can take " + join(names)});
+                          verbatim(model.name()) + " can take " +
+                          (names.empty() ? "no form" : join(names))});
 }
 
 [[noreturn]] void refuse_target(const std::string& parameter, const std::string& nearest) {

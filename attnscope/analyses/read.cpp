@@ -204,6 +204,12 @@ class ModelReader {
       }
     }
     auto found = names_hold(pass_, text_, found_.tokens.naming.ids, reads, compute_);
+    if (found.empty() && !reads.empty()) {
+      found_.notes.push_back(verbatim(model_.name()) +
+                             ": whether names hold is not known: the text has fewer than " +
+                             std::to_string(kFewestKinds) + " kinds of tokens that may name");
+      return;
+    }
     for (std::size_t at = 0; at < sides.size(); ++at) sides[at]->hold = std::move(found[at]);
   }
 

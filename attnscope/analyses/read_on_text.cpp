@@ -12,9 +12,6 @@
 namespace attnscope {
 namespace {
 
-/// Of fewer kinds of tokens a large correlation is chance.
-constexpr std::ptrdiff_t kFewestKinds = 10;
-
 /// Pearson's, of two columns (count, 1).
 std::optional<double> correlation(MatrixView<const double> a, MatrixView<const double> b) {
   double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
@@ -57,7 +54,7 @@ class TextReader {
   }
 
   std::vector<std::vector<std::optional<double>>> run() {
-    if (std::ssize(kinds_) < kFewestKinds) return without_any();
+    if (std::ssize(kinds_) < kFewestKinds) return {};
     const std::int64_t each = sequences_at_once(std::ssize(text_.tokens.front()));
     const auto all = std::ssize(text_.tokens);
     for (std::int64_t first = 0; first < all; first += each) {
@@ -113,14 +110,6 @@ class TextReader {
         out.of_read[at] = all.view().col_block(first, reads_[at].vectors.rows);
         first += reads_[at].vectors.rows;
       }
-    }
-    return out;
-  }
-
-  std::vector<std::vector<std::optional<double>>> without_any() const {
-    std::vector<std::vector<std::optional<double>>> out;
-    for (const ReadVectors& read : reads_) {
-      out.emplace_back(static_cast<std::size_t>(read.vectors.rows));
     }
     return out;
   }

@@ -10,6 +10,9 @@
 
 namespace attnscope {
 
+/// Of fewer kinds of tokens a large correlation is chance.
+inline constexpr std::ptrdiff_t kFewestKinds = 10;
+
 /// Vectors by which a layer reads its stream: before its attention, or before its MLP.
 struct ReadVectors {
   std::int64_t layer = 0;
@@ -21,7 +24,7 @@ struct ReadVectors {
 /// Of each vector v of each of `reads` the correlation, over the kinds of tokens of the text that
 /// may name (`naming`, ascending), of the mean of v · n(x) over their places, x the stream and n
 /// the norm without its gain, with the score v · row of the token in the basis that names. None
-/// where either does not vary, and of fewer than ten kinds. Throws as run_inputs().
+/// where either does not vary; nothing of fewer than kFewestKinds. Throws as run_inputs().
 std::vector<std::vector<std::optional<double>>> names_hold(const ForwardPass& pass,
                                                            const BatchInputs& text,
                                                            const TokenIds& naming,

@@ -44,10 +44,8 @@ std::string side_words(const Record& row) {
   const std::string side = text_field(row, "side");
   if (side == "write") return "writes";
   const std::string words = side == "read" ? "reads" : side;
-  const Value* hold = row.find("names_hold");
-  return hold == nullptr || hold->is_null()
-             ? words
-             : words + " (" + number_text(row, "names_hold", "{:.2f}") + ")";
+  if (!number_field(row, "names_hold")) return words;
+  return words + " (" + number_text(row, "names_hold", "{:.2f}") + ")";
 }
 
 }  // namespace
@@ -87,7 +85,9 @@ void write_read_table(const Report& report, const WriteOptions& options, std::os
   }
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  const bool on_text = report.rows.front().find("names_hold") != nullptr;
+  const bool on_text = std::any_of(report.rows.begin(), report.rows.end(), [](const Record& row) {
+    return number_field(row, "names_hold").has_value();
+  });
   write_legend(
       std::string("Leading directions with their share of the energy, norms folded in, and the "
                   "tokens along both ways; the poles of one sign belong together. ●: the first ten "

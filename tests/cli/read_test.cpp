@@ -169,8 +169,11 @@ TEST(Read, NamesHoldAsFarAsInTheReference) {
 TEST(Read, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
   const Words model = {"read", data_path("forward/llama"), "--layers", "1", "--directions", "1"};
   for (const char* few : {"5,5,5", "1,2,3,4,5,6,7,8,9,9,9"}) {
-    const json report = report_of(model + Words{"--tokens", few});
+    const RunResult run = run_attnscope(model + Words{"--tokens", few, "--format", "json"});
+    const json report = json::parse(run.out);
     for (const json& row : report["rows"]) EXPECT_TRUE(row["names_hold"].is_null());
+    EXPECT_TRUE(contains(run.err, "the text has fewer than 10 kinds of tokens")) << run.err;
+    EXPECT_FALSE(contains(output_of(model + Words{"--tokens", few, "--quiet"}), "correlation"));
   }
   const json enough = report_of(model + Words{"--tokens", "1,2,3,4,5,6,7,8,9,10"});
   EXPECT_TRUE(enough["rows"][0]["names_hold"].is_number());
