@@ -113,7 +113,7 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
       }
     }
   };
-  run_queue({{.flops = 1, .memory_bytes = 0, .run = work}}, context, {}, {"text", "texts"});
+  run_with_all_threads(context, work, {"text", "texts"});
   if (tokens < widest) {
     sink.add_note("the text has " + counted(tokens, "token") + ", fewer than the " +
                   std::to_string(widest) + " inputs of the widest matrix: ranks are at most that");

@@ -18,12 +18,6 @@
 namespace attnscope {
 namespace {
 
-/// One piece of work with all threads.
-void run_alone(const Context& context, std::uint64_t memory_bytes,
-               const std::function<void(const Compute&)>& work, CountedNoun called) {
-  run_queue({{.flops = 1, .memory_bytes = memory_bytes, .run = work}}, context, {}, called);
-}
-
 void check_can_plan(const Model& model, const PlanText& text) {
   if (model.stack() == "cross") {
     throw Error(
@@ -256,31 +250,31 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
   std::vector<Candidate> menu;
   PlannedModel planned;
   PlanSteps steps(model, asked_record(request), context);
-  run_alone(steps.counting(), 0,
-            [&](const Compute& compute) {
-              Planner planner(model, request, steps, compute);
-              expect_steps(steps, planner, forms, request.target);
-              planned.before = planner.size();
-              planned.nll_before = nll_as_it_is(planner, /*all=*/!menu_asked);
-              if (menu_asked) {
-                menu = whole_menu(planner, forms, notes);
-              } else if (forms.size() > 1) {
-                planned = combined(planner, request, context, compute);
-              } else {
-                const Choice choice = chosen(planner, forms.front(), request.target);
-                planned.choices = {choice};
-                planned.words = {choice_words(model, choice)};
-                planned.after = size_after(model, choice);
-                planned.expected_loss = planner.expected_loss(choice);
-                planned.nll_after = changes_nothing(planner, choice)
-                                        ? planned.nll_before
-                                        : planner.nll_of(choice, /*all=*/true);
-                planned.rows = plan_rows(planner, choice);
-              }
-              planned.skipped = planner.skipped();
-              steps.finish();
-            },
-            {"plan", "plans"});
+  run_with_all_threads(steps.counting(),
+                       [&](const Compute& compute) {
+                         Planner planner(model, request, steps, compute);
+                         expect_steps(steps, planner, forms, request.target);
+                         planned.before = planner.size();
+                         planned.nll_before = nll_as_it_is(planner, /*all=*/!menu_asked);
+                         if (menu_asked) {
+                           menu = whole_menu(planner, forms, notes);
+                         } else if (forms.size() > 1) {
+                           planned = combined(planner, request, context, compute);
+                         } else {
+                           const Choice choice = chosen(planner, forms.front(), request.target);
+                           planned.choices = {choice};
+                           planned.words = {choice_words(model, choice)};
+                           planned.after = size_after(model, choice);
+                           planned.expected_loss = planner.expected_loss(choice);
+                           planned.nll_after = changes_nothing(planner, choice)
+                                                   ? planned.nll_before
+                                                   : planner.nll_of(choice, /*all=*/true);
+                           planned.rows = plan_rows(planner, choice);
+                         }
+                         planned.skipped = planner.skipped();
+                         steps.finish();
+                       },
+                       {"plan", "plans"});
   for (const std::string& note : notes) sink.add_note(note);
   if (menu_asked) {
     send_menu(model, request, menu, planned, sink);

@@ -151,7 +151,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     form.card = card_of(model, plan, words, size_of(model), size_of(made), request.text);
     write_model(changed, model.checkpoint().folder(), form, folder, compute.stop);
   };
-  run_queue({{.flops = 1, .memory_bytes = 0, .run = work}}, context, {}, {"model", "models"});
+  run_with_all_threads(context, work, {"model", "models"});
   folder.commit();
   finished.remove();
   if (finished.taken() > 0) {
@@ -160,13 +160,10 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   }
   const Model written = Model::open_stack(Checkpoint::open(request.folder),
                                           request.folder.filename().string(), model.stack());
-  run_queue({{.flops = 1,
-              .memory_bytes = 0,
-              .run =
-                  [&](const Compute& compute) {
-                    nll = mean_nll(written, request.text.measured(), compute);
-                  }}},
-            context, {}, {"model", "models"});
+  run_with_all_threads(
+      context,
+      [&](const Compute& compute) { nll = mean_nll(written, request.text.measured(), compute); },
+      {"model", "models"});
   facts = planned_facts(model);
   Record shrunk = {{"form", words.forms}, {"choice", words.choices}};
   const ModelSize after = size_of(written);

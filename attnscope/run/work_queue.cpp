@@ -24,6 +24,9 @@ constexpr auto kBetweenReports = std::chrono::milliseconds(100);
 /// thread, which does nothing else and holds some 20 KB.
 constexpr std::size_t kMaxElsewhere = 1024;
 
+/// Of an item that other threads can help with.
+constexpr double kLargeFlops = 1e9;
+
 std::vector<std::size_t> largest_first(const std::vector<QueueItem>& items) {
   std::vector<std::size_t> order(items.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -44,7 +47,6 @@ Progress total_of(const std::vector<QueueItem>& items, CountedNoun called) {
 /// A thread that has no item can only help with a matrix of another one's, which is worth it where
 /// the matrix is large and computed in this process.
 std::size_t worker_count(const std::vector<QueueItem>& items, const Context& context) {
-  constexpr double kLargeFlops = 1e9;
   if (context.compute_elsewhere) return std::min(kMaxElsewhere, items.size());
   const auto wanted = static_cast<std::size_t>(std::max(context.threads, 1));
   const bool any_large = std::any_of(
@@ -260,6 +262,11 @@ class WorkQueue {
 void run_queue(const std::vector<QueueItem>& items, const Context& context,
                const ItemEndedFn& on_ended, CountedNoun called) {
   WorkQueue(items, context, on_ended, called).run();
+}
+
+void run_with_all_threads(const Context& context, const std::function<void(const Compute&)>& work,
+                          CountedNoun called) {
+  run_queue({{.flops = kLargeFlops, .run = work}}, context, {}, called);
 }
 
 int default_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }

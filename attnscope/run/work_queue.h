@@ -33,4 +33,8 @@ using ItemEndedFn = std::function<void(std::size_t index)>;
 void run_queue(const std::vector<QueueItem>& items, const Context& context,
                const ItemEndedFn& on_ended = {}, CountedNoun called = {});
 
+/// Runs one piece of work, which all threads of the run help with.
+void run_with_all_threads(const Context& context, const std::function<void(const Compute&)>& work,
+                          CountedNoun called = {});
+
 }  // namespace attnscope
