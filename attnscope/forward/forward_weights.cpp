@@ -12,6 +12,7 @@
 #include "attnscope/forward/pooled_head.h"
 #include "attnscope/forward/sound_embedding.h"
 #include "attnscope/forward/tensor_reader.h"
+#include "attnscope/numerics/sum_over.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -179,13 +180,15 @@ class Reader : public TensorReader {
 
 NormedRow normed_row(const NormSpec& norm, std::span<const float> row) {
   const auto width = static_cast<double>(row.size());
-  double sum = 0, squares = 0;
-  for (const float value : row) sum += static_cast<double>(value);
-  const double mean = norm.kind == NormKind::layer ? sum / width : 0.0;
-  for (const float value : row) {
-    const double off = static_cast<double>(value) - mean;
-    squares += off * off;
+  double mean = 0;
+  if (norm.kind == NormKind::layer) {
+    mean =
+        sum_over(row.size(), [&](std::size_t at) { return static_cast<double>(row[at]); }) / width;
   }
+  const double squares = sum_over(row.size(), [&](std::size_t at) {
+    const double off = static_cast<double>(row[at]) - mean;
+    return off * off;
+  });
   return {.mean = mean, .scale = std::sqrt(squares / width + norm.epsilon)};
 }
 

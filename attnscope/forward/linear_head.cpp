@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnscope/forward/sized.h"
+#include "attnscope/numerics/sum_over.h"
 
 namespace attnscope {
 
@@ -24,11 +25,9 @@ std::vector<double> row_scales(const NormSpec& norm, MatrixView<const float> row
 }  // namespace
 
 double row_product(const float* a, const float* b, std::int64_t size) {
-  double sum = 0;
-  for (std::int64_t at = 0; at < size; ++at) {
-    sum += static_cast<double>(a[at]) * static_cast<double>(b[at]);
-  }
-  return sum;
+  return sum_over(static_cast<std::size_t>(size), [&](std::size_t at) {
+    return static_cast<double>(a[at]) * static_cast<double>(b[at]);
+  });
 }
 
 std::string LinearHead::obstacle(const ForwardPass& pass) {

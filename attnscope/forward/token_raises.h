@@ -28,8 +28,8 @@ class TokenRaises {
 
  private:
   struct Layer {
-    Matrix<double> own;    // (rows, H): of each key, before the scale
-    Matrix<double> read;   // (rows, H): of each query
+    Matrix<double> own;    // (H, rows): of each key, before the scale
+    Matrix<double> read;   // (H, rows): of each query
     Matrix<double> means;  // (sequences, H)
   };
 
