@@ -1,7 +1,6 @@
 #include "attnscope/analyses/read.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/token_bases.h"
+#include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/singular_values/singular_directions.h"
 #include "attnscope/run/model_facts.h"
 #include "attnscope/run/work_queue.h"
@@ -21,24 +21,16 @@
 namespace attnscope {
 namespace {
 
-bool is_finite(MatrixView<const double> matrix) {
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    for (std::int64_t col = 0; col < matrix.cols; ++col) {
-      if (!std::isfinite(matrix(row, col))) return false;
-    }
-  }
-  return true;
-}
-
 class ModelReader {
  public:
   ModelReader(const Model& model, const ReadRequest& request, const Tokenizer* tokenizer,
               const std::vector<std::int64_t>& layers, const BatchInputs& text,
-              const Compute& compute)
+              std::int64_t most_held, const Compute& compute)
       : model_(model),
         request_(request),
         layers_(layers),
         text_(text),
+        most_held_(most_held),
         compute_(compute),
         pass_(model, /*copy_weights=*/false, compute) {
     found_.tokens = naming_tokens(pass_, tokenizer, request.all_tokens, compute);
@@ -100,15 +92,24 @@ class ModelReader {
     const LoadedCircuit loaded =
         load_circuit(model_, layer, request_.matrix, {.fold_norm = FoldNorm::centred});
     if (!loaded.skipped.empty()) return skip(layer, {}, loaded.skipped);
+    std::vector<std::int64_t> heads;
     for (std::int64_t head = 0; head < loaded.heads.heads; ++head) {
-      if (request_.head && *request_.head != head) continue;
-      const CircuitFactors factors = head_factors(loaded.weights(), head);
-      if (!is_finite(factors.left) || !is_finite(factors.right)) {
+      if (!request_.head || *request_.head == head) heads.push_back(head);
+    }
+    std::vector<std::optional<SingularDirections>> of_heads(heads.size());  // none: not finite
+    run_parts(compute_, heads.size(), [&](std::size_t part) {
+      const CircuitFactors factors = head_factors(loaded.weights(), heads[part]);
+      if (!all_finite(factors.left) || !all_finite(factors.right)) return;
+      of_heads[part] = product_directions(factors.left, factors.right, request_.directions,
+                                          {.kernels = compute_.kernels, .stop = compute_.stop});
+    });
+    for (std::size_t at = 0; at < heads.size(); ++at) {
+      const std::int64_t head = heads[at];
+      if (!of_heads[at]) {
         skip(layer, head, kFactorNotFinite);
         continue;
       }
-      SingularDirections found =
-          product_directions(factors.left, factors.right, request_.directions, compute_);
+      SingularDirections& found = *of_heads[at];
       if (found.values.empty() || found.values.front() == 0) continue;  // it does nothing
       ReadPlace place{.layer = layer, .head = head, .values = std::move(found.values), .sides = {}};
       const TokenBasis input = input_basis(request_.names, layer);
@@ -116,7 +117,7 @@ class ModelReader {
         add_side(place, "read", input, std::move(found.right));
         add_side(place, "write", TokenBasis::write, std::move(found.left));
         if (request_.copying && place.sides.size() == 2) {
-          place.copying = copying_.of(factors, layer, head, input);
+          place.copying = copying_.of(head_factors(loaded.weights(), head), layer, head, input);
         }
       } else {
         add_side(place, "query", input, std::move(found.left));
@@ -131,7 +132,7 @@ class ModelReader {
     auto read = read_weight_float64(model_, model_.weight(layer, request_.matrix));
     if (!read.skipped.empty()) return skip(layer, {}, read.skipped);
     Matrix<double> matrix = std::move(read.values);
-    if (!is_finite(std::as_const(matrix).view())) return skip(layer, {}, kFactorNotFinite);
+    if (!all_finite(std::as_const(matrix).view())) return skip(layer, {}, kFactorNotFinite);
     const bool out = writes(request_.matrix);
     const bool centred =
         model_.spec().architecture.norm && model_.spec().architecture.norm->kind == NormKind::layer;
@@ -167,11 +168,15 @@ class ModelReader {
       std::copy_n(side->vectors.data(), side->vectors.rows() * all.cols(), &all(row, 0));
       row += side->vectors.rows();
     }
-    const RowsOfTokens rows_of = [&](std::span<const std::int64_t> ids) {
-      return token_rows(pass_, basis, {ids.begin(), ids.end()}, compute_);
+    const RowsOfTokens rows_of = [&](std::span<const std::int64_t> ids, const Compute& compute) {
+      return rows_.of(basis, {ids.begin(), ids.end()}, compute);
     };
-    const NamedDirections names = name_directions(
-        found_.tokens.naming, rows_of, std::as_const(all).view(), request_.top, compute_);
+    const NamedDirections names = name_directions(found_.tokens.naming, rows_of,
+                                                  {.directions = std::as_const(all).view(),
+                                                   .random = random_.view(),
+                                                   .top = request_.top,
+                                                   .most_held = most_held_},
+                                                  compute_);
     std::size_t at = 0;
     for (Side* side : sides) {
       side->names.null_coherence = names.null_coherence;
@@ -217,11 +222,32 @@ class ModelReader {
   const ReadRequest& request_;
   const std::vector<std::int64_t>& layers_;
   const BatchInputs& text_;  // empty: none is read
+  const std::int64_t most_held_;
   const Compute& compute_;
   ForwardPass pass_;
+  const TokenRows rows_{pass_};
+  const Matrix<double> random_ = random_directions(model_.dimensions().width);
   ModelRead found_;
   HeadCopying copying_{pass_, found_.tokens.naming.ids, compute_};
 };
+
+std::uint64_t row_bytes(const Model& model) {
+  return static_cast<std::uint64_t>(model.dimensions().width) * sizeof(float);
+}
+
+/// How many rows of tokens may be held at once.
+std::int64_t most_rows(const Model& model, std::uint64_t memory_bytes) {
+  return static_cast<std::int64_t>(memory_bytes / 2 / row_bytes(model));
+}
+
+/// What these take, and what threads need to make them.
+std::uint64_t naming_bytes(const Model& model, const Context& context) {
+  const std::int64_t rows =
+      std::min(model.dimensions().vocabulary.value_or(0), most_rows(model, context.memory_bytes));
+  const auto threads = static_cast<std::uint64_t>(context.threads);
+  return static_cast<std::uint64_t>(rows) * row_bytes(model) +
+         threads * run_bytes(model.spec(), /*sequences=*/1, NamingRows::kBlock);
+}
 
 /// What a pass over batches of the text holds.
 std::uint64_t text_bytes(const Model& model, const BatchInputs& text) {
@@ -278,16 +304,17 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
   }
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
-    items.push_back({.flops = read_flops(models[index], request.directions),
-                     .memory_bytes = float64_bytes(2048, models[index].dimensions().width) * 2 +
-                                     text_bytes(models[index], texts[index]),
-                     .run = [&, index](const Compute& compute) {
-                       const Tokenizer* tokenizer =
-                           tokenizers[index] ? &*tokenizers[index] : nullptr;
-                       found[index] = ModelReader(models[index], request, tokenizer, layers[index],
-                                                  texts[index], compute)
-                                          .run();
-                     }});
+    items.push_back(
+        {.flops = read_flops(models[index], request.directions),
+         .memory_bytes =
+             naming_bytes(models[index], context) + text_bytes(models[index], texts[index]),
+         .run = [&, index](const Compute& compute) {
+           const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
+           found[index] =
+               ModelReader(models[index], request, tokenizer, layers[index], texts[index],
+                           most_rows(models[index], context.memory_bytes), compute)
+                   .run();
+         }});
   }
   run_queue(items, context, {}, {"model", "models"});
 

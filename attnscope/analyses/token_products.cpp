@@ -44,9 +44,10 @@ Matrix<double> in_float64(const Matrix<float>& rows) {
 Matrix<double> tokens_times(const ForwardPass& pass, TokenBasis basis,
                             std::span<const std::int64_t> ids, MatrixView<const double> factor,
                             const Compute& compute) {
+  const TokenRows tokens(pass);
   Matrix<double> out(std::ssize(ids), factor.rows);
   for_tokens(ids, compute, [&](std::int64_t first, const TokenIds& some) {
-    const Matrix<double> rows = in_float64(token_rows(pass, basis, some, compute));
+    const Matrix<double> rows = in_float64(tokens.of(basis, some, compute));
     const Matrix<double> products = multiply_transposed(rows.view(), factor, compute);
     std::copy_n(products.data(), products.rows() * products.cols(), &out(first, 0));
   });
@@ -55,10 +56,11 @@ Matrix<double> tokens_times(const ForwardPass& pass, TokenBasis basis,
 
 TokenProduct inputs_times_writes(const ForwardPass& pass, TokenBasis inputs,
                                  std::span<const std::int64_t> ids, const Compute& compute) {
+  const TokenRows tokens(pass);
   TokenProduct out{.products = {}, .inputs = {}, .writes = {}, .tokens = std::ssize(ids)};
   for_tokens(ids, compute, [&](std::int64_t, const TokenIds& some) {
-    const Matrix<double> x = in_float64(token_rows(pass, inputs, some, compute));
-    const Matrix<double> u = in_float64(token_rows(pass, TokenBasis::write, some, compute));
+    const Matrix<double> x = in_float64(tokens.of(inputs, some, compute));
+    const Matrix<double> u = in_float64(tokens.of(TokenBasis::write, some, compute));
     add_rows(x, out.inputs);
     add_rows(u, out.writes);
     Matrix<double> product =

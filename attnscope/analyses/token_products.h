@@ -13,7 +13,7 @@ namespace attnscope {
 
 Matrix<double> in_float64(const Matrix<float>& rows);
 
-/// token_rows() of the basis times factorᵀ, a factor (r, D): (ids, r), block by block.
+/// Rows of tokens in the basis times factorᵀ, a factor (r, D): (ids, r), block by block.
 Matrix<double> tokens_times(const ForwardPass& pass, TokenBasis basis,
                             std::span<const std::int64_t> ids, MatrixView<const double> factor,
                             const Compute& compute);

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
+
+#include "attnscope/numerics/sum_over.h"
 
 namespace attnscope {
 namespace {
@@ -40,42 +43,77 @@ const RowTable& rows_of(const ForwardPass& pass) {
   return pass.weights().head ? pass.weights().head->rows : pass.weights().tokens;
 }
 
-/// Of each token the cosine of its row, less the mean, with the mean of those of the references.
-std::vector<double> cosines(const RowTable& table, const std::vector<std::int64_t>& references) {
+/// Rows that a thread reads and sums at a time: sums do not depend on how many threads there are.
+constexpr std::int64_t kRowsAtOnce = 1024;
+
+/// part(number of the block, its first row, the row after its last) of all rows.
+template <class Part>
+void for_blocks(const RowTable& table, const Compute& compute, const Part& part) {
+  run_parts(compute, static_cast<std::size_t>((table.rows + kRowsAtOnce - 1) / kRowsAtOnce),
+            [&](std::size_t block) {
+              const std::int64_t first = static_cast<std::int64_t>(block) * kRowsAtOnce;
+              part(block, first, std::min(first + kRowsAtOnce, table.rows));
+            });
+}
+
+std::vector<double> mean_row(const RowTable& table, const Compute& compute) {
   const auto width = static_cast<std::size_t>(table.cols);
-  std::vector<double> mean(width, 0.0), reference(width, 0.0);
-  std::vector<float> row(width);
-  const auto for_row = [&](std::int64_t token, const auto& visit) {
-    table.read(token, row);
-    double squares = 0;
-    for (std::size_t col = 0; col < width; ++col) {
-      const double off = static_cast<double>(row[col]) - mean[col];
-      squares += off * off;
+  std::vector<std::vector<double>> of_blocks(
+      static_cast<std::size_t>((table.rows + kRowsAtOnce - 1) / kRowsAtOnce));
+  for_blocks(table, compute, [&](std::size_t block, std::int64_t first, std::int64_t end) {
+    std::vector<double> sums(width, 0.0);
+    std::vector<float> row(width);
+    for (std::int64_t token = first; token < end; ++token) {
+      table.read(token, row);
+      for (std::size_t col = 0; col < width; ++col) sums[col] += static_cast<double>(row[col]);
     }
-    const double length = std::sqrt(squares);
-    if (length == 0) return;
+    of_blocks[block] = std::move(sums);
+  });
+  std::vector<double> mean(width, 0.0);
+  for (const std::vector<double>& sums : of_blocks) {
     for (std::size_t col = 0; col < width; ++col) {
-      visit(col, (static_cast<double>(row[col]) - mean[col]) / length);
+      mean[col] += sums[col] / static_cast<double>(table.rows);
     }
+  }
+  return mean;
+}
+
+/// Of each token the cosine of its row, less the mean, with the mean of those of the references.
+std::vector<double> cosines(const RowTable& table, const std::vector<std::int64_t>& references,
+                            const Compute& compute) {
+  const auto width = static_cast<std::size_t>(table.cols);
+  const std::vector<double> mean = mean_row(table, compute);
+  const auto off_mean = [&](const std::vector<float>& row, std::size_t col) {
+    return static_cast<double>(row[col]) - mean[col];
   };
-  for (std::int64_t token = 0; token < table.rows; ++token) {
+  const auto length_of = [&](const std::vector<float>& row) {
+    return std::sqrt(
+        sum_over(width, [&](std::size_t col) { return off_mean(row, col) * off_mean(row, col); }));
+  };
+  std::vector<float> row(width);
+  std::vector<double> reference(width, 0.0);
+  for (const std::int64_t token : references) {
     table.read(token, row);
-    for (std::size_t col = 0; col < width; ++col) {
-      mean[col] += static_cast<double>(row[col]) / static_cast<double>(table.rows);
+    const double length = length_of(row);
+    for (std::size_t col = 0; length > 0 && col < width; ++col) {
+      reference[col] += off_mean(row, col) / length;
     }
   }
-  for (const std::int64_t token : references) {
-    for_row(token, [&](std::size_t col, double value) { reference[col] += value; });
-  }
-  double squares = 0;
-  for (const double value : reference) squares += value * value;
-  for (double& value : reference) value /= squares > 0 ? std::sqrt(squares) : 1.0;
+  const double of_reference =
+      std::sqrt(sum_over(width, [&](std::size_t col) { return reference[col] * reference[col]; }));
+  for (double& value : reference) value /= of_reference > 0 ? of_reference : 1.0;
   std::vector<double> out(static_cast<std::size_t>(table.rows), 0.0);
-  for (std::int64_t token = 0; token < table.rows; ++token) {
-    for_row(token, [&](std::size_t col, double value) {
-      out[static_cast<std::size_t>(token)] += value * reference[col];
-    });
-  }
+  for_blocks(table, compute, [&](std::size_t, std::int64_t first, std::int64_t end) {
+    std::vector<float> own(width);
+    for (std::int64_t token = first; token < end; ++token) {
+      table.read(token, own);
+      const double length = length_of(own);
+      if (length == 0) continue;
+      out[static_cast<std::size_t>(token)] =
+          sum_over(width, [&](std::size_t col) { return off_mean(own, col) * reference[col]; }) /
+          length;
+    }
+  });
   table.check_intact();
   return out;
 }
@@ -105,9 +143,8 @@ FoundTokens naming_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, b
   std::copy_if(known.begin(), known.end(), std::back_inserter(there),
                [&](std::int64_t id) { return id < count; });
   out.known = !there.empty();
-  compute.check_stop();
   std::vector<double> similar;
-  if (out.known) similar = cosines(table, there);
+  if (out.known) similar = cosines(table, there, compute);
   for (std::int64_t token = 0; token < count; ++token) {
     const double cosine = out.known ? similar[static_cast<std::size_t>(token)] : 0.0;
     if (!all && cosine > kUntrainedCosine) {

@@ -2,282 +2,234 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
+#include <span>
 
 #include "attnscope/analysis/quantiles.h"
-#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/analysis/scored_directions.h"
+#include "attnscope/numerics/sum_over.h"
 
 namespace attnscope {
 namespace {
 
-/// Rows of a basis that are looked at together.
-constexpr std::int64_t kBlock = 1024;
+using Keep = ScoredDirections::Keep;
 
-/// The highest scores so far, kept as a heap whose front is the lowest of them.
-class Highest {
- public:
-  void offer(std::int64_t token, double score, std::size_t most) {
-    const auto higher = [](const NamedToken& a, const NamedToken& b) {
-      return a.score != b.score ? a.score > b.score : a.id < b.id;
-    };
-    if (tokens_.size() == most && score <= tokens_.front().score) return;
-    tokens_.push_back({.id = token, .score = score});
-    std::push_heap(tokens_.begin(), tokens_.end(), higher);
-    if (tokens_.size() <= most) return;
-    std::pop_heap(tokens_.begin(), tokens_.end(), higher);
-    tokens_.pop_back();
-  }
+/// Rows that all directions are scored along before the next: these stay in the cache.
+constexpr std::int64_t kSlab = 8192;
 
-  std::vector<NamedToken> sorted() const {
-    std::vector<NamedToken> out = tokens_;
-    std::sort(out.begin(), out.end(), [](const NamedToken& a, const NamedToken& b) {
-      return a.score != b.score ? a.score > b.score : a.id < b.id;
-    });
-    return out;
-  }
+/// Tokens kept beyond those asked for: which are the highest is decided in float64.
+constexpr std::int64_t kSpare = 6;
 
- private:
-  std::vector<NamedToken> tokens_;
+/// Rows whose tokens name that are looked up at once.
+constexpr std::int64_t kLookedUp = 512;
+
+double product(const double* a, const double* b, std::int64_t size) {
+  return sum_over(static_cast<std::size_t>(size), [&](std::size_t at) { return a[at] * b[at]; });
+}
+
+double length_of(std::span<const float> row) {
+  return std::sqrt(sum_over(row.size(), [&](std::size_t at) {
+    const auto value = static_cast<double>(row[at]);
+    return value * value;
+  }));
+}
+
+/// A token that may be in a list, and its row.
+struct Candidate {
+  NamedToken token;
+  std::span<const float> row;
 };
 
-/// Of one column of scores.
-struct Column {
-  Highest plus, minus;
-  double squares = 0, cubes = 0;  // of the scores
-  double with_axis = 0;           // Σ score · (row · axis)
-  double along_axis = 0;          // of the direction itself
-};
+/// The mean cosine of any two of the first tokens.
+double coherence(std::span<const Candidate> list) {
+  const auto count = std::min<std::size_t>(list.size(), kCoherentTokens);
+  if (count < 2) return 0;
+  std::vector<double> sum(list.front().row.size(), 0.0);
+  for (const Candidate& candidate : list.first(count)) {
+    const double length = length_of(candidate.row);
+    for (std::size_t col = 0; length > 0 && col < sum.size(); ++col) {
+      sum[col] += static_cast<double>(candidate.row[col]) / length;
+    }
+  }
+  const double squares = product(sum.data(), sum.data(), std::ssize(sum));
+  const auto of = static_cast<double>(count);
+  return (squares - of) / (of * (of - 1));
+}
 
 class Namer {
  public:
-  Namer(const NamingTokens& tokens, const RowsOfTokens& rows, const Compute& compute)
-      : tokens_(tokens), rows_(rows), compute_(compute) {}
+  Namer(const NamingTokens& tokens, const RowsOfTokens& rows, const NamingRequest& request,
+        const Compute& compute)
+      : request_(request),
+        compute_(compute),
+        rows_(tokens, rows, request.directions.cols, request.most_held, compute),
+        listed_(std::min(std::max(request.top, kCoherentTokens), rows_.count())) {}
 
-  NamedDirections run(MatrixView<const double> directions, std::int64_t top) {
-    width_ = directions.cols;
-    find_mean_and_axis();
-    top_ = static_cast<std::size_t>(
-        std::min<std::int64_t>(std::max(top, kCoherentTokens), std::ssize(tokens_.ids)));
-    put_columns(directions);
-    score_all(directions.rows);
+  NamedDirections run() {
+    put_groups(request_.directions, Keep::both, listed_ + kSpare);
+    const std::size_t of_null = groups_.size();
+    put_groups(request_.random, Keep::highest, kCoherentTokens);
+    score_all();
+
     NamedDirections out;
-    std::vector<double> random;
-    for (std::size_t at = 0; at < columns_.size(); ++at) {
-      const bool asked = static_cast<std::int64_t>(at) < directions.rows;
-      if (!asked) {
-        random.push_back(coherence(columns_[at].plus.sorted()));
-        continue;
-      }
-      out.directions.push_back(
-          named(columns_[at], directions.row_block(static_cast<std::int64_t>(at), 1)));
-      for (NamedPole& pole : out.directions.back().poles) {
-        pole.tokens.resize(std::min(pole.tokens.size(), static_cast<std::size_t>(top)));
-      }
+    out.directions.resize(static_cast<std::size_t>(request_.directions.rows));
+    for_lists(
+        2 * std::ssize(out.directions), listed_ + kSpare,
+        [&](std::int64_t list) {
+          const auto [group, at] = place_of(0, list / 2);
+          return list % 2 == 0 ? group.highest(at) : group.lowest(at);
+        },
+        [&](std::int64_t list, std::vector<Candidate>& found) {
+          NamedDirection& direction = out.directions[static_cast<std::size_t>(list / 2)];
+          const auto pole = static_cast<std::size_t>(list % 2);
+          direction.poles[pole] = pole_of(list / 2, pole == 0 ? 1 : -1, found);
+        });
+    for (std::size_t at = 0; at < out.directions.size(); ++at) {
+      say_of_all(static_cast<std::int64_t>(at), out.directions[at]);
     }
-    std::sort(random.begin(), random.end());
-    const QuantilePlace place = quantile_place(kRandomDirections, 0.99);
-    out.null_coherence = interpolate(random[static_cast<std::size_t>(place.below)],
-                                     random[static_cast<std::size_t>(place.above)], place.weight);
+
+    std::vector<double> null(static_cast<std::size_t>(request_.random.rows));
+    for_lists(
+        std::ssize(null), kCoherentTokens,
+        [&](std::int64_t list) {
+          const auto [group, at] = place_of(of_null, list);
+          return group.highest(at);
+        },
+        [&](std::int64_t list, std::vector<Candidate>& found) {
+          null[static_cast<std::size_t>(list)] = coherence(found);
+        });
+    std::sort(null.begin(), null.end());
+    const QuantilePlace place = quantile_place(std::ssize(null), 0.99);
+    out.null_coherence = interpolate(null[static_cast<std::size_t>(place.below)],
+                                     null[static_cast<std::size_t>(place.above)], place.weight);
     return out;
   }
 
  private:
-  template <class Visit>
-  void for_blocks(const Visit& visit) const {
-    for (std::size_t first = 0; first < tokens_.ids.size(); first += kBlock) {
-      compute_.check_stop();
-      const auto ids =
-          std::span(tokens_.ids)
-              .subspan(first, std::min<std::size_t>(kBlock, tokens_.ids.size() - first));
-      visit(first, ids, rows_(ids));
-    }
+  void put_groups(MatrixView<const double> directions, Keep keep, std::int64_t most) {
+    const std::size_t before = groups_.size();
+    const auto size = static_cast<std::size_t>(ScoredDirections::kMost);
+    groups_.resize(before + (static_cast<std::size_t>(directions.rows) + size - 1) / size);
+    run_parts(compute_, groups_.size() - before, [&](std::size_t part) {
+      const auto first = static_cast<std::int64_t>(part * size);
+      const auto count = std::min(ScoredDirections::kMost, directions.rows - first);
+      groups_[before + part].emplace(directions.row_block(first, count), keep,
+                                     static_cast<std::size_t>(std::min(most, rows_.count())),
+                                     alone());
+    });
   }
 
-  void find_mean_and_axis() {
-    mean_.assign(static_cast<std::size_t>(width_), 0.0);
-    axis_.assign(mean_.size(), 0.0);
-    for_blocks(
-        [&](std::size_t first, std::span<const std::int64_t> ids, const Matrix<float>& rows) {
-          for (std::size_t row = 0; row < ids.size(); ++row) {
-            const double rare = tokens_.rarity.empty() ? 0.0 : tokens_.rarity[first + row];
-            for (std::size_t col = 0; col < mean_.size(); ++col) {
-              const auto value = static_cast<double>(
-                  rows(static_cast<std::int64_t>(row), static_cast<std::int64_t>(col)));
-              mean_[col] += value;
-              axis_[col] += rare * value;
-            }
-          }
-        });
-    double squares = 0;
-    for (double& value : mean_) value /= static_cast<double>(tokens_.ids.size());
-    for (const double value : axis_) squares += value * value;
-    axis_length_ = std::sqrt(squares);
-    for (double& value : axis_) value = axis_length_ > 0 ? value / axis_length_ : 0.0;
+  /// The group of a direction, and which of it it is.
+  struct Place {
+    const ScoredDirections& group;
+    std::size_t at;
+  };
+  Place place_of(std::size_t first_group, std::int64_t direction) const {
+    const auto group = static_cast<std::size_t>(direction / ScoredDirections::kMost);
+    return {*groups_[first_group + group],
+            static_cast<std::size_t>(direction % ScoredDirections::kMost)};
   }
 
-  /// The asked directions, then random ones, each without its part along the axis; the axis last.
-  void put_columns(MatrixView<const double> directions) {
-    std::mt19937_64 generator(0);
-    std::normal_distribution<double> normal;
-    vectors_ = Matrix<double>(directions.rows + kRandomDirections + 1, width_);
-    columns_.resize(static_cast<std::size_t>(directions.rows + kRandomDirections));
-    for (std::int64_t row = 0; row < vectors_.rows(); ++row) {
-      const bool asked = row < directions.rows, last = row + 1 == vectors_.rows();
-      double along = 0;
-      for (std::int64_t col = 0; col < width_; ++col) {
-        const double value = last    ? axis_[static_cast<std::size_t>(col)]
-                             : asked ? directions(row, col)
-                                     : normal(generator);
-        vectors_(row, col) = value;
-        along += value * axis_[static_cast<std::size_t>(col)];
-      }
-      if (last) break;
-      columns_[static_cast<std::size_t>(row)].along_axis = along;
-      for (std::int64_t col = 0; col < width_; ++col) {
-        vectors_(row, col) -= along * axis_[static_cast<std::size_t>(col)];
-      }
-    }
-    for (std::int64_t row = 0; row < vectors_.rows(); ++row) {
-      double of_mean = 0;
-      for (std::int64_t col = 0; col < width_; ++col) {
-        of_mean += vectors_(row, col) * mean_[static_cast<std::size_t>(col)];
-      }
-      mean_scores_.push_back(of_mean);
-    }
-  }
-
-  void score_all(std::int64_t asked) {
-    for_blocks([&](std::size_t, std::span<const std::int64_t> ids, const Matrix<float>& rows) {
-      Matrix<double> wide(rows.rows(), rows.cols());
-      std::copy_n(rows.data(), rows.rows() * rows.cols(), wide.data());
-      constexpr std::size_t kColumns = 64;
-      const std::size_t parts = (columns_.size() + kColumns - 1) / kColumns;
-      const Matrix<double> on_axis = multiply_transposed(
-          wide.view(), vectors_.view().row_block(vectors_.rows() - 1, 1), compute_);
-      run_parts(compute_, parts, [&](std::size_t part) {
-        const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};
-        const std::size_t first = part * kColumns;
-        const std::size_t count = std::min(kColumns, columns_.size() - first);
-        const Matrix<double> scores =
-            multiply_transposed(wide.view(),
-                                vectors_.view().row_block(static_cast<std::int64_t>(first),
-                                                          static_cast<std::int64_t>(count)),
-                                alone);
-        for (std::size_t at = 0; at < count; ++at) {
-          Column& column = columns_[first + at];
-          const bool both = static_cast<std::int64_t>(first + at) < asked;
-          for (std::size_t row = 0; row < ids.size(); ++row) {
-            const double score =
-                scores(static_cast<std::int64_t>(row), static_cast<std::int64_t>(at)) -
-                mean_scores_[first + at];
-            column.plus.offer(ids[row], score, top_);
-            if (!both) continue;
-            column.minus.offer(ids[row], -score, top_);
-            column.squares += score * score;
-            column.cubes += score * score * score;
-            column.with_axis +=
-                score * (on_axis(static_cast<std::int64_t>(row), 0) - mean_scores_.back());
-          }
-        }
-        compute_.check_stop();
-      });
-      for (std::int64_t row = 0; row < on_axis.rows(); ++row) {
-        const double value = on_axis(row, 0) - mean_scores_.back();
-        axis_squares_ += value * value;
+  void score_all() {
+    rows_.visit_all([&](std::int64_t place, MatrixView<const float> rows) {
+      for (std::int64_t first = 0; first < rows.rows; first += kSlab) {
+        const auto slab = rows.row_block(first, std::min(kSlab, rows.rows - first));
+        run_parts(compute_, groups_.size(),
+                  [&](std::size_t group) { groups_[group]->add(place + first, slab, alone()); });
       }
     });
   }
 
-  /// Rows of the basis, without their mean and their part along the axis.
-  Matrix<double> centred_rows(const std::vector<NamedToken>& tokens) const {
-    std::vector<std::int64_t> ids;
-    for (const NamedToken& token : tokens) ids.push_back(token.id);
-    const Matrix<float> rows = rows_(ids);
-    Matrix<double> out(rows.rows(), rows.cols());
-    for (std::int64_t row = 0; row < rows.rows(); ++row) {
-      double along = 0;
-      for (std::int64_t col = 0; col < width_; ++col) {
-        out(row, col) = static_cast<double>(rows(row, col)) - mean_[static_cast<std::size_t>(col)];
-        along += out(row, col) * axis_[static_cast<std::size_t>(col)];
+  /// visit(list, its candidates) of lists of about `each` tokens, several beside each other.
+  template <class ListOf, class Visit>
+  void for_lists(std::int64_t lists, std::int64_t each, const ListOf& list_of,
+                 const Visit& visit) const {
+    const std::int64_t some = std::max<std::int64_t>(1, kLookedUp / each);
+    run_parts(compute_, static_cast<std::size_t>((lists + some - 1) / some), [&](std::size_t part) {
+      const std::int64_t begin = static_cast<std::int64_t>(part) * some;
+      const std::int64_t end = std::min(begin + some, lists);
+      std::vector<std::vector<PlacedScore>> found;
+      std::vector<std::int64_t> places;
+      for (std::int64_t list = begin; list < end; ++list) {
+        found.push_back(list_of(list));
+        for (const PlacedScore& score : found.back()) places.push_back(score.place);
       }
-      for (std::int64_t col = 0; col < width_; ++col) {
-        out(row, col) -= along * axis_[static_cast<std::size_t>(col)];
+      const Matrix<float> rows = rows_.at(places);
+      std::int64_t row = 0;
+      for (std::int64_t list = begin; list < end; ++list) {
+        std::vector<Candidate> candidates;
+        for (const PlacedScore& score : found[static_cast<std::size_t>(list - begin)]) {
+          candidates.push_back(
+              {.token = {.id = rows_.id(score.place)},
+               .row = std::span(&rows(row++, 0), static_cast<std::size_t>(rows.cols()))});
+        }
+        visit(list, candidates);
       }
+    });
+  }
+
+  NamedPole pole_of(std::int64_t at, double sign, std::vector<Candidate>& found) const {
+    const double* direction = &request_.directions(at, 0);
+    for (Candidate& candidate : found) {
+      candidate.token.score = sign * sum_over(candidate.row.size(), [&](std::size_t col) {
+                                return static_cast<double>(candidate.row[col]) * direction[col];
+                              });
+    }
+    std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.token.score != b.token.score ? a.token.score > b.token.score
+                                            : a.token.id < b.token.id;
+    });
+    NamedPole out{.coherence = coherence(found)};
+    found.resize(std::min(found.size(), static_cast<std::size_t>(request_.top)));
+    const double length = std::sqrt(product(direction, direction, rows_.width()));
+    for (Candidate& candidate : found) {
+      const double size = length_of(candidate.row) * length;
+      candidate.token.cosine = size > 0 ? candidate.token.score / size : 0.0;
+      out.tokens.push_back(candidate.token);
     }
     return out;
   }
 
-  static double length_of(const Matrix<double>& rows, std::int64_t row) {
-    double squares = 0;
-    for (std::int64_t col = 0; col < rows.cols(); ++col) squares += rows(row, col) * rows(row, col);
-    return std::sqrt(squares);
-  }
-
-  double coherence(std::vector<NamedToken> tokens) const {
-    tokens.resize(std::min<std::size_t>(tokens.size(), kCoherentTokens));
-    return coherence(centred_rows(tokens));
-  }
-
-  double coherence(const Matrix<double>& rows) const {
-    const auto count = std::min<std::int64_t>(rows.rows(), kCoherentTokens);
-    if (count < 2) return 0;
-    std::vector<double> sum(static_cast<std::size_t>(width_), 0.0);
-    for (std::int64_t row = 0; row < count; ++row) {
-      const double length = length_of(rows, row);
-      for (std::int64_t col = 0; length > 0 && col < width_; ++col) {
-        sum[static_cast<std::size_t>(col)] += rows(row, col) / length;
-      }
-    }
-    double squares = 0;
-    for (const double value : sum) squares += value * value;
-    const auto of = static_cast<double>(count);
-    return (squares - of) / (of * (of - 1));
-  }
-
-  NamedDirection named(const Column& column, MatrixView<const double> direction) const {
-    NamedDirection out{.skewness = column.cubes};
-    double length = 0;
-    for (std::int64_t col = 0; col < width_; ++col) length += direction(0, col) * direction(0, col);
-    length = std::sqrt(length);
+  /// What is of all scores.
+  void say_of_all(std::int64_t at, NamedDirection& out) const {
+    const auto [group, place] = place_of(0, at);
+    out.skewness = group.cubes(place);
+    if (!rows_.knows_rarity()) return;
     // Raw scores: those without the axis, and what lies along it.
-    const double raw = std::sqrt(column.squares + 2 * column.along_axis * column.with_axis +
-                                 column.along_axis * column.along_axis * axis_squares_);
-    for (std::size_t pole = 0; pole < 2; ++pole) {
-      NamedPole& of_pole = out.poles[pole];
-      of_pole.tokens = pole == 0 ? column.plus.sorted() : column.minus.sorted();
-      const Matrix<double> rows = centred_rows(of_pole.tokens);
-      of_pole.coherence = coherence(rows);
-      for (std::int64_t row = 0; row < rows.rows(); ++row) {
-        NamedToken& token = of_pole.tokens[static_cast<std::size_t>(row)];
-        const double size = length_of(rows, row) * length;
-        token.cosine = size > 0 ? token.score / size : 0.0;
-      }
-      if (tokens_.rarity.empty()) continue;
-      const double along = column.along_axis * axis_length_;
-      of_pole.rarity = raw > 0 ? (pole == 0 ? along : -along) / raw : 0.0;
-    }
-    return out;
+    const NamingRows::Axis& axis = rows_.axis();
+    const double* direction = &request_.directions(at, 0);
+    const double along = product(direction, axis.unit.data(), rows_.width());
+    const double with_axis = product(direction, axis.times_rows.data(), rows_.width());
+    const double raw =
+        std::sqrt(group.squares(place) + 2 * along * with_axis + along * along * axis.squares);
+    const double rarity = raw > 0 ? along * axis.length / raw : 0.0;
+    out.poles[0].rarity = rarity;
+    out.poles[1].rarity = -rarity;
   }
 
-  const NamingTokens& tokens_;
-  const RowsOfTokens& rows_;
+  Compute alone() const { return {.kernels = compute_.kernels, .stop = compute_.stop}; }
+
+  const NamingRequest& request_;
   const Compute& compute_;
-  std::int64_t width_ = 0;
-  std::size_t top_ = 0;
-  std::vector<double> mean_, axis_;  // (D,)
-  double axis_length_ = 0;           // of Σ rarity · row
-  double axis_squares_ = 0;          // Σ (row · axis)²
-  Matrix<double> vectors_;
-  std::vector<double> mean_scores_;  // of the mean row with each vector
-  std::vector<Column> columns_;
+  NamingRows rows_;
+  const std::int64_t listed_;
+  std::vector<std::optional<ScoredDirections>> groups_;  // of those asked for, then of random ones
 };
 
 }  // namespace
 
+Matrix<double> random_directions(std::int64_t width) {
+  std::mt19937_64 generator(0);
+  std::normal_distribution<double> normal;
+  Matrix<double> out(kRandomDirections, width);
+  std::generate_n(out.data(), out.rows() * out.cols(), [&] { return normal(generator); });
+  return out;
+}
+
 NamedDirections name_directions(const NamingTokens& tokens, const RowsOfTokens& rows,
-                                MatrixView<const double> directions, std::int64_t top,
-                                const Compute& compute) {
-  return Namer(tokens, rows, compute).run(directions, top);
+                                const NamingRequest& request, const Compute& compute) {
+  return Namer(tokens, rows, request, compute).run();
 }
 
 }  // namespace attnscope

@@ -4,26 +4,14 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
+#include "attnscope/analysis/naming_rows.h"
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {
-
-/// Tokens that may name a direction, and how rare each is.
-struct NamingTokens {
-  std::vector<std::int64_t> ids;  // those that training saw, ascending
-  /// Of each, centred, of unit length: the cosine of its output row with those of tokens that no
-  /// text has. Empty where no such tokens are known: then nothing is taken out.
-  std::vector<double> rarity;
-};
-
-/// The basis of named tokens: gives rows (ids, D) of any of them.
-using RowsOfTokens = std::function<Matrix<float>(std::span<const std::int64_t> ids)>;
 
 struct NamedToken {
   std::int64_t id = 0;
@@ -50,10 +38,20 @@ struct NamedDirections {
 /// How many tokens coherence is of, and how many random directions its null is of.
 inline constexpr std::int64_t kCoherentTokens = 10, kRandomDirections = 1000;
 
-/// Names of `directions` (n, D), unit rows, by a basis whose rows lose their mean over the named
-/// tokens, and the one direction along which scores follow rarity. `top`: tokens of each pole.
+/// (kRandomDirections, D), of no direction more than another; always the same.
+Matrix<double> random_directions(std::int64_t width);
+
+struct NamingRequest {
+  MatrixView<const double> directions;  // (n, D), unit rows
+  MatrixView<const double> random;      // random_directions(D)
+  std::int64_t top = 10;                // tokens of each pole
+  std::int64_t most_held = 0;           // rows of the basis; see NamingRows
+};
+
+/// Names of directions by a basis whose rows lose their mean over the named tokens, and the one
+/// direction along which scores follow rarity. Scores are sums in float32 but of the tokens that
+/// name, which are float64.
 NamedDirections name_directions(const NamingTokens& tokens, const RowsOfTokens& rows,
-                                MatrixView<const double> directions, std::int64_t top,
-                                const Compute& compute);
+                                const NamingRequest& request, const Compute& compute);
 
 }  // namespace attnscope

@@ -166,27 +166,30 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
   return embed_with(spec, weights, sequences, drop, add_places, compute);
 }
 
-Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
-                          bool positions, const Compute& compute) {
-  const auto add_places = [&](Matrix<float>& states) {
-    std::vector<double> added(static_cast<std::size_t>(states.cols()), 0.0);
-    std::vector<float> row(added.size());
-    const auto add = [&](const RowTable& table, std::int64_t rows) {
-      for (std::int64_t at = 0; table.tensor != nullptr && at < rows; ++at) {
-        table.read(at, row);
-        for (std::size_t col = 0; col < row.size(); ++col) {
-          added[col] += static_cast<double>(row[col]) / static_cast<double>(rows);
-        }
+std::vector<float> mean_place(const ForwardWeights& weights) {
+  const bool has_positions = weights.positions.tensor != nullptr;
+  const RowTable& any = has_positions ? weights.positions : weights.types;
+  std::vector<double> sums(any.tensor == nullptr ? 0 : static_cast<std::size_t>(any.cols), 0.0);
+  std::vector<float> row(sums.size());
+  const auto add = [&](const RowTable& table, std::int64_t rows) {
+    for (std::int64_t at = 0; table.tensor != nullptr && at < rows; ++at) {
+      table.read(at, row);
+      for (std::size_t col = 0; col < row.size(); ++col) {
+        sums[col] += static_cast<double>(row[col]) / static_cast<double>(rows);
       }
-    };
-    if (positions) {
-      add(weights.positions, weights.positions.rows);
-      add(weights.types, 1);
     }
+  };
+  add(weights.positions, weights.positions.rows);
+  add(weights.types, 1);
+  return {sums.begin(), sums.end()};
+}
+
+Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
+                          std::span<const float> place, const Compute& compute) {
+  const auto add_places = [&](Matrix<float>& states) {
     for (std::int64_t at = 0; at < states.rows(); ++at) {
-      for (std::size_t col = 0; col < added.size(); ++col) {
-        states(at, static_cast<std::int64_t>(col)) += static_cast<float>(added[col]);
-      }
+      float* row = &states(at, 0);
+      for (std::size_t col = 0; col < place.size(); ++col) row[col] += place[col];
     }
   };
   return embed_with(spec, weights, std::span(&ids, 1), {}, add_places, compute);

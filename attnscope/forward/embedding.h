@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "attnscope/forward/forward_pass.h"
 
@@ -16,8 +17,9 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
                     std::span<const TokenIds> sequences, const SequenceRows& rows,
                     const Compute& compute);
 
-/// What enters layer 0 of each token by itself: see ForwardPass::embed_alone().
+/// See ForwardPass.
+std::vector<float> mean_place(const ForwardWeights& weights);
 Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
-                          bool positions, const Compute& compute);
+                          std::span<const float> place, const Compute& compute);
 
 }  // namespace attnscope

@@ -204,7 +204,7 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
     const bool ends = layer == observer.end_after_maps_of;
     compute.check_stop();
     run.layer(layer, ends, ends && observer.ends_across,
-              layer == start.layer ? start.heads : MatrixView<const float>{});
+              layer == start.layer ? start : PassStart());
     if (ends) return {};
     if (layer + 1 < layers) show(observer.on_hidden_states, layer + 1);
     show(observer.on_stream, layer + 1);
@@ -219,10 +219,12 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
   return states;
 }
 
-Matrix<float> ForwardPass::embed_alone(const TokenIds& ids, bool positions,
+std::vector<float> ForwardPass::mean_place() const { return attnscope::mean_place(weights_); }
+
+Matrix<float> ForwardPass::embed_alone(const TokenIds& ids, std::span<const float> place,
                                        const Compute& compute) const {
   check_ids(ids);
-  return attnscope::embed_alone(model_.spec(), weights_, ids, positions, compute);
+  return attnscope::embed_alone(model_.spec(), weights_, ids, place, compute);
 }
 
 Matrix<float> ForwardPass::finish(Matrix<float> stream, const Compute& compute) const {

@@ -130,6 +130,7 @@ struct PassStart {
   std::int64_t layer = 0;
   MatrixView<const float> stream;      // (rows, D), as it enters the layer
   MatrixView<const float> heads = {};  // what on_heads saw of it; no data: the layer attends itself
+  bool attends = true;                 // false: its attention adds nothing, not even its bias
 };
 
 /// A model that is ready to run. Any number of threads may run it at once.
@@ -200,9 +201,13 @@ class ForwardPass {
                          const ForwardObserver& observer, const Compute& compute) const;
   /// Whether a layer needs no more of the earlier ones than the stream.
   bool may_start_between() const;
-  /// What enters layer 0 of each token by itself, (tokens, D): with the mean of all learned
-  /// positions in place of its own, or without any.
-  Matrix<float> embed_alone(const TokenIds& ids, bool positions, const Compute& compute) const;
+  /// The mean of all learned positions, with the type of a plain text: what a token's place adds to
+  /// it. Empty where there are none.
+  std::vector<float> mean_place() const;
+  /// What enters layer 0 of each token by itself, (tokens, D), its place adding `place`; empty:
+  /// nothing.
+  Matrix<float> embed_alone(const TokenIds& ids, std::span<const float> place,
+                            const Compute& compute) const;
   /// From any stream to what run() gives of the last one: (rows, E).
   Matrix<float> finish(Matrix<float> stream, const Compute& compute) const;
 

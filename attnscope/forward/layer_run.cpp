@@ -173,8 +173,24 @@ void LayerRun::add_mlp(std::int64_t number, MatrixView<const float> input) {
   add_to_stream(change_, spec.branch_factor);
 }
 
+void LayerRun::add_attention(std::int64_t number) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const MatrixView<float> stream = states_.view();
+  // What a branch gives is added as it is computed, unless something comes between.
+  const bool scaled = spec.branch_factor != 1;
+  if (!weights.attention_output && !scaled && weights.attention_factors.empty()) {
+    return apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
+  }
+  const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
+  apply(*weights.output, context_.view(), {}, change, compute_);
+  if (weights.attention_output) apply_norm(*weights.attention_output, change, change, compute_);
+  scale_columns(change, weights.attention_factors);
+  add_to_stream(change_, spec.branch_factor);
+}
+
 void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
-                     MatrixView<const float> heads) {
+                     const PassStart& start) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
   const MatrixView<float> stream = states_.view();
@@ -192,14 +208,16 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
   enter(number);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
   show_input(number, Role::query, input);
-  if (heads.data == nullptr) {
+  if (start.heads.data != nullptr) {
+    copy_into(sized(context_, start.heads.rows, start.heads.cols), start.heads);
+  } else if (start.attends) {
     mix_tokens(number, input);
-  } else {
-    copy_into(sized(context_, heads.rows, heads.cols), heads);
   }
   if (maps_only && !ends_across) return;
-  if (observer_.on_heads) observer_.on_heads(number, context_.view());
-  show_input(number, Role::output, context_.view());
+  if (start.attends) {
+    if (observer_.on_heads) observer_.on_heads(number, context_.view());
+    show_input(number, Role::output, context_.view());
+  }
 
   // In the parallel form the MLP reads the stream as it was before the attention.
   Matrix<float> of_mlp;
@@ -212,19 +230,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
     if (observer_.on_mlp) observer_.on_mlp(number, of_mlp.view());
   }
 
-  // What a branch gives is added as it is computed, unless something comes between.
-  const bool scaled = spec.branch_factor != 1;
-  if (weights.attention_output || scaled || !weights.attention_factors.empty()) {
-    const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
-    apply(*weights.output, context_.view(), {}, change, compute_);
-    if (weights.attention_output) {
-      apply_norm(*weights.attention_output, change, change, compute_);
-    }
-    scale_columns(change, weights.attention_factors);
-    add_to_stream(change_, spec.branch_factor);
-  } else {
-    apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
-  }
+  if (start.attends) add_attention(number);
   if (spec.parallel) {
     add_to_stream(of_mlp, spec.branch_factor);
   } else {

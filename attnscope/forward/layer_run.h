@@ -51,10 +51,10 @@ class LayerRun {
            const Memory* memory);
 
   /// Runs one layer, or as far as its maps, those of its cross attention where it ends across; the
-  /// observer is shown these. `heads`: what its heads give, (rows, H d_v), in place of its
-  /// attention; no data: it attends. Throws as check_states().
+  /// observer is shown these. `start`: of the layer that a pass begins with. Throws as
+  /// check_states().
   void layer(std::int64_t number, bool maps_only, bool ends_across = false,
-             MatrixView<const float> heads = {});
+             const PassStart& start = {});
 
  private:
   /// What a thread needs for a head.
@@ -89,6 +89,8 @@ class LayerRun {
   /// From a layer's normed input to context_, which its output projection reads.
   void mix_tokens(std::int64_t number, MatrixView<const float> input);
   void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
+  /// What the output projection makes of context_.
+  void add_attention(std::int64_t number);
   void add_mlp(std::int64_t number, MatrixView<const float> input);
   void add_convolution(const ConvolutionWeights& convolution);
   void show_input(std::int64_t number, Role role, MatrixView<const float> input) const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "attnscope/forward/forward_pass.h"
 
@@ -23,9 +24,23 @@ void norm_without_gain(const NormSpec& norm, Matrix<float>& rows);
 /// Why a model has no rows of that basis; empty where it has.
 std::string obstacle_to(const ForwardPass& pass, TokenBasis basis);
 
-/// (ids, D), row by row. e_t: the embedding with the mean of all learned positions; n: the norm
-/// before layer 0's attention without its gain, where there is one. Throws as ForwardPass::run().
-Matrix<float> token_rows(const ForwardPass& pass, TokenBasis basis, const TokenIds& ids,
-                         const Compute& compute);
+/// The rows of tokens in any basis. Several threads may ask at once.
+class TokenRows {
+ public:
+  /// The pass must outlive it.
+  explicit TokenRows(const ForwardPass& pass);
+
+  /// (ids, D), row by row. e_t: the embedding with the mean of all learned positions; n: the norm
+  /// before layer 0's attention without its gain, where there is one. A row's digits do not depend
+  /// on other rows. Throws as ForwardPass::run().
+  Matrix<float> of(TokenBasis basis, const TokenIds& ids, const Compute& compute) const;
+
+ private:
+  Matrix<float> written(const TokenIds& ids) const;
+
+  const ForwardPass& pass_;
+  std::vector<float> place_;  // what the mean position adds
+  std::vector<float> gains_;  // of the final norm; empty: 1
+};
 
 }  // namespace attnscope

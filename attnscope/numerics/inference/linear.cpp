@@ -38,6 +38,15 @@ Pieces pieces_of(std::int64_t total, std::int64_t most, std::int64_t step) {
   return {divided_up(total, wanted), wanted};
 }
 
+TensorMatrix in_memory(MatrixView<const float> matrix) {
+  const auto elements =
+      static_cast<std::size_t>((matrix.rows - 1) * matrix.row_stride + matrix.cols);
+  return whole_matrix({.dtype = DType::f32,
+                       .shape = {matrix.rows, matrix.cols},
+                       .bytes = std::as_bytes(std::span(matrix.data, elements)),
+                       .strides = {matrix.row_stride, 1}});
+}
+
 template <class T>
 kernels::Lines<T> lines_of(MatrixView<T> matrix, std::int64_t row, std::int64_t col) {
   if (matrix.data == nullptr) return {};
@@ -178,6 +187,9 @@ LinearWeights::LinearWeights(std::vector<TensorMatrix> parts, bool packed, const
     }
   });
 }
+
+LinearWeights::LinearWeights(MatrixView<const float> matrix, bool packed, const Compute& compute)
+    : LinearWeights(std::vector{in_memory(matrix)}, packed, compute) {}
 
 std::int64_t LinearWeights::packed_bytes(std::int64_t outputs, std::int64_t inputs) {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();

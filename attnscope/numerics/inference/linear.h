@@ -23,6 +23,8 @@ class LinearWeights {
   /// values in a layout for products; else they are decoded before each use, from bytes that must
   /// outlive this. Both give the same digits. Throws std::bad_alloc, and Stopped.
   LinearWeights(std::vector<TensorMatrix> parts, bool packed, const Compute& compute);
+  /// Of a matrix (outputs, inputs) in memory that has contiguous rows.
+  LinearWeights(MatrixView<const float> matrix, bool packed, const Compute& compute);
 
   std::int64_t outputs() const { return outputs_; }
   std::int64_t inputs() const { return inputs_; }
