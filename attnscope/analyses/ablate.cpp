@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -15,17 +16,23 @@
 namespace attnscope {
 namespace {
 
-AblationRequest request_of(const WorkItem& item) {
-  return {.layer = item.batch->layers.front(),
+/// Of a stack of an encoder-decoder, whose texts have sources, that stack's layer.
+AblationRequest request_of(const WorkItem& item, const Model& model) {
+  LayerPlace place{.layer = item.batch->layers.front()};
+  if (!item.batch->sources.empty()) {
+    if (model.stack() == "encoder") place.of = LayerPlace::Of::encoder;
+    if (model.stack() == "cross") place.of = LayerPlace::Of::cross;
+  }
+  return {.place = place,
           .parts = parts_named(expect<std::string>(item.parameters, "parts")),
           .how = replacement_named(expect<std::string>(item.parameters, "how"))};
 }
 
 std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
-  const ItemPass ready(source, compute);
-  const ForwardPass& pass = *ready;
-  const LayerAblation found = ablate_layer(pass, foretold_places(item), request_of(item), compute);
+  const ItemPass ready(source, compute, /*foretells=*/true);
+  const LayerAblation found =
+      ablate_layer(*ready, foretold_places(item), request_of(item, *source.model), compute);
   std::vector<Outcome> outcomes;
   for (const AblationEffect& effect : found.effects) {
     Record fields = {{"component", part_name(effect.part.part)},
@@ -43,19 +50,48 @@ std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& so
   return outcomes;
 }
 
+AblationRows rows_of(const SequenceBatch& batch) {
+  AblationRows rows;
+  const auto add = [](const std::vector<TokenIds>& sequences, std::int64_t& all,
+                      std::int64_t& longest) {
+    for (const TokenIds& ids : sequences) {
+      all += std::ssize(ids);
+      longest = std::max(longest, std::ssize(ids));
+    }
+  };
+  add(batch.tokens, rows.all, rows.longest);
+  add(batch.sources, rows.sources, rows.longest_source);
+  return rows;
+}
+
 Cost ablate_cost(const WorkItem& item, const ModelSource& source) {
-  const AblationRequest request = request_of(item);
-  const std::int64_t length = std::ssize(item.batch->tokens.front());
-  const std::int64_t rows = std::ssize(item.batch->tokens) * length;
-  return {.flops = ablation_flops(request.parts, *source.model, request.layer,
-                                  static_cast<double>(rows)),
-          .memory_bytes = ablation_bytes(*source.model, rows, length)};
+  const AblationRequest request = request_of(item, *source.model);
+  const AblationRows rows = rows_of(*item.batch);
+  return {.flops = ablation_flops(request.parts, *source.model, request.place.layer, rows),
+          .memory_bytes = ablation_bytes(*source.model, rows)};
 }
 
 void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   add_batch_inputs(inputs, item, source);
   inputs.add("mask", mask_parameter(item))
       .add("parts", expect<std::string>(item.parameters, "parts"));
+}
+
+/// Throws Error(usage) where there is no other text to take parts of, or not at every place.
+void check_resampling(const ForetoldTexts& texts, std::size_t model) {
+  const auto refuse = [](const char* problem) {
+    throw Error(ErrorKind::usage, {.parameter = "how", .problem = problem});
+  };
+  if (texts.sequences[model].size() < 2) {
+    refuse("resample takes another window's, and there is one");
+  }
+  for (const auto& all : {texts.sequences[model], texts.sources_of(model)}) {
+    for (const TokenIds& ids : all) {
+      if (ids.size() == all.front().size()) continue;
+      refuse(
+          "resample takes what another pair gives at the same place, and these differ in length");
+    }
+  }
 }
 
 double sum_of(const std::vector<double>& values) {
@@ -135,51 +171,57 @@ const Analysis& ablate_analysis() {
 }
 
 double ablate_flops(const Model& model, const std::string& parts, std::int64_t windows,
-                    std::int64_t length) {
+                    std::int64_t length, std::int64_t source) {
   double flops = 0;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     flops += ablation_flops(parts_named(parts), model, layer,
-                            static_cast<double>(windows) * static_cast<double>(length));
+                            {.all = windows * length,
+                             .longest = length,
+                             .sources = windows * source,
+                             .longest_source = source});
   }
   return flops;
 }
 
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink) {
+  const ForetoldTexts& texts = request.texts;
   Plan plan{.analysis = &ablate_analysis(), .parameters = {{"how", request.how}}};
   plan.parameters.add("layers", request.layers.parameter())
-      .add("tokens_hash", tokens_hash(request.texts.sequences));
-  const ReadyModels ready(models, context);
+      .add("tokens_hash", tokens_hash(texts.sequences, texts.sources));
+  const ReadyModels ready(models, context, /*foretell=*/true);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const std::vector<TokenIds>& sequences = request.texts.sequences[index];
-    if (request.how == "resample" && sequences.size() < 2) {
-      throw Error(
-          ErrorKind::usage,
-          {.parameter = "how", .problem = "resample takes another window's, and there is one"});
-    }
-    check_foretelling(ready.pass(index), sequences, request.texts.masks[index]);
+    if (request.how == "resample") check_resampling(texts, index);
+    check_foretelling(ready.pass(index), texts.sequences[index], texts.masks[index],
+                      texts.sources_of(index));
     const std::vector<std::int64_t> layers = attention_layers(request.layers, models[index], &sink);
     const std::string parts = parts_or_usual(request.parts, models[index], layers, sink);
     for (const std::int64_t layer : layers) {
+      if (count_parts(parts_named(parts), models[index], layer) == 0) continue;
       WorkItem& item = plan.add(index, std::nullopt);
       item.parameters.add("parts", parts);
-      add_mask_parameter(item, request.texts.masks[index]);
-      item.batch = SequenceBatch{.first = 0, .tokens = sequences, .layers = {layer}};
+      add_mask_parameter(item, texts.masks[index]);
+      item.batch = SequenceBatch{.first = 0,
+                                 .tokens = texts.sequences[index],
+                                 .layers = {layer},
+                                 .sources = texts.sources_of(index)};
     }
   }
   const std::vector<ModelSource> sources = ready.sources();
   double flops = 0;
   std::int64_t variants = 0;
   for (const WorkItem& item : plan.items) {
+    const Model& model = models[item.model];
     flops += ablate_cost(item, sources[item.model]).flops;
-    const AblationRequest replaced = request_of(item);
-    variants += count_parts(replaced.parts, models[item.model], replaced.layer);
+    const AblationRequest replaced = request_of(item, model);
+    variants += count_parts(replaced.parts, model, replaced.place.layer);
   }
   constexpr double kLong = 1e12;  // seconds to come
   if (flops > kLong) {
-    sink.add_note(fmt::format("{} on {}: about {:.2g} TFLOP", counted(variants, "replacement"),
-                              counted(std::ssize(request.texts.sequences.front()), "window"),
-                              flops / 1e12));
+    sink.add_note(fmt::format(
+        "{} on {}: about {:.2g} TFLOP", counted(variants, "replacement"),
+        counted(std::ssize(texts.sequences.front()), texts.sources.empty() ? "window" : "pair"),
+        flops / 1e12));
   }
   ReportHead head{.command = "ablate", .parameters = request.texts.parameters};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

@@ -37,8 +37,10 @@ struct AblateRequest {
   std::string how = "mean";  // mean, zero, resample
 };
 
-/// Rows: of each layer its attention and MLP, then its heads. A note says what it will cost. Throws
-/// as check_foretelling(), and Error(usage) where one sequence is to be resampled.
+/// Rows: of each layer its attention and MLP, then its heads; of an encoder-decoder those of each
+/// of its stacks, which are models of their own: what its decoder foretells. A note says what it
+/// will cost. Throws as check_foretelling(), and Error(usage) where one sequence is to be
+/// resampled, or pairs that differ in length.
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink);
 
@@ -61,7 +63,8 @@ void run_ablate_induction(std::span<const Model> models, const InductionRequest&
                           std::optional<HeadPlace> later, const Context& context, RowSink& sink);
 
 /// Arithmetic of run_ablate() with these parts on so many windows of so many tokens, in all layers.
+/// `source`: tokens of the source of each, of an encoder-decoder; else 0.
 double ablate_flops(const Model& model, const std::string& parts, std::int64_t windows,
-                    std::int64_t length);
+                    std::int64_t length, std::int64_t source);
 
 }  // namespace attnscope

@@ -62,13 +62,13 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
     const Model& model = models[layer.model];
     const AnsweredPrompts& prompts = request.prompts.of_models[layer.model];
     const PromptTokens tokens = prompt_tokens(prompts);
-    items.push_back(
-        {.flops = ablation_flops(layer.parts, model, layer.layer, static_cast<double>(tokens.all)),
-         .memory_bytes = ablation_bytes(model, tokens.all, tokens.longest),
-         .run = [&](const Compute& compute) {
-           layer.found = patch_layer(ready.pass(layer.model), prompts, layer.layer, layer.parts,
-                                     how, compute);
-         }});
+    const AblationRows rows{.all = tokens.all, .longest = tokens.longest};
+    items.push_back({.flops = ablation_flops(layer.parts, model, layer.layer, rows),
+                     .memory_bytes = ablation_bytes(model, rows),
+                     .run = [&](const Compute& compute) {
+                       layer.found = patch_layer(ready.pass(layer.model), prompts, layer.layer,
+                                                 layer.parts, how, compute);
+                     }});
   }
   run_queue(items, ready.rest(), {}, {"layer", "layers"});
 

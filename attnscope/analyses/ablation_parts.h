@@ -28,8 +28,15 @@ std::string parts_or_usual(const std::string& parts, const Model& model,
 
 std::int64_t count_parts(const AskedParts& parts, const Model& model, std::int64_t layer);
 
-/// Of one layer's parts over so many rows in texts of so many.
-double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t layer, double rows);
-std::uint64_t ablation_bytes(const Model& model, std::int64_t rows, std::int64_t length);
+/// What is run: rows of all texts, and of the longest; of an encoder-decoder also those of sources.
+struct AblationRows {
+  std::int64_t all = 0, longest = 0;
+  std::int64_t sources = 0, longest_source = 0;
+};
+
+/// Of one layer's parts.
+double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t layer,
+                      const AblationRows& rows);
+std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows);
 
 }  // namespace attnscope

@@ -9,13 +9,13 @@
 namespace attnscope {
 
 void check_foretelling(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
-                       const MaskToken& mask) {
+                       const MaskToken& mask, const std::vector<TokenIds>& sources) {
   const Model& model = pass.model();
   if (pass.reads_images() || pass.reads_sound()) {
     throw Error(ErrorKind::unsupported, {.file = model.checkpoint().main_file().string(),
                                          .problem = "reads no text that it could foretell"});
   }
-  if (pass.encoder() != nullptr) throw needs_source(model);
+  if (pass.encoder() != nullptr && sources.empty()) throw needs_source(model);
   pass.check_head();
   if (!pass.no_logits().empty()) {
     throw Error(ErrorKind::unsupported, {.file = model.checkpoint().main_file().string(),
@@ -33,10 +33,12 @@ void check_foretelling(const ForwardPass& pass, const std::vector<TokenIds>& seq
                   {.problem = "nothing to foretell: a text of " +
                               counted(std::ssize(sequence), "token") + " has none that follows"});
     }
-    pass.check(sequence);
+    const bool is_target = !sources.empty();  // whose last token is not run
+    pass.check({sequence.begin(), sequence.end() - (is_target ? 1 : 0)});
     // A head may know fewer tokens than the embedding.
     check_token_ids(sequence, std::min(pass.vocabulary(), pass.logits_width()), model.name());
   }
+  for (const TokenIds& source : sources) pass.encoder()->check(source);
 }
 
 void add_mask_parameter(WorkItem& item, const MaskToken& mask) {
@@ -51,6 +53,7 @@ MaskToken mask_parameter(const WorkItem& item) {
 
 ForetoldPlaces foretold_places(const WorkItem& item) {
   const SequenceBatch& batch = *item.batch;
+  if (!batch.sources.empty()) return target_tokens(batch.tokens, batch.sources);
   if (const MaskToken mask = mask_parameter(item)) {
     return masked_tokens(batch.tokens, *mask, batch.first, kMaskSeed);
   }

@@ -20,6 +20,13 @@ struct ForetoldTexts {
   std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
   std::vector<MaskToken> masks;                  // of each model
   Record parameters;                             // what the report says of where they come from
+  /// Of each model; none but of stacks of encoder-decoders: what the encoder reads for each of the
+  /// sequences, which are whole targets then, start token and all, of any lengths.
+  std::vector<std::vector<TokenIds>> sources = {};
+
+  std::vector<TokenIds> sources_of(std::size_t model) const {
+    return model < sources.size() ? sources[model] : std::vector<TokenIds>();
+  }
 };
 
 /// What decides which tokens of texts are masked.
@@ -27,9 +34,9 @@ inline constexpr std::uint64_t kMaskSeed = 0;
 
 /// Throws Error(unsupported) where nothing can be foretold: no logits, or no mask where one is
 /// needed; Error(usage) for sequences of fewer than two tokens, for ids that are no tokens, and as
-/// ForwardPass::check().
+/// ForwardPass::check(). `sources`: of a decoder, those of its targets.
 void check_foretelling(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
-                       const MaskToken& mask);
+                       const MaskToken& mask, const std::vector<TokenIds>& sources = {});
 
 /// Of an item's batch; its parameters say the mask. The ids of the mask are written by
 /// add_mask_parameter().

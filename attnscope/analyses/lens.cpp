@@ -17,8 +17,7 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
   const ForetoldPlaces places = foretold_places(item);
-  const Lens lens = read_lens(pass, places.inputs, places.rows, places.tokens,
-                              expect<bool>(item.parameters, "mid"), compute);
+  const Lens lens = read_lens(pass, places, expect<bool>(item.parameters, "mid"), compute);
   std::vector<Outcome> outcomes;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     const LensSums sums = lens_sums(lens.readings[state]);
@@ -51,8 +50,8 @@ double reading_flops(const Model& model, double rows, bool middles) {
 Cost lens_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
   const bool middles = expect<bool>(item.parameters, "mid");
-  const double rows =
-      size(std::ssize(item.batch->tokens)) * size(std::ssize(item.batch->tokens.front()));
+  double rows = 0;
+  for (const TokenIds& ids : item.batch->tokens) rows += size(std::ssize(ids));
   cost.flops += reading_flops(*source.model, rows, middles);
   cost.memory_bytes += reading_bytes(*source.model, rows, middles);
   return cost;
@@ -97,13 +96,15 @@ class LensRows {
   std::map<std::pair<std::int64_t, bool>, LensSums> sums_;
 };
 
-/// Of all tokens of one text. A model that sees texts both ways is asked for none of them: it sees
-/// each.
-Lens lens_of_text(const ForwardPass& pass, const TokenIds& ids, bool middles,
+/// Of all tokens of one text, or of one target. A model that sees texts both ways is asked for none
+/// of them: it sees each.
+Lens lens_of_text(const ForwardPass& pass, const Prompt& prompt, bool middles,
                   const Compute& compute) {
-  ForetoldPlaces places = next_tokens(std::span(&ids, 1));
-  if (!pass.model().spec().causal) places.tokens.assign(ids.size(), -1);
-  return read_lens(pass, places.inputs, places.rows, places.tokens, middles, compute);
+  const std::span<const TokenIds> ids(&prompt.tokens, 1);
+  ForetoldPlaces places =
+      prompt.source.empty() ? next_tokens(ids) : target_tokens(ids, std::span(&prompt.source, 1));
+  if (!pass.model().spec().causal) places.tokens.assign(places.tokens.size(), -1);
+  return read_lens(pass, places, middles, compute);
 }
 
 Value::List mean_records(const Lens& lens) {
@@ -121,7 +122,7 @@ void add_grid_rows(const std::string& model, const Prompt& prompt, const Lens& l
                    RowSink& sink) {
   const auto text_of = [&](std::int64_t id) { return token_value(prompt.tokenizer, id); };
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
-    for (std::size_t at = 0; at < prompt.tokens.size(); ++at) {
+    for (std::size_t at = 0; at < lens.readings[state].size(); ++at) {
       const LensReading& reading = lens.readings[state][at];
       sink.add_row({{"model", model},
                     {"layer", lens.states[state].layer},
@@ -156,15 +157,16 @@ const Analysis& lens_analysis() {
 void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
               RowSink& sink) {
   Plan plan{.analysis = &lens_analysis(), .parameters = {{"mid", request.middles}}};
-  plan.parameters.add("tokens_hash", tokens_hash(request.texts.sequences));
+  plan.parameters.add("tokens_hash", tokens_hash(request.texts.sequences, request.texts.sources));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    check_foretelling(ready.pass(index), request.texts.sequences[index],
-                      request.texts.masks[index]);
+    const std::vector<TokenIds>& sequences = request.texts.sequences[index];
+    const std::vector<TokenIds> sources = request.texts.sources_of(index);
+    check_foretelling(ready.pass(index), sequences, request.texts.masks[index], sources);
     std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
     std::iota(layers.begin(), layers.end(), std::int64_t{0});
     const std::size_t known = plan.items.size();
-    add_batches(plan, index, models[index], {.tokens = request.texts.sequences[index]}, layers);
+    add_batches(plan, index, models[index], {.tokens = sequences, .sources = sources}, layers);
     for (std::size_t item = known; item < plan.items.size(); ++item) {
       add_mask_parameter(plan.items[item], request.texts.masks[index]);
     }
@@ -180,17 +182,20 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
   std::vector<Lens> found(models.size());
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const TokenIds& ids = request.prompts[index].tokens;
+    const TokenIds &ids = request.prompts[index].tokens, &source = request.prompts[index].source;
     constexpr MaskToken kNoneNeeded = 0;  // each token is foretold where it stands
-    check_foretelling(ready.pass(index), {ids}, kNoneNeeded);
+    std::vector<TokenIds> sources;
+    if (!source.empty()) sources.push_back(source);
+    check_foretelling(ready.pass(index), {ids}, kNoneNeeded, sources);
     const double rows = size(std::ssize(ids));
-    items.push_back({.flops = reading_flops(models[index], rows, request.middles),
-                     .memory_bytes = run_bytes(models[index].spec(), 1, std::ssize(ids)) +
-                                     reading_bytes(models[index], rows, request.middles),
-                     .run = [&, index](const Compute& compute) {
-                       found[index] = lens_of_text(ready.pass(index), request.prompts[index].tokens,
-                                                   request.middles, compute);
-                     }});
+    items.push_back(
+        {.flops = reading_flops(models[index], rows, request.middles),
+         .memory_bytes = run_bytes(models[index], 1, std::ssize(ids), std::ssize(source)) +
+                         reading_bytes(models[index], rows, request.middles),
+         .run = [&, index](const Compute& compute) {
+           found[index] =
+               lens_of_text(ready.pass(index), request.prompts[index], request.middles, compute);
+         }});
   }
   run_queue(items, ready.rest(), {}, {"model", "models"});
 

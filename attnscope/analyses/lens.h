@@ -23,12 +23,13 @@ struct LensRequest {
   bool middles = false;  // states within layers too
 };
 
-/// Rows: each state, from the first layer to the last. Throws as check_foretelling().
+/// Rows: each state, from the first layer to the last, of an encoder-decoder those of its decoder.
+/// Throws as check_foretelling().
 void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
               RowSink& sink);
 
 struct LensGridRequest {
-  std::vector<Prompt> prompts;  // of each model
+  std::vector<Prompt> prompts;  // of each model; of an encoder-decoder with the whole target
   Record text;
   bool middles = false;
 };

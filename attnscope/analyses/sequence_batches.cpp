@@ -25,6 +25,17 @@ TensorMatrix as_one_row(const TensorView& tensor) {
           .block_stride = count};
 }
 
+/// Whether it is an encoder, of such a model.
+bool has_decoder(const Model& model) {
+  return model.stack() == "encoder" && model.sibling("decoder") != nullptr;
+}
+
+std::int64_t longest_of(std::span<const TokenIds> sequences) {
+  std::int64_t longest = 0;
+  for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
+  return longest;
+}
+
 BatchInputs inputs_of(const SequenceBatch& batch) {
   return {.tokens = batch.tokens, .signals = batch.signals, .sources = batch.sources};
 }
@@ -37,12 +48,12 @@ std::int64_t sequences_at_once(std::int64_t tokens) {
 }
 
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs) {
-  if (!inputs.tokens.empty()) return std::ssize(inputs.tokens.front());
+  if (!inputs.tokens.empty()) return longest_of(inputs.tokens);
   return inputs.signals.empty() ? 0 : rows_of_signal(model, inputs.signals.front());
 }
 
 std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs) {
-  if (!inputs.sources.empty()) return std::ssize(inputs.sources.front());
+  if (!inputs.sources.empty()) return longest_of(inputs.sources);
   const Model* encoder = model.sibling("encoder");
   if (inputs.tokens.empty() || inputs.signals.empty() || encoder == nullptr) return 0;
   return rows_of_signal(*encoder, inputs.signals.front());
@@ -93,33 +104,33 @@ std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
   return content_hash(record_text(record));
 }
 
-ReadyModels::ReadyModels(std::span<const Model> models, const Context& context)
-    : models_(models), rest_(context) {
+ReadyModels::ReadyModels(std::span<const Model> models, const Context& context, bool foretell)
+    : rest_(context), models_(models) {
   const Compute compute{.kernels = context.kernels, .stop = context.stop};
-  for (const Model& model : models) {
-    // Both are the pass of the decoder.
-    std::shared_ptr<const ForwardPass> pass, encoder;
-    if (model.stack() == "cross") pass = pass_of(model, "decoder");
-    if (model.stack() == "decoder") pass = pass_of(model, "cross");
+  for (const Model& given : models) {
+    const bool decodes = foretell && has_decoder(given);
+    const Model& model = decodes ? decoders_.emplace_back(given.beside("decoder")) : given;
+    // Cross attention is run by the pass of its decoder.
+    const std::string stack = model.stack() == "cross" ? "decoder" : model.stack();
+    const Model* made_of = model.sibling(stack);
+    std::shared_ptr<const ForwardPass> pass = pass_of(made_of);
     if (pass == nullptr) {
       const std::uint64_t copy =
           context.compute_elsewhere ? 0 : copied_weights_bytes(model, rest_.memory_bytes);
       rest_.memory_bytes -= copy;
-      if (model.stack() != "encoder") encoder = pass_of(model, "encoder");
-      pass = std::make_shared<const ForwardPass>(model, /*copy_weights=*/copy > 0, compute,
-                                                 std::move(encoder));
+      pass = std::make_shared<const ForwardPass>(
+          model, /*copy_weights=*/copy > 0, compute,
+          stack == "decoder" ? pass_of(model.sibling("encoder")) : nullptr);
     }
+    stacks_.push_back(made_of);
     passes_.push_back(std::move(pass));
   }
 }
 
-std::shared_ptr<const ForwardPass> ReadyModels::pass_of(const Model& model,
-                                                        std::string_view stack) const {
-  const Model* other = model.sibling(stack);
-  for (std::size_t at = 0; other != nullptr && at < passes_.size(); ++at) {
-    if (models_[at].stack() == stack && models_[at].sibling(stack) == other) return passes_[at];
-  }
-  return nullptr;
+std::shared_ptr<const ForwardPass> ReadyModels::pass_of(const Model* stack) const {
+  const auto found = std::find(stacks_.begin(), stacks_.end(), stack);
+  if (stack == nullptr || found == stacks_.end()) return nullptr;
+  return passes_[static_cast<std::size_t>(found - stacks_.begin())];
 }
 
 std::vector<ModelSource> ReadyModels::sources() const {
@@ -132,8 +143,11 @@ std::vector<ModelSource> ReadyModels::sources() const {
   return sources;
 }
 
-ItemPass::ItemPass(const ModelSource& source, const Compute& compute) : source_(source) {
-  if (source.forward == nullptr) own_.emplace(*source.model, /*copy_weights=*/false, compute);
+ItemPass::ItemPass(const ModelSource& source, const Compute& compute, bool foretells)
+    : source_(source) {
+  if (source.forward != nullptr) return;
+  if (foretells && has_decoder(*source.model)) decoder_ = source.model->beside("decoder");
+  own_.emplace(decoder_ ? *decoder_ : *source.model, /*copy_weights=*/false, compute);
 }
 
 void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
@@ -184,27 +198,33 @@ void run_inputs(const ForwardPass& pass, const BatchInputs& inputs, const Forwar
   }
 }
 
-Cost batch_cost(const WorkItem& item, const ModelSource& source) {
-  const SequenceBatch& batch = *item.batch;
-  const std::int64_t sequences = batch.count();
-  const std::int64_t tokens = rows_of(*source.model, inputs_of(batch));
-  const std::int64_t of_source = source_rows_of(*source.model, inputs_of(batch));
-  double parameters = 0;  // of all layers' products
-  const Dimensions dimensions = largest_dimensions(source.model->spec());
+double layer_parameters(const Model& model) {
+  double parameters = 0;
+  const Dimensions dimensions = largest_dimensions(model.spec());
   for (const Role role : kProjections) {
-    if (!source.model->describes(role) || !source.model->is_stored(role)) continue;
+    if (!model.describes(role) || !model.is_stored(role)) continue;
     const auto [rows, cols] = canonical_shape(dimensions, role);
     parameters += static_cast<double>(rows) * static_cast<double>(cols);
   }
-  for (const LayerSpec& layer : source.model->spec().layers) {
+  for (const LayerSpec& layer : model.spec().layers) {
     if (!layer.experts) continue;
     const std::int64_t wide = layer.experts->chosen * dimensions.expert_width;
     parameters += 3 * static_cast<double>(wide) * static_cast<double>(dimensions.width);
     break;
   }
+  return parameters;
+}
+
+Cost batch_cost(const WorkItem& item, const ModelSource& source) {
+  const SequenceBatch& batch = *item.batch;
+  const std::int64_t sequences = batch.count();
+  const std::int64_t tokens = rows_of(*source.model, inputs_of(batch));
+  const std::int64_t of_source = source_rows_of(*source.model, inputs_of(batch));
+  const double parameters = layer_parameters(*source.model);
+  const HeadShape heads = largest_dimensions(source.model->spec()).heads;
   const double rows = static_cast<double>(sequences) * static_cast<double>(tokens + of_source);
-  const double maps = 4 * rows * static_cast<double>(tokens) *
-                      static_cast<double>(dimensions.heads.total_dim(Role::query));
+  const double maps =
+      4 * rows * static_cast<double>(tokens) * static_cast<double>(heads.total_dim(Role::query));
   return {.flops = static_cast<double>(batch.layers.back() + 1) * (2 * rows * parameters + maps),
           .memory_bytes = run_bytes(*source.model, sequences, tokens, of_source)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,7 +29,7 @@ struct BatchInputs {
   std::span<const TokenIds> sources = {};
 };
 
-/// Rows of one of the sequences that a model, and the encoder of a decoder, is run on; 0 where it
+/// Rows of the longest sequence that a model, and the encoder of a decoder, is run on; 0 where it
 /// has none. Throws as ForwardPass::length_of().
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs);
 std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs);
@@ -46,7 +47,8 @@ std::string signals_hash(std::span<const Signal> signals);
 /// Every model made ready to run, for the items of a plan. Stacks of one model share its passes.
 class ReadyModels {
  public:
-  ReadyModels(std::span<const Model> models, const Context& context);
+  /// `foretell`: in place of an encoder that has a decoder, that decoder is made ready.
+  ReadyModels(std::span<const Model> models, const Context& context, bool foretell = false);
 
   const ForwardPass& pass(std::size_t model) const { return *passes_[model]; }
   std::vector<ModelSource> sources() const;
@@ -54,24 +56,27 @@ class ReadyModels {
   const Context& rest() const { return rest_; }
 
  private:
-  /// Of an earlier model that is such a stack of the same; null where there is none.
-  std::shared_ptr<const ForwardPass> pass_of(const Model& model, std::string_view stack) const;
+  /// That was made of this stack of a model with several; null where there is none.
+  std::shared_ptr<const ForwardPass> pass_of(const Model* stack) const;
 
-  std::span<const Model> models_;
   Context rest_;
+  std::span<const Model> models_;
+  std::deque<Model> decoders_;        // in place of encoders
+  std::vector<const Model*> stacks_;  // of each pass: see Model::sibling(); null: it has none
   std::vector<std::shared_ptr<const ForwardPass>> passes_;
 };
 
 /// What runs an item's model: the plan's pass, or its own where the plan made none ready.
 class ItemPass {
  public:
-  /// The source must outlive it. Throws as ForwardPass does.
-  ItemPass(const ModelSource& source, const Compute& compute);
+  /// The source must outlive it. `foretells`: as ReadyModels has it. Throws as ForwardPass does.
+  ItemPass(const ModelSource& source, const Compute& compute, bool foretells = false);
 
   const ForwardPass& operator*() const { return own_ ? *own_ : *source_.forward; }
 
  private:
   const ModelSource& source_;
+  std::optional<Model> decoder_;
   std::optional<ForwardPass> own_;
 };
 
@@ -88,6 +93,9 @@ void run_inputs(const ForwardPass& pass, const BatchInputs& inputs, const Forwar
 void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
                const std::function<void(const LayerMaps&)>& look,
                const std::function<void(const ForwardPass&, ForwardObserver&)>& extend = {});
+
+/// How many weights the products of a token in one layer have, the largest.
+double layer_parameters(const Model& model);
 
 // What analyses of batches tell the runner:
 Cost batch_cost(const WorkItem& item, const ModelSource& source);

@@ -5,6 +5,7 @@
 #include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 
@@ -24,6 +25,7 @@ void run_induction_of(const Arguments& arguments, const std::vector<Model>& mode
 
 void run_prompts_of(const Arguments& arguments, const Session& session,
                     const std::vector<Model>& models, RowSink& sink) {
+  check_single_texts(models, "prompts");
   AblatePromptsRequest request{.prompts = prompts_request(arguments, session, models),
                                .layers = arguments.layers("layers"),
                                .parts = arguments.text("parts")};
@@ -47,7 +49,7 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
   }
   if (arguments.given("prompts")) return run_prompts_of(arguments, session, models, sink);
   run_ablate(models,
-             {.texts = foretold_texts(arguments, session, models, sink),
+             {.texts = foretold_texts_or_targets(arguments, session, models, sink),
               .layers = arguments.layers("layers"),
               .parts = arguments.text("parts"),
               .how = arguments.text("how")},
@@ -91,6 +93,7 @@ Command ablate_command() {
                     {"sequences", "2"},
                     {"length", "64"}},
                    {{"models", "MODEL"}, {"text_file", "book.txt"}, {"parts", "layers"}},
+                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
                    {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
                    {{"models", "MODEL"}, {"induction", ""}},
                    {{"models", "MODEL"}, {"induction", ""}, {"into", "1,0"}},
@@ -98,17 +101,19 @@ Command ablate_command() {
                     {"token_file", "val.bin"},
                     {"layers", "-4-"},
                     {"store", "runs.sqlite"}}},
-      .parameters =
-          joined({remote_model_parameters(), text_parameters(), window_parameters(kForetoldWindows),
-                  ablate_parameters(), work_parameters(), output_parameters()}),
+      .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
+                            window_parameters(kForetoldWindows), ablate_parameters(),
+                            work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"parts", "how", "text", "text_file", "tokens", "token_file", "no_special_tokens",
-             "prompts"},
+             "prompts", "target", "target_tokens", "target_file"},
             "runs random tokens"},
            {"into", {"layers"}, "names its layer"},
-           prompts_exclusion({"token_file", "sequences", "length", "sample", "store"})},
-          text_exclusions(/*with_windows=*/true)),
+           prompts_exclusion({"token_file", "sequences", "length", "sample", "store", "target",
+                              "target_tokens", "target_file"})},
+          joined_exclusions(text_exclusions(/*with_windows=*/true),
+                            pair_exclusions(/*with_windows=*/true))),
       .analyses = {&ablate_analysis(), &ablate_induction_analysis()},
       .run = run_ablate_command};
 }

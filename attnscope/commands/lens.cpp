@@ -1,12 +1,15 @@
 #include "attnscope/analyses/lens.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {
@@ -19,10 +22,17 @@ void run_grid_of(const Arguments& arguments, const Session& session,
                  const std::vector<Model>& models, RowSink& sink) {
   std::deque<TokenizedText> texts;
   LensGridRequest request{.middles = wants_middles(arguments)};
-  for (const Model& model : models) {
-    TokenizedText& text = texts.emplace_back(tokenized_text(arguments, session, model));
-    request.prompts.push_back(
-        {.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr});
+  ForetoldTexts targets;
+  const bool paired = std::any_of(models.begin(), models.end(), is_of_encoder_decoder);
+  if (paired || arguments.given("target") || arguments.given("target_tokens")) {
+    targets = foretold_texts_or_targets(arguments, session, models, sink);
+  }
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    TokenizedText& text = texts.emplace_back(tokenized_text(arguments, session, models[index]));
+    Prompt& prompt = request.prompts.emplace_back();
+    prompt.tokens = paired ? targets.sequences[index].front() : text.tokens;
+    if (paired) prompt.source = text.tokens;
+    if (text.tokenizer) prompt.tokenizer = &*text.tokenizer;
     request.text = {{"source", text.source}};
     for (const std::string& note : {text.note, text.unknown_note}) {
       if (!note.empty()) sink.add_note(note);
@@ -31,9 +41,24 @@ void run_grid_of(const Arguments& arguments, const Session& session,
   run_lens_grid(models, request, session.context, sink);
 }
 
+/// Without the stacks whose states reach the output head through a decoder alone; a note names
+/// encoders among them.
+std::vector<Model> with_heads(std::vector<Model> models, RowSink& sink) {
+  std::vector<Model> kept = without_helping_stacks(models);
+  for (const Model& model : models) {
+    const bool is_kept = std::any_of(
+        kept.begin(), kept.end(), [&](const Model& other) { return other.name() == model.name(); });
+    if (is_kept || model.stack() != "encoder") continue;
+    sink.add_note(verbatim(model.name()) +
+                  ": no rows, as its states reach the output head only through the decoder");
+  }
+  return kept;
+}
+
 void run_lens_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const std::vector<Model> models = open_models(arguments, session);
+  const std::vector<Model> models = with_heads(open_models(arguments, session), sink);
   if (arguments.given("prompts")) {
+    check_single_texts(models, "prompts");
     return run_lens_prompts(models,
                             {.prompts = prompts_request(arguments, session, models),
                              .middles = wants_middles(arguments)},
@@ -42,7 +67,7 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
   if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   run_lens(models,
-           {.texts = foretold_texts(arguments, session, models, sink),
+           {.texts = foretold_texts_or_targets(arguments, session, models, sink),
             .middles = wants_middles(arguments)},
            context, sink);
 }
@@ -50,11 +75,12 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
 }  // namespace
 
 Command lens_command() {
-  std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
-  exclusions.push_back(
-      prompts_exclusion({"token_file", "sequences", "length", "sample", "grid", "store"}));
+  std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                        pair_exclusions(/*with_windows=*/true));
+  exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "sample", "grid",
+                                          "store", "target", "target_tokens", "target_file"}));
   exclusions.push_back({"grid",
-                        {"token_file", "sequences", "length", "sample", "store"},
+                        {"token_file", "sequences", "length", "sample", "store", "target_file"},
                         "gives a row for each token of one text"});
   return {
       .name = "lens",
@@ -63,10 +89,12 @@ Command lens_command() {
                     {"text", "To be, or not to be"},
                     {"grid", ""}},
                    {{"models", "MODEL"}, {"text_file", "book.txt"}},
+                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
                    {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
                    {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "layers,mid"}}},
       .parameters = joined({remote_model_parameters(),
                             text_parameters(),
+                            pair_parameters(),
                             window_parameters(kForetoldWindows),
                             {{.name = "states",
                               .type = choice,

@@ -98,10 +98,6 @@ MaskedModel masked_model(const Model& model) {
 /// Fewer tokens fit second moments badly.
 std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model); }
 
-bool is_of_encoder_decoder(const Model& model) {
-  return model.sibling("decoder") != nullptr && model.sibling("encoder") != nullptr;
-}
-
 /// Pairs of lines. Held out are those of files of their own, or else the last tenth.
 PlanText paired_text(const Arguments& arguments, const Session& session, const Model& model,
                      const PlanWindows& windows) {

@@ -340,16 +340,15 @@ Command predict_command() {
       .exclusions = joined_exclusions(
           joined_exclusions(signal_exclusions({"tokens", "perplexity", "stride", "target_file"}),
                             text_exclusions(/*with_windows=*/false)),
-          {{"target", {"target_tokens", "target_file"}, "is the target"},
-           {"target_tokens", {"target_file"}, "are the target"},
-           {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"},
-           {"perplexity", {"top", "generate", "save"}, "is of a whole text"},
-           prompts_exclusion({"token", "against", "image", "pixel_values", "audio", "features",
-                              "target", "target_tokens", "target_file"}),
-           {"attribution",
-            {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values", "audio",
-             "features", "target", "target_tokens", "target_file"},
-            "takes logits apart"}}),
+          joined_exclusions(
+              pair_exclusions(/*with_windows=*/false),
+              {{"perplexity", {"top", "generate", "save"}, "is of a whole text"},
+               prompts_exclusion({"token", "against", "image", "pixel_values", "audio", "features",
+                                  "target", "target_tokens", "target_file"}),
+               {"attribution",
+                {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values",
+                 "audio", "features", "target", "target_tokens", "target_file"},
+                "takes logits apart"}})),
       .run = run_predict_command};
 }
 

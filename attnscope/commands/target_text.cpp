@@ -79,8 +79,33 @@ std::vector<Exclusion> target_exclusions() {
   return {{"target", {"target_tokens"}, "is the target"}};
 }
 
+Parameters pair_parameters() {
+  return joined({target_parameters(),
+                 {{.name = "target_file",
+                   .type = file,
+                   .help = "a file of targets, line by line those of {text_file}",
+                   .metavariable = "FILE"}}});
+}
+
+std::vector<Exclusion> pair_exclusions(bool with_windows) {
+  std::vector<Exclusion> out = {
+      {"target", {"target_tokens", "target_file"}, "is the target"},
+      {"target_tokens", {"target_file"}, "are the target"},
+      {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"}};
+  if (!with_windows) return out;
+  for (const char* target : {"target", "target_tokens", "target_file"}) {
+    out.push_back(
+        {target, {"token_file", "sequences", "length", "sample"}, "is no window of a text"});
+  }
+  return out;
+}
+
 bool needs_target(const Model& model) {
   return model.stack() == "decoder" || model.stack() == "cross";
+}
+
+bool is_of_encoder_decoder(const Model& model) {
+  return model.sibling("decoder") != nullptr && model.sibling("encoder") != nullptr;
 }
 
 TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::string_view text) {
@@ -120,11 +145,10 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
                                const Model& model, const UsualWindows& usual,
                                const std::string& sent) {
   const bool decodes = needs_target(model);
-  TokenSequences out =
-      named_signal(arguments).empty()
-          ? token_sequences(arguments, session, model,
-                            decodes ? UsualWindows{.sequences = 1} : usual)
-          : signal_sequences(arguments, session, model, sent);
+  TokenSequences out = named_signal(arguments).empty()
+                           ? token_sequences(arguments, session, model,
+                                             decodes ? UsualWindows{.sequences = 1} : usual)
+                           : signal_sequences(arguments, session, model, sent);
   if (!decodes) return out;
   if (std::max(out.of_model.size(), out.signals.size()) > 1) {
     refuse_target("is one text, and so is its source: {sequences} 1");
@@ -174,6 +198,55 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
   }
   if (out.pairs.empty()) refuse_target_file("has no text");
   return out;
+}
+
+ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Session& session,
+                                        const std::vector<Model>& models, RowSink& sink) {
+  const auto other = std::find_if_not(models.begin(), models.end(), is_of_encoder_decoder);
+  if (std::none_of(models.begin(), models.end(), is_of_encoder_decoder)) {
+    for (const char* target : {"target", "target_tokens", "target_file"}) {
+      if (!arguments.given(target)) continue;
+      throw Error(ErrorKind::usage, {.parameter = target,
+                                     .problem = "is for encoder-decoders, and " +
+                                                verbatim(other->name()) + " is none"});
+    }
+    return foretold_texts(arguments, session, models, sink);
+  }
+  if (other != models.end()) {
+    throw Error(ErrorKind::usage, {.parameter = "models",
+                                   .problem = "encoder-decoders need targets, which " +
+                                              verbatim(other->name()) + " has none of",
+                                   .hint = "run them apart"});
+  }
+  ForetoldTexts texts;
+  for (const Model& model : models) {
+    const TargetTexts pairs = target_texts(arguments, session, model);
+    auto& targets = texts.sequences.emplace_back();
+    auto& sources = texts.sources.emplace_back();
+    std::int64_t longest_source = 0, longest_target = 0;
+    for (const TargetPair& pair : pairs.pairs) {
+      sources.push_back(pair.source);
+      targets.push_back(pair.target);
+      longest_source = std::max(longest_source, std::ssize(pair.source));
+      longest_target = std::max(longest_target, std::ssize(pair.target) - 1);
+    }
+    texts.masks.emplace_back();
+    texts.parameters = {{"source", pairs.source},
+                        {"sequences", std::ssize(targets)},
+                        {"length", longest_source},
+                        {"sample", Value()},
+                        {"target_length", longest_target}};
+  }
+  return texts;
+}
+
+void check_single_texts(const std::vector<Model>& models, const std::string& parameter) {
+  const auto paired = std::find_if(models.begin(), models.end(), is_of_encoder_decoder);
+  if (paired == models.end()) return;
+  throw Error(ErrorKind::unsupported,
+              {.parameter = parameter,
+               .problem = "has one text at a time, and " + verbatim(paired->name()) +
+                          " is of an encoder-decoder, which has two: a source and a target"});
 }
 
 std::vector<Model> stacks_with_targets(std::vector<Model> models, const Arguments& arguments,

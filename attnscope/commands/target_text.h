@@ -23,6 +23,9 @@ std::vector<Exclusion> target_exclusions();
 /// Whether a model needs a target: it is a decoder that has an encoder, or its cross attention.
 bool needs_target(const Model& model);
 
+/// Whether it is a stack of an encoder-decoder.
+bool is_of_encoder_decoder(const Model& model);
+
 /// The tokens of a text that a decoder is to foretell: those of its tokenizer with the special
 /// ones, up to the first that ends a text; of a decoder of sound without the start token, with
 /// which its tokenizer begins.
@@ -43,6 +46,11 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
                                const Model& model, const UsualWindows& usual = {},
                                const std::string& sent = "");
 
+/// target, target_tokens, target_file: of commands that measure how well targets are foretold.
+Parameters pair_parameters();
+/// `with_windows`: of commands that have window_parameters(), too.
+std::vector<Exclusion> pair_exclusions(bool with_windows);
+
 /// Pairs of sources and targets of one model: see TargetPair.
 struct TargetTexts {
   std::vector<TargetPair> pairs;
@@ -53,6 +61,14 @@ struct TargetTexts {
 /// A pair of empty lines is left out. Throws Error(usage) where a text has no target, or a line of
 /// one file is empty or missing that the other has.
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model);
+
+/// foretold_texts(), or of encoder-decoders the target_texts() of each stack. Throws Error(usage)
+/// where only some of the models are such.
+ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Session& session,
+                                        const std::vector<Model>& models, RowSink& sink);
+
+/// Throws Error(unsupported) where a parameter that is of one text is given for an encoder-decoder.
+void check_single_texts(const std::vector<Model>& models, const std::string& parameter);
 
 /// Without the stacks that need a target, where none is given, and a note of them. Throws
 /// Error(usage) where no stack is left, and where there is a target and no stack for it.

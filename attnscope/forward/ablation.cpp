@@ -20,9 +20,12 @@ class LayerAblationRun {
         texts_(texts),
         request_(request),
         compute_(compute),
-        parts_(parts_of_layer(pass, request.layer, request.parts)),
-        layer_(pass, request.layer, texts.inputs, compute) {
-    if (LinearHead::obstacle(pass).empty()) head_.emplace(pass, mean_output_row(pass, compute));
+        parts_(parts_of_layer(pass, request.place, request.parts)),
+        layer_(pass, request.place, texts.inputs, texts.sources, compute) {
+    const bool encodes = request.place.of == LayerPlace::Of::encoder;
+    if (!encodes && LinearHead::obstacle(pass).empty()) {
+      head_.emplace(pass, mean_output_row(pass, compute));
+    }
     const std::size_t sequences = texts.inputs.size();
     out_.loss.assign(sequences, 0);
     out_.places = texts.of_sequence;
@@ -37,7 +40,8 @@ class LayerAblationRun {
   }
 
   LayerAblation run() {
-    const Replacements replacements(layer_, request_.how, std::ssize(texts_.inputs.front()));
+    const Replacements replacements(layer_, request_.how,
+                                    layer_.rows() / std::ssize(texts_.inputs));
     std::size_t first_place = 0;
     for (const TextChunk& text : layer_.chunks()) {
       Chunk chunk{.text = text, .first_place = first_place};
@@ -110,33 +114,38 @@ class LayerAblationRun {
     const std::span<const std::int64_t> tokens =
         std::span(texts_.tokens).subspan(chunk.first_place, chunk.places);
     const Matrix<float> directions = head_->directions(tokens);
-    const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(request_.layer)];
+    const std::int64_t layer = request_.place.layer;
+    const bool across = request_.place.of == LayerPlace::Of::cross;
+    const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(layer)];
     std::vector<std::int64_t> of_layer;  // the same rows of all its chunks
     for (const std::int64_t row : rows) of_layer.push_back(chunk.text.first_row + row);
     const auto given_by = [&](LayerPart part) {
       return picked_rows(layer_.columns({.part = part, .head = {}}).all->view(), of_layer);
     };
+    const OptionalNorm none;  // of cross attention
+    const OptionalNorm& of_attention = across ? none : weights.attention_output;
+    const OptionalNorm& of_mlp = across ? none : weights.mlp_output;
     Matrix<float> given;  // by the branch, where its norm is to be known
-    if (weights.attention_output) {
+    if (of_attention) {
       given = Matrix<float>(directions.rows(), directions.cols());
       apply(*weights.output, given_by(LayerPart::attention).view(), {}, given.view(), compute_);
     }
     const Matrix<float> through = head_->through_output(
-        request_.layer,
-        through_norm(weights.attention_output, given.view(), directions.view()).view(), compute_);
-    if (weights.mlp_output) given = given_by(LayerPart::mlp);
-    const Matrix<float> to_mlp = through_norm(weights.mlp_output, given.view(), directions.view());
+        layer, through_norm(of_attention, given.view(), directions.view()).view(), compute_,
+        across);
+    if (of_mlp) given = given_by(LayerPart::mlp);
+    const Matrix<float> to_mlp = through_norm(of_mlp, given.view(), directions.view());
     const double factor =
-        pass_.model().spec().layers[static_cast<std::size_t>(request_.layer)].branch_factor;
+        pass_.model().spec().layers[static_cast<std::size_t>(layer)].branch_factor;
     for (AblationEffect& effect : out_.effects) {
-      const bool of_mlp = effect.part.part == LayerPart::mlp;
+      const bool is_mlp = effect.part.part == LayerPart::mlp;
       const LayerParts::Columns columns = layer_.columns(effect.part);
       for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
         if (token < 0) return;
         const auto at = static_cast<std::int64_t>(place);
         const float* written = &(*columns.all)(of_layer[place], columns.first);
         const double product =
-            of_mlp ? factor * row_product(written, &to_mlp(at, 0), columns.count)
+            is_mlp ? factor * row_product(written, &to_mlp(at, 0), columns.count)
                    : row_product(written, &through(at, columns.first), columns.count);
         effect.direct[sequence] += product / scales[place];
       });

@@ -12,19 +12,19 @@
 namespace attnscope {
 
 struct AblationRequest {
-  std::int64_t layer = 0;
+  LayerPlace place;
   AskedParts parts;
   Replacement how = Replacement::mean;
 };
 
-/// Sums over the places of each sequence.
+/// Sums over the places of each sequence: what is foretold there, whichever stack the part is of.
 struct AblationEffect {
   PartOfLayer part;
   std::vector<double> loss;     // −log of the probability of the text's token, nats
   std::vector<double> kl;       // KL(the model ‖ this), nats
   std::vector<double> changed;  // places with another likeliest token
   /// What the part itself adds to the logit of the text's token, less the mean over the vocabulary;
-  /// empty where logits are no sum of what parts write.
+  /// empty where logits are no sum of what parts write, and of an encoder's.
   std::vector<double> direct;
 };
 
@@ -35,7 +35,8 @@ struct LayerAblation {
 };
 
 /// Each part of the layer that is asked for and there is, alone. What comes before the layer, and
-/// its attention, is computed once; variants run beside each other. Throws as ForwardPass::run().
+/// its attention, is computed once; variants run beside each other. Of a decoder, what its encoder
+/// gives is computed once too, unless the part is that one's. Throws as ForwardPass::run().
 LayerAblation ablate_layer(const ForwardPass& pass, const ForetoldPlaces& texts,
                            const AblationRequest& request, const Compute& compute);
 

@@ -13,8 +13,10 @@ void LayerRun::attend_across_all(std::int64_t number, MatrixView<const float> ma
   std::vector<std::int64_t> first, keys;  // of each sequence
   std::int64_t rows = 0;
   for (std::size_t at = 0; at < sequences; ++at) {
+    const std::size_t source = memory_ == nullptr ? at : at % memory_->lengths.size();
+    if (source == 0) rows = 0;
     first.push_back(rows);
-    keys.push_back(memory_ == nullptr ? caches_[at].memory() : memory_->lengths[at]);
+    keys.push_back(memory_ == nullptr ? caches_[at].memory() : memory_->lengths[source]);
     rows += keys.back();
   }
   const auto put = [&](std::size_t sequence, std::int64_t head, KeysAndValues& to) {
@@ -56,8 +58,8 @@ void LayerRun::attend_across_all(std::int64_t number, MatrixView<const float> ma
   if (with_maps) observer_.on_cross_maps(shown);
 }
 
-/// Adds to the stream what the layer finds in the memory, unless only maps are wanted.
-void LayerRun::look_across(std::int64_t number, bool maps_only) {
+/// From the stream to what the heads of the layer find in the memory, in context_.
+void LayerRun::find_across(std::int64_t number) {
   const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(number)].cross;
   const MatrixView<float> stream = states_.view();
   MatrixView<const float> input = stream;
@@ -75,7 +77,19 @@ void LayerRun::look_across(std::int64_t number, bool maps_only) {
     apply(*weights.keys_and_values, memory_->states.view(), {}, made, compute_);
   }
   attend_across_all(number, made);
+}
+
+/// Adds to the stream what the layer finds in the memory, unless only maps are wanted.
+void LayerRun::look_across(std::int64_t number, bool maps_only, MatrixView<const float> given) {
+  const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(number)].cross;
+  const MatrixView<float> stream = states_.view();
+  if (given.data == nullptr) {
+    find_across(number);
+  } else {
+    copy_into(sized(context_, given.rows, given.cols), given);
+  }
   if (maps_only) return;
+  if (observer_.on_cross_heads) observer_.on_cross_heads(number, context_.view());
   apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
   if (weights.sum) apply_norm(*weights.sum, stream, stream, compute_);
 }

@@ -18,6 +18,18 @@ ForetoldPlaces next_tokens(std::span<const TokenIds> sequences) {
   return out;
 }
 
+ForetoldPlaces target_tokens(std::span<const TokenIds> targets, std::span<const TokenIds> sources) {
+  ForetoldPlaces out{.inputs = {}, .sources = {sources.begin(), sources.end()}};
+  for (const TokenIds& ids : targets) {
+    out.inputs.emplace_back(ids.begin(), ids.end() - 1);
+    out.tokens.insert(out.tokens.end(), ids.begin() + 1, ids.end());
+    out.of_sequence.push_back(std::ssize(ids) - 1);
+  }
+  out.rows.resize(out.tokens.size());
+  std::iota(out.rows.begin(), out.rows.end(), std::int64_t{0});
+  return out;
+}
+
 ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
                              std::int64_t first, std::uint64_t seed) {
   ForetoldPlaces out{.inputs = {sequences.begin(), sequences.end()}};

@@ -11,6 +11,8 @@ namespace attnscope {
 
 struct ForetoldPlaces {
   std::vector<TokenIds> inputs;  // the sequences as the model reads them
+  /// Of a decoder: what its encoder reads for each; else none.
+  std::vector<TokenIds> sources = {};
   /// Of all sequences' states, the rows that foretell, ascending.
   std::vector<std::int64_t> rows;
   std::vector<std::int64_t> tokens;       // what the text has there; −1: it ends before
@@ -19,6 +21,10 @@ struct ForetoldPlaces {
 
 /// Of models that write: what follows each token.
 ForetoldPlaces next_tokens(std::span<const TokenIds> sequences);
+
+/// Of encoder-decoders: what follows each token of a target, given its source. Targets begin with
+/// the start token, and their last token is only foretold.
+ForetoldPlaces target_tokens(std::span<const TokenIds> targets, std::span<const TokenIds> sources);
 
 /// Of models that see texts both ways: about 15 % of the tokens of each sequence, one at least,
 /// drawn by a generator that C++ fixes to the bit, with `mask` in their place. `first`: the number

@@ -175,10 +175,10 @@ std::int64_t ForwardPass::length_of(const Signal& signal) const {
 PatchGrid ForwardPass::grid_of(const Signal& image) const { return grid_of_image(model_, image); }
 
 Matrix<float> ForwardPass::run_from(const PassStart& start, std::span<const TokenIds> sequences,
-                                    const ForwardObserver& observer, const Compute& compute) const {
+                                    const ForwardObserver& observer, const Compute& compute,
+                                    const Memory* memory) const {
   const SequenceRows rows = rows_of(sequences, {});
-  return run_layers(copied(start.stream), start, sequences, rows, observer, compute, {},
-                    /*memory=*/nullptr);
+  return run_layers(copied(start.stream), start, sequences, rows, observer, compute, {}, memory);
 }
 
 Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& start,
@@ -238,12 +238,13 @@ Matrix<float> ForwardPass::finish(Matrix<float> stream, const Compute& compute) 
   return stream;
 }
 
-bool ForwardPass::may_start_between() const {
+bool ForwardPass::may_start_between(bool remembers) const {
   const ModelSpec& spec = model_.spec();
   return std::none_of(spec.key_values.begin(), spec.key_values.end(),
                       [](const KeyValueSharing& sharing) { return sharing.from.has_value(); }) &&
-         std::none_of(weights_.layers.begin(), weights_.layers.end(), [](const auto& layer) {
-           return layer.input || layer.convolution || layer.own_input || layer.cross;
+         std::none_of(weights_.layers.begin(), weights_.layers.end(), [&](const auto& layer) {
+           return layer.input || layer.convolution || layer.own_input ||
+                  (layer.cross && !remembers);
          });
 }
 

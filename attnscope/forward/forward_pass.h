@@ -47,7 +47,7 @@ struct PreparedStates {
 };
 
 /// What an encoder gave of several sequences, after its last norm: what its decoder's layers look
-/// at.
+/// at. Of a run of more texts than those, the next ones look at the same again, from the first on.
 struct Memory {
   Matrix<float> states;               // (rows, D)
   std::vector<std::int64_t> lengths;  // rows of each sequence, which lie one below the other
@@ -116,6 +116,8 @@ struct ForwardObserver {
   /// What a layer's output projection reads, head beside head: (rows, H d_v). May be changed: what
   /// follows is computed from it.
   std::function<void(std::int64_t layer, MatrixView<float> heads)> on_heads = {};
+  /// The same of a decoder's attention to what its encoder gives.
+  std::function<void(std::int64_t layer, MatrixView<float> heads)> on_cross_heads = {};
   /// What a layer's MLP gives, before a norm of its own and before it is added: (rows, D). May be
   /// changed. Asked for, it is added after it was rounded.
   std::function<void(std::int64_t layer, MatrixView<float> output)> on_mlp = {};
@@ -128,9 +130,10 @@ struct ForwardObserver {
 /// Where a pass begins that goes on from an earlier one.
 struct PassStart {
   std::int64_t layer = 0;
-  MatrixView<const float> stream;      // (rows, D), as it enters the layer
-  MatrixView<const float> heads = {};  // what on_heads saw of it; no data: the layer attends itself
-  bool attends = true;                 // false: its attention adds nothing, not even its bias
+  MatrixView<const float> stream;  // (rows, D), as it enters the layer
+  /// What on_heads and on_cross_heads saw of it; no data: the layer attends itself.
+  MatrixView<const float> heads = {}, cross_heads = {};
+  bool attends = true;  // false: its attention adds nothing, not even its bias
 };
 
 /// A model that is ready to run. Any number of threads may run it at once.
@@ -196,11 +199,13 @@ class ForwardPass {
   std::vector<float> pooled(MatrixView<const float> states, std::span<const std::int64_t> tokens,
                             const Compute& compute) const;
   /// The same from `start` on, whose rows are those of the sequences; may_start_between() holds. A
-  /// pass that nothing changes has the digits of a whole one.
+  /// pass that nothing changes has the digits of a whole one. `memory`: as of run().
   Matrix<float> run_from(const PassStart& start, std::span<const TokenIds> sequences,
-                         const ForwardObserver& observer, const Compute& compute) const;
-  /// Whether a layer needs no more of the earlier ones than the stream.
-  bool may_start_between() const;
+                         const ForwardObserver& observer, const Compute& compute,
+                         const Memory* memory = nullptr) const;
+  /// Whether a layer needs no more of what came before it than the stream. `remembers`: or the
+  /// memory of a decoder.
+  bool may_start_between(bool remembers = false) const;
   /// The mean of all learned positions, with the type of a plain text: what a token's place adds to
   /// it. Empty where there are none.
   std::vector<float> mean_place() const;

@@ -112,6 +112,7 @@ struct CrossWeights {
   OptionalNorm input, sum;
   SharedLinear query, output;
   SharedLinear keys_and_values;  // rows of K, then of V: (G d + G d_v, D)
+  TensorMatrix stored_output;    // the matrix of `output` in the files
   HeadShape heads;
   float scale = 1;
 };

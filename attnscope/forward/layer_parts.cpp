@@ -12,19 +12,56 @@ namespace {
 /// Products of fewer rows read the weights too often.
 constexpr std::int64_t kRowsAtOnce = 512;
 
+/// What the layer gives on the chunk.
 MatrixView<const float> rows_of(const Matrix<float>& all, const TextChunk& chunk) {
-  return all.view().row_block(chunk.first_row, chunk.rows);
+  return all.view().row_block(chunk.first_part_row, chunk.part_rows);
+}
+
+/// One below the other.
+Matrix<float> repeated(MatrixView<const float> rows, std::int64_t copies) {
+  Matrix<float> out(copies * rows.rows, rows.cols);
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    copy_into(out.view().row_block(copy * rows.rows, rows.rows), rows);
+  }
+  return out;
+}
+
+template <class T>
+std::vector<T> repeated(const std::vector<T>& all, std::int64_t copies) {
+  std::vector<T> out;
+  for (std::int64_t copy = 0; copy < copies; ++copy) out.insert(out.end(), all.begin(), all.end());
+  return out;
+}
+
+std::vector<std::int64_t> lengths_of(const std::vector<TokenIds>& texts) {
+  std::vector<std::int64_t> out;
+  for (const TokenIds& text : texts) out.push_back(std::ssize(text));
+  return out;
+}
+
+const ForwardPass& layers_of(const ForwardPass& pass, const LayerPlace& place) {
+  return place.of == LayerPlace::Of::encoder ? *pass.encoder() : pass;
+}
+
+const LayerWeights& weights_of(const ForwardPass& pass, const LayerPlace& place) {
+  return layers_of(pass, place).weights().layers[static_cast<std::size_t>(place.layer)];
+}
+
+HeadShape heads_of(const ForwardPass& pass, const LayerPlace& place) {
+  if (place.of == LayerPlace::Of::cross) return weights_of(pass, place).cross->heads;
+  return layers_of(pass, place).model().spec().dimensions_of(place.layer).heads;
 }
 
 }  // namespace
 
-std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, std::int64_t layer,
+std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerPlace& place,
                                         const AskedParts& asked) {
-  const LayerWeights& weights = pass.weights().layers[static_cast<std::size_t>(layer)];
-  const std::int64_t heads = pass.model().spec().dimensions_of(layer).heads.heads;
+  const LayerWeights& weights = weights_of(pass, place);
+  const bool across = place.of == LayerPlace::Of::cross;
+  const std::int64_t heads = heads_of(pass, place).heads;
   std::vector<PartOfLayer> out;
   if (asked.attention) out.push_back({.part = LayerPart::attention, .head = {}});
-  if (asked.mlp && (weights.up != nullptr || weights.experts)) {
+  if (asked.mlp && !across && (weights.up != nullptr || weights.experts)) {
     out.push_back({.part = LayerPart::mlp, .head = {}});
   }
   for (std::int64_t head = 0; asked.heads && head < heads; ++head) {
@@ -33,73 +70,111 @@ std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, std::int64_t la
   return out;
 }
 
-LayerParts::LayerParts(const ForwardPass& pass, std::int64_t layer, std::span<const TokenIds> texts,
+LayerParts::LayerParts(const ForwardPass& pass, const LayerPlace& place,
+                       std::span<const TokenIds> texts, std::span<const TokenIds> sources,
                        const Compute& compute)
-    : pass_(pass), layer_(layer), compute_(compute) {
-  cut(texts);
-  for (const TextChunk& chunk : chunks_) keep(chunk);
+    : pass_(pass), layers_(layers_of(pass, place)), place_(place), compute_(compute) {
+  cut(texts, sources);
+  for (TextChunk& chunk : chunks_) keep(chunk);
 }
 
-void LayerParts::cut(std::span<const TokenIds> texts) {
+void LayerParts::cut(std::span<const TokenIds> texts, std::span<const TokenIds> sources) {
   const std::int64_t most = std::min(kRowsAtOnce, rows_of_logits(pass_));
   TextChunk chunk;
+  std::int64_t of_sources = 0;
+  const auto end = [&] {
+    chunk.part_rows = is_of(LayerPlace::Of::encoder) ? of_sources : chunk.rows;
+    TextChunk next{.first = chunk.first + chunk.texts.size(), .texts = {}};
+    next.first_row = chunk.first_row + chunk.rows;
+    next.first_part_row = chunk.first_part_row + chunk.part_rows;
+    chunks_.push_back(std::exchange(chunk, std::move(next)));
+    of_sources = 0;
+  };
   for (std::size_t at = 0; at < texts.size(); ++at) {
-    if (chunk.rows > 0 && chunk.rows + std::ssize(texts[at]) > most) {
-      const TextChunk next{.first = at, .texts = {}, .first_row = chunk.first_row + chunk.rows};
-      chunks_.push_back(std::exchange(chunk, next));
-    }
+    const std::int64_t own = std::ssize(texts[at]);
+    const std::int64_t source = sources.empty() ? 0 : std::ssize(sources[at]);
+    const bool full = chunk.rows + own > most || of_sources + source > kRowsAtOnce;
+    if (chunk.rows > 0 && full) end();
     chunk.texts.push_back(texts[at]);
-    chunk.rows += std::ssize(texts[at]);
+    chunk.rows += own;
+    if (!sources.empty()) chunk.sources.push_back(sources[at]);
+    of_sources += source;
   }
-  rows_ = chunk.first_row + chunk.rows;
-  chunks_.push_back(std::move(chunk));
+  end();
 }
 
-void LayerParts::keep(const TextChunk& chunk) {
-  const auto put = [&](Matrix<float>& all, MatrixView<const float> rows) {
-    if (all.rows() == 0) all = Matrix<float>(rows_, rows.cols);
-    copy_into(all.view().row_block(chunk.first_row, chunk.rows), rows);
+void LayerParts::keep(TextChunk& chunk) {
+  const TextChunk& last = chunks_.back();
+  const std::int64_t all = last.first_part_row + last.part_rows;
+  const auto put = [&](Matrix<float>& into, MatrixView<const float> rows) {
+    if (into.rows() == 0) into = Matrix<float>(all, rows.cols);
+    copy_into(into.view().row_block(chunk.first_part_row, chunk.part_rows), rows);
   };
+  const bool encodes = is_of(LayerPlace::Of::encoder), across = is_of(LayerPlace::Of::cross);
   ForwardObserver observer;
   observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
-    if (index == layer_) put(stream_, stream);
+    if (index == place_.layer) put(stream_, stream);
   };
   observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {
-    if (layer == layer_) put(heads_, heads);
+    if (layer == place_.layer) put(across ? own_heads_ : heads_, heads);
   };
-  observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
-    if (layer == layer_) put(mlp_, output);
-  };
-  observer.end_after_layer = layer_;
-  pass_.run(chunk.texts, observer, compute_);
+  if (across) {
+    observer.on_cross_heads = [&](std::int64_t layer, MatrixView<float> heads) {
+      if (layer == place_.layer) put(heads_, heads);
+    };
+  } else {
+    observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
+      if (layer == place_.layer) put(mlp_, output);
+    };
+  }
+  observer.end_after_layer = place_.layer;
+  if (encodes) {
+    layers_.run(chunk.sources, observer, compute_);
+    return;
+  }
+  if (chunk.sources.empty()) {
+    pass_.run(chunk.texts, observer, compute_);
+    return;
+  }
+  chunk.memory = pass_.encode(chunk.sources, {}, compute_);
+  pass_.run(chunk.texts, observer, compute_, {}, &chunk.memory);
 }
 
 LayerParts::Columns LayerParts::columns(const PartOfLayer& part) const {
   if (part.part == LayerPart::mlp) return {.all = &mlp_, .first = 0, .count = mlp_.cols()};
   if (!part.head) return {.all = &heads_, .first = 0, .count = heads_.cols()};
-  const std::int64_t size = pass_.model().spec().dimensions_of(layer_).heads.value_dim;
+  const std::int64_t size = heads_of(pass_, place_).value_dim;
   return {.all = &heads_, .first = *part.head * size, .count = size};
 }
 
 /// Goes on from the layer with these heads; `copies` of the chunk beside each other.
 Matrix<float> LayerParts::run_with(const TextChunk& chunk, std::int64_t copies,
                                    MatrixView<const float> heads, ForwardObserver observer) const {
-  std::vector<TokenIds> inputs;
-  for (std::int64_t copy = 0; copy < copies; ++copy) {
-    inputs.insert(inputs.end(), chunk.texts.begin(), chunk.texts.end());
-  }
-  if (!pass_.may_start_between()) {
-    observer.on_heads = [&](std::int64_t layer, MatrixView<float> given) {
-      if (layer == layer_) copy_into(given, heads);
+  const bool encodes = is_of(LayerPlace::Of::encoder), across = is_of(LayerPlace::Of::cross);
+  const std::vector<TokenIds> inputs = repeated(encodes ? chunk.sources : chunk.texts, copies);
+  const Memory* memory = encodes || chunk.sources.empty() ? nullptr : &chunk.memory;
+  Matrix<float> states;
+  if (layers_.may_start_between(/*remembers=*/memory != nullptr)) {
+    const Matrix<float> stream = repeated(rows_of(stream_, chunk), copies);
+    PassStart start{.layer = place_.layer, .stream = stream.view(), .heads = heads};
+    Matrix<float> own;
+    if (across) {
+      own = repeated(rows_of(own_heads_, chunk), copies);
+      start.heads = own.view();
+      start.cross_heads = heads;
+    }
+    states = layers_.run_from(start, inputs, observer, compute_, memory);
+  } else {
+    (across ? observer.on_cross_heads : observer.on_heads) = [&](std::int64_t layer,
+                                                                 MatrixView<float> given) {
+      if (layer == place_.layer) copy_into(given, heads);
     };
-    return pass_.run(inputs, observer, compute_);
+    states = layers_.run(inputs, observer, compute_, {}, memory);
   }
-  Matrix<float> stream(copies * chunk.rows, stream_.cols());
-  for (std::int64_t copy = 0; copy < copies; ++copy) {
-    copy_into(stream.view().row_block(copy * chunk.rows, chunk.rows), rows_of(stream_, chunk));
-  }
-  return pass_.run_from({.layer = layer_, .stream = stream.view(), .heads = heads}, inputs,
-                        observer, compute_);
+  if (!encodes) return states;
+  const Memory replaced{.states = std::move(states),
+                        .lengths = repeated(lengths_of(chunk.sources), copies)};
+  return pass_.run(repeated(chunk.texts, copies), {}, compute_, {}, &replaced);
 }
 
 Matrix<float> LayerParts::run(const TextChunk& chunk, const ForwardObserver& observer) const {
@@ -109,21 +184,21 @@ Matrix<float> LayerParts::run(const TextChunk& chunk, const ForwardObserver& obs
 void LayerParts::run_replaced(
     const TextChunk& chunk, std::span<const PartOfLayer> parts, const Replace& replace,
     const std::function<void(std::size_t, MatrixView<const float>)>& visit) const {
-  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kRowsAtOnce / chunk.rows));
+  const std::int64_t rows = std::max(chunk.rows, chunk.part_rows);
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kRowsAtOnce / rows));
   const auto is_mlp = [&](std::size_t at) { return parts[at].part == LayerPart::mlp; };
   for (std::size_t first = 0; first < parts.size();) {
     std::size_t end = first + 1;  // an MLP runs by itself
     while (!is_mlp(first) && end < parts.size() && end - first < most && !is_mlp(end)) ++end;
     const auto copies = static_cast<std::int64_t>(end - first);
-    Matrix<float> heads(copies * chunk.rows, heads_.cols());
+    Matrix<float> heads = repeated(rows_of(heads_, chunk), copies);
     ForwardObserver observer;
     for (std::int64_t copy = 0; copy < copies; ++copy) {
       const PartOfLayer& part = parts[first + static_cast<std::size_t>(copy)];
-      const MatrixView<float> own = heads.view().row_block(copy * chunk.rows, chunk.rows);
-      copy_into(own, rows_of(heads_, chunk));
+      const MatrixView<float> own = heads.view().row_block(copy * chunk.part_rows, chunk.part_rows);
       if (part.part == LayerPart::mlp) {
         observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
-          if (layer == layer_) replace(part, output);
+          if (layer == place_.layer) replace(part, output);
         };
         continue;
       }

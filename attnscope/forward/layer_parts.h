@@ -22,29 +22,41 @@ struct PartOfLayer {
   std::optional<std::int64_t> head;
 };
 
+/// A layer of a pass: its own, of its encoder, or what its own has of attention to that encoder.
+struct LayerPlace {
+  enum class Of { model, encoder, cross };
+
+  std::int64_t layer = 0;
+  Of of = Of::model;
+};
+
 struct AskedParts {
   bool heads = true, attention = true, mlp = true;
 };
 /// Attention, MLP, then heads: those that are asked for and there are.
-std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, std::int64_t layer,
+std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerPlace& place,
                                         const AskedParts& asked);
 
 /// Some of the texts, which run together: their rows are those from `first_row` on.
 struct TextChunk {
   std::size_t first = 0;  // text
   std::vector<TokenIds> texts;
+  std::vector<TokenIds> sources = {};  // of a decoder: what its encoder reads for each text
   std::int64_t first_row = 0, rows = 0;
+  /// Those of what the layer gives: of an encoder's layer those of the sources, else the same.
+  std::int64_t first_part_row = 0, part_rows = 0;
+  Memory memory = {};  // of the sources, where the layer is the decoder's
 };
 
 class LayerParts {
  public:
-  /// Runs the texts as far as the layer. What is given must outlive it. Throws as
-  /// ForwardPass::run().
-  LayerParts(const ForwardPass& pass, std::int64_t layer, std::span<const TokenIds> texts,
-             const Compute& compute);
+  /// Runs the texts as far as the layer. `sources`: of a decoder, what its encoder reads for each
+  /// text; else none. What is given must outlive it. Throws as ForwardPass::run().
+  LayerParts(const ForwardPass& pass, const LayerPlace& place, std::span<const TokenIds> texts,
+             std::span<const TokenIds> sources, const Compute& compute);
 
   const std::vector<TextChunk>& chunks() const { return chunks_; }
-  std::int64_t rows() const { return rows_; }  // of all texts
+  std::int64_t rows() const { return heads_.rows(); }  // of what the layer gives on all texts
 
   /// What heads give to the output projection, (rows, H d_v), and what the MLP gives, (rows, D),
   /// which has no rows where there is none.
@@ -57,10 +69,10 @@ class LayerParts {
   };
   Columns columns(const PartOfLayer& part) const;
 
-  /// The last states of a chunk as it is: (rows, E).
+  /// The last states of a chunk as it is: (rows, E). The observer sees the stack of the layer.
   Matrix<float> run(const TextChunk& chunk, const ForwardObserver& observer) const;
 
-  /// Puts what takes the place of a part of the chunk: (rows, columns of the part).
+  /// Puts what takes the place of a part of the chunk: (its part_rows, columns of the part).
   using Replace = std::function<void(const PartOfLayer& part, MatrixView<float> out)>;
   /// The same with parts replaced, each alone. visit(part's number, its last states), in order;
   /// several run beside each other.
@@ -69,17 +81,20 @@ class LayerParts {
                     const std::function<void(std::size_t, MatrixView<const float>)>& visit) const;
 
  private:
-  void cut(std::span<const TokenIds> texts);
-  void keep(const TextChunk& chunk);
+  void cut(std::span<const TokenIds> texts, std::span<const TokenIds> sources);
+  void keep(TextChunk& chunk);
   Matrix<float> run_with(const TextChunk& chunk, std::int64_t copies, MatrixView<const float> heads,
                          ForwardObserver observer) const;
+  bool is_of(LayerPlace::Of stack) const { return place_.of == stack; }
 
   const ForwardPass& pass_;
-  std::int64_t layer_;
+  const ForwardPass& layers_;  // of which the layer is one: that pass, or its encoder's
+  LayerPlace place_;
   const Compute& compute_;
   std::vector<TextChunk> chunks_;
-  std::int64_t rows_ = 0;
-  Matrix<float> stream_, heads_, mlp_;  // of the layer, all rows
+  /// Of the layer, all rows. Where its cross attention is meant, `heads_` are of that, and
+  /// `own_heads_` of its own.
+  Matrix<float> stream_, heads_, own_heads_, mlp_;
 };
 
 }  // namespace attnscope

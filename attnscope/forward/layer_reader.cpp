@@ -260,6 +260,7 @@ CrossWeights LayerReader::read_cross(std::int64_t layer) {
           .query = projections(layer, kQuery),
           .output = projections(layer, kOutput),
           .keys_and_values = projections(layer, kKeysAndValues),
+          .stored_output = model_.weight(layer, Role::output).matrix,
           .heads = spec_.dimensions.heads,
           .scale = static_cast<float>(spec.attention.scale)};
 }

@@ -236,7 +236,7 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
   } else {
     norm_stream(weights.attention_sum);
   }
-  if (weights.cross) look_across(number, maps_only);
+  if (weights.cross) look_across(number, maps_only, start.cross_heads);
   if (maps_only) return;
   if (!spec.parallel && (weights.up != nullptr || weights.experts)) {
     if (observer_.on_middle) observer_.on_middle(number, stream);

@@ -83,7 +83,8 @@ class LayerRun {
   void finish_keys_and_values(std::int64_t number, const Positions& tables);
   MatrixView<float> keys_and_values(std::int64_t number);
   void attend_all(std::int64_t number);
-  void look_across(std::int64_t number, bool maps_only);
+  void look_across(std::int64_t number, bool maps_only, MatrixView<const float> given);
+  void find_across(std::int64_t number);
   void attend_across_all(std::int64_t number, MatrixView<const float> made);
   LayerMaps make_room_for_maps(std::int64_t number, const std::vector<std::int64_t>& keys);
   /// From a layer's normed input to context_, which its output projection reads.

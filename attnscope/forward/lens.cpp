@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "attnscope/forward/answered_prompts.h"
-#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/sized.h"
 
@@ -29,6 +28,7 @@ LensReading reading_of(std::span<const float> logits, std::span<const float> fin
 
 /// Those rows of each state, whose names go to `states`.
 std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const TokenIds> sequences,
+                                       std::span<const TokenIds> sources,
                                        std::span<const std::int64_t> rows, bool middles,
                                        std::vector<LensState>& states, const Compute& compute) {
   std::vector<Matrix<float>> kept;
@@ -45,21 +45,25 @@ std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const 
       keep({.layer = layer, .middle = true}, stream);
     };
   }
-  pass.run(sequences, observer, compute);
+  if (sources.empty()) {
+    pass.run(sequences, observer, compute);
+  } else {
+    const Memory memory = pass.encode(sources, {}, compute);
+    pass.run(sequences, observer, compute, {}, &memory);
+  }
   return kept;
 }
 
 }  // namespace
 
-Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
-               std::span<const std::int64_t> rows, std::span<const std::int64_t> tokens,
-               bool middles, const Compute& compute) {
+Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
+               const Compute& compute) {
   Lens out;
   const std::vector<Matrix<float>> kept =
-      kept_states(pass, sequences, rows, middles, out.states, compute);
+      kept_states(pass, places.inputs, places.sources, places.rows, middles, out.states, compute);
 
-  const std::int64_t count = std::ssize(rows);
-  out.readings.assign(kept.size(), std::vector<LensReading>(rows.size()));
+  const std::int64_t count = std::ssize(places.rows);
+  out.readings.assign(kept.size(), std::vector<LensReading>(places.rows.size()));
   const std::int64_t each = rows_of_logits(pass);
   for (std::int64_t first = 0; first < count; first += each) {
     const std::int64_t some = std::min(each, count - first);
@@ -74,8 +78,8 @@ Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
       run_parts(compute, static_cast<std::size_t>(some), [&](std::size_t part) {
         const auto row = static_cast<std::int64_t>(part);
         const std::size_t place = static_cast<std::size_t>(first) + part;
-        out.readings[state][place] =
-            reading_of({&logits(row, 0), columns}, {&final_logits(row, 0), columns}, tokens[place]);
+        out.readings[state][place] = reading_of(
+            {&logits(row, 0), columns}, {&final_logits(row, 0), columns}, places.tokens[place]);
       });
     }
   }
@@ -88,7 +92,7 @@ LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const T
                                       const Compute& compute) {
   LensDifferences out;
   std::vector<Matrix<float>> kept =
-      kept_states(pass, texts, last_rows(texts), middles, out.states, compute);
+      kept_states(pass, texts, {}, last_rows(texts), middles, out.states, compute);
   for (Matrix<float>& state : kept) {
     const Matrix<float> ended = pass.finish(std::move(state), compute);
     out.differences.push_back(logit_differences(pass, ended.view(), right, wrong, compute));

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/token_scores.h"
 
@@ -33,15 +34,13 @@ struct LensReading {
 
 struct Lens {
   std::vector<LensState> states;                   // as the pass has them
-  std::vector<std::vector<LensReading>> readings;  // of each state, of each of `rows`
+  std::vector<std::vector<LensReading>> readings;  // of each state, of each place
 };
 
-/// `rows` of the states of all sequences; `tokens`: which token is asked for in each, or −1.
-/// `middles`: states within layers too, of models whose branches follow each other. Throws
-/// Error(unsupported) for a model without logits, and as ForwardPass::run().
-Lens read_lens(const ForwardPass& pass, std::span<const TokenIds> sequences,
-               std::span<const std::int64_t> rows, std::span<const std::int64_t> tokens,
-               bool middles, const Compute& compute);
+/// At the places of texts. `middles`: states within layers too, of models whose branches follow
+/// each other. Throws Error(unsupported) for a model without logits, and as ForwardPass::run().
+Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
+               const Compute& compute);
 
 struct LensDifferences {
   std::vector<LensState> states;                 // as the pass has them

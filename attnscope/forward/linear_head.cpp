@@ -38,9 +38,11 @@ std::string LinearHead::obstacle(const ForwardPass& pass) {
   }
   if (weights.last_projection != nullptr) return "its output head reads a projection of the stream";
   if (!weights.last_norm) return "its layers norm the stream itself, so that it is no sum";
-  if (!pass.may_start_between()) return "its layers read more than the stream of those before";
+  if (!pass.may_start_between(/*remembers=*/true)) {
+    return "its layers read more than the stream of those before";
+  }
   for (const LayerWeights& layer : weights.layers) {
-    if (layer.attention_sum || layer.mlp_sum) {
+    if (layer.attention_sum || layer.mlp_sum || (layer.cross && layer.cross->sum)) {
       return "its layers norm the stream itself, so that it is no sum";
     }
     for (const OptionalNorm& norm : {layer.attention_output, layer.mlp_output}) {
@@ -158,8 +160,10 @@ Matrix<float> through_norm(const OptionalNorm& norm, MatrixView<const float> giv
 }
 
 Matrix<float> LinearHead::through_output(std::int64_t layer, MatrixView<const float> directions,
-                                         const Compute& compute) const {
-  TensorMatrix matrix = pass_.model().weight(layer, Role::output).matrix;
+                                         const Compute& compute, bool across) const {
+  TensorMatrix matrix =
+      across ? pass_.weights().layers[static_cast<std::size_t>(layer)].cross->stored_output
+             : pass_.model().weight(layer, Role::output).matrix;
   std::swap(matrix.rows, matrix.cols);
   std::swap(matrix.row_stride, matrix.col_stride);
   matrix.block_rows = matrix.rows;

@@ -38,9 +38,10 @@ class LinearHead {
   std::vector<double> scales(MatrixView<const float> stream) const;
 
   /// directions (n, D) through a layer's output projection: (n, H d_v), of which what a head gives
-  /// has its product with each direction. With what the layer multiplies its branches by.
+  /// has its product with each direction. With what the layer multiplies its branches by. `across`:
+  /// through that of the layer's attention to what an encoder gives.
   Matrix<float> through_output(std::int64_t layer, MatrixView<const float> directions,
-                               const Compute& compute) const;
+                               const Compute& compute, bool across = false) const;
 
  private:
   const ForwardPass& pass_;

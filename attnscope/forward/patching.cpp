@@ -10,7 +10,10 @@ class PromptRun {
  public:
   PromptRun(const ForwardPass& pass, const AnsweredPrompts& prompts,
             std::span<const TokenIds> texts, std::int64_t layer, const Compute& compute)
-      : pass_(pass), prompts_(prompts), compute_(compute), parts_(pass, layer, texts, compute) {}
+      : pass_(pass),
+        prompts_(prompts),
+        compute_(compute),
+        parts_(pass, {.layer = layer}, texts, {}, compute) {}
 
   const LayerParts& parts() const { return parts_; }
 
@@ -57,7 +60,7 @@ class PromptRun {
 LayerPatch patch_layer(const ForwardPass& pass, const AnsweredPrompts& prompts, std::int64_t layer,
                        const AskedParts& asked, std::optional<Replacement> how,
                        const Compute& compute) {
-  const std::vector<PartOfLayer> parts = parts_of_layer(pass, layer, asked);
+  const std::vector<PartOfLayer> parts = parts_of_layer(pass, {.layer = layer}, asked);
   LayerPatch out;
   for (const PartOfLayer& part : parts) out.effects.push_back({.part = part});
   const auto destroyed = [&](std::size_t part) -> std::vector<double>& {

@@ -38,7 +38,7 @@ LayerParts::Replace Replacements::of(const TextChunk& chunk) const {
       } else if (how_ == Replacement::mean) {
         std::copy_n(means.data() + columns.first, out.cols, to);
       } else {
-        const std::int64_t from = (chunk.first_row + row + length_) % layer_.rows();
+        const std::int64_t from = (chunk.first_part_row + row + length_) % layer_.rows();
         std::copy_n(&(*columns.all)(from, columns.first), out.cols, to);
       }
     }
@@ -49,7 +49,7 @@ LayerParts::Replace given_on(const LayerParts& other, const TextChunk& chunk) {
   return [&other, &chunk](const PartOfLayer& part, MatrixView<float> out) {
     const LayerParts::Columns columns = other.columns(part);
     copy_into(out, columns.all->view()
-                       .row_block(chunk.first_row, chunk.rows)
+                       .row_block(chunk.first_part_row, chunk.part_rows)
                        .col_block(columns.first, columns.count));
   };
 }

@@ -19,7 +19,7 @@ std::vector<float> column_means(const Matrix<float>& rows);
 
 class Replacements {
  public:
-  /// `length`: of each text, where they are resampled. `layer` must outlive it.
+  /// `length`: rows of each text's parts, where they are resampled. `layer` must outlive it.
   Replacements(const LayerParts& layer, Replacement how, std::int64_t length);
 
   /// For runs of that chunk, which it must not outlive.

@@ -1,5 +1,7 @@
 #include "attnscope/run/work_item.h"
 
+#include <algorithm>
+
 #include "attnscope/core/error.h"
 #include "attnscope/store/record_text.h"
 
@@ -29,13 +31,22 @@ void add_signals(const Array& array, SequenceBatch& batch) {
 
 using Sequences = std::vector<std::vector<std::int64_t>>;
 
+/// An array, or a list of arrays of several lengths.
 Sequences sequences_of(const Record& record, std::string_view name) {
-  const MatrixView<const std::int64_t> tokens = expect_matrix<std::int64_t>(record, name);
-  if (tokens.rows == 0 || tokens.cols == 0) refuse_field(name);
   Sequences out;
-  for (std::int64_t row = 0; row < tokens.rows; ++row) {
-    out.emplace_back(&tokens(row, 0), &tokens(row, 0) + tokens.cols);
+  if (const Value* value = record.find(name); value != nullptr && value->get<Value::List>()) {
+    for (const Value& each : *value->get<Value::List>()) {
+      out.push_back(expect_vector<std::int64_t>({{std::string(name), each}}, name));
+    }
+  } else {
+    const MatrixView<const std::int64_t> tokens = expect_matrix<std::int64_t>(record, name);
+    for (std::int64_t row = 0; row < tokens.rows; ++row) {
+      out.emplace_back(&tokens(row, 0), &tokens(row, 0) + tokens.cols);
+    }
   }
+  const bool any_empty =
+      std::any_of(out.begin(), out.end(), [](const auto& ids) { return ids.empty(); });
+  if (out.empty() || any_empty) refuse_field(name);
   return out;
 }
 
@@ -55,18 +66,20 @@ SequenceBatch batch_of(const Record& record) {
   return batch;
 }
 
-/// All of one length.
-Array as_array(const Sequences& sequences) {
+Value sequences_value(const Sequences& sequences) {
+  const std::size_t length = sequences.front().size();
+  const bool even = std::all_of(sequences.begin(), sequences.end(),
+                                [&](const auto& ids) { return ids.size() == length; });
+  if (!even) return Value::List(sequences.begin(), sequences.end());
   std::vector<std::int64_t> ids;
   for (const auto& sequence : sequences) ids.insert(ids.end(), sequence.begin(), sequence.end());
-  const auto count = std::ssize(sequences);
-  return {{count, std::ssize(ids) / count}, std::move(ids)};
+  return Array{{std::ssize(sequences), static_cast<std::int64_t>(length)}, std::move(ids)};
 }
 
 Value batch_value(const std::optional<SequenceBatch>& batch) {
   if (!batch) return {};
   Record record = {{"first", batch->first}};
-  if (!batch->tokens.empty()) record.add("tokens", as_array(batch->tokens));
+  if (!batch->tokens.empty()) record.add("tokens", sequences_value(batch->tokens));
   if (!batch->signals.empty()) {
     Array all{.shape = batch->signals.front().shape};
     all.shape.insert(all.shape.begin(), std::ssize(batch->signals));
@@ -78,7 +91,7 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
     record.add("signals", std::move(all));
   }
   record.add("layers", batch->layers);
-  if (!batch->sources.empty()) record.add("sources", as_array(batch->sources));
+  if (!batch->sources.empty()) record.add("sources", sequences_value(batch->sources));
   return record;
 }
 

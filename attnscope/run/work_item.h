@@ -19,11 +19,11 @@ namespace attnscope {
 /// Whole texts, or images, to run through the model, for analyses of attention maps.
 struct SequenceBatch {
   std::int64_t first = 0;  // index of the first of them among all texts of the run
-  std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence, all of one length
+  std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence
   /// In their place, or of a decoder in place of `sources`; all of one shape.
   std::vector<Signal> signals = {};
   std::vector<std::int64_t> layers;  // layers to analyse, ascending
-  /// Of a decoder: what its encoder runs on for each sequence, all of one length; else none.
+  /// Of a decoder: what its encoder runs on for each sequence; else none.
   std::vector<std::vector<std::int64_t>> sources = {};
 
   std::int64_t count() const { return tokens.empty() ? std::ssize(signals) : std::ssize(tokens); }

@@ -6,6 +6,7 @@
 #include "attnscope/commands/report/report_lines.h"
 #include "attnscope/commands/report/report_part.h"
 #include "attnscope/commands/signal_parameters.h"
+#include "attnscope/commands/target_text.h"
 
 namespace attnscope {
 namespace {
@@ -33,7 +34,9 @@ std::vector<std::string> live_analysis_ids() {
 
 bool is_live_of_model(const std::string& id, const Model& model) {
   if (id == kMatrices) return true;
-  if (is_of_text(id)) return input_kind(model) == InputKind::text;
+  // Of an encoder-decoder its decoder's stream alone meets an output head.
+  const bool helps = is_of_encoder_decoder(model) && model.stack() != "decoder";
+  if (is_of_text(id)) return input_kind(model) == InputKind::text && !(id == kLens && helps);
   return is_of_model(id, model);
 }
 
@@ -42,6 +45,9 @@ std::string live_analysis_line(const std::string& id, const ReportModel& model,
   if (!is_of_text(id)) return part_line(analysis_part(id, model), session);
   ReportModel on_text = model;
   on_text.arguments = model.arguments.with("text_file", std::string("FILE"));
+  if (is_of_encoder_decoder(model.model)) {
+    on_text.arguments = on_text.arguments.with("target", std::string("TEXT"));
+  }
   return part_line(id == kLens ? lens_part(on_text) : ablate_part(on_text, "all"), session);
 }
 

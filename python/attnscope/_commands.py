@@ -914,6 +914,9 @@ def lens(
     text_file: Path | None = None,
     tokens: Ids | None = None,
     no_special_tokens: bool = False,
+    target: str | None = None,
+    target_tokens: Ids | None = None,
+    target_file: Path | None = None,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -939,6 +942,9 @@ def lens(
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+    - target: of an encoder-decoder: the text of its decoder; the other text is its source
+    - target_tokens: token ids of the decoder, from the token with which its texts begin on
+    - target_file: a file of targets, line by line those of text_file
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
     - length: tokens of each window (default: 256)
@@ -1005,6 +1011,9 @@ def ablate(
     text_file: Path | None = None,
     tokens: Ids | None = None,
     no_special_tokens: bool = False,
+    target: str | None = None,
+    target_tokens: Ids | None = None,
+    target_file: Path | None = None,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -1033,6 +1042,9 @@ def ablate(
     - text_file: a file of text, in UTF-8
     - tokens: token ids, such as 464,3290, for models without a tokenizer
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+    - target: of an encoder-decoder: the text of its decoder; the other text is its source
+    - target_tokens: token ids of the decoder, from the token with which its texts begin on
+    - target_file: a file of targets, line by line those of text_file
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
     - length: tokens of each window (default: 256)
@@ -1062,14 +1074,14 @@ def ablate(
     - head: the query head, from 0; null: of the layer
     - component: what is replaced: what one head gives to the output projection, or all of a layer's
       heads, or what its MLP gives
-    - how: by what: its mean over the text, zeros, or what it gave in the next window
+    - how: by what: its mean over the text, zeros, or what it gave in the next window or pair
     - loss_increase: by how much the mean loss rises
-    - loss_increase_error: the standard error of that over windows; null of one window
+    - loss_increase_error: the standard error of that over windows or pairs; null of one
     - kl: KL(the model ‖ the model without it), mean
     - changed: share of places with another likeliest token
     - direct: what it adds itself to the logit of the text's token, less the mean over the
-      vocabulary; null where logits are no sum of what parts write
-    - direct_error: the standard error of that over windows; null of one window
+      vocabulary; null where logits are no sum of what parts write, and of an encoder's
+    - direct_error: the standard error of that over windows or pairs; null of one
     - loss: the model's own, mean
     - predicted: how many tokens the losses are over
 
@@ -1909,6 +1921,9 @@ class ModelCommands:
         text_file: Path | None = None,
         tokens: Ids | None = None,
         no_special_tokens: bool = False,
+        target: str | None = None,
+        target_tokens: Ids | None = None,
+        target_file: Path | None = None,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1930,6 +1945,9 @@ class ModelCommands:
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+        - target: of an encoder-decoder: the text of its decoder; the other text is its source
+        - target_tokens: token ids of the decoder, from the token with which its texts begin on
+        - target_file: a file of targets, line by line those of text_file
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
         - length: tokens of each window (default: 256)
@@ -1957,6 +1975,9 @@ class ModelCommands:
         text_file: Path | None = None,
         tokens: Ids | None = None,
         no_special_tokens: bool = False,
+        target: str | None = None,
+        target_tokens: Ids | None = None,
+        target_file: Path | None = None,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1981,6 +2002,9 @@ class ModelCommands:
         - text_file: a file of text, in UTF-8
         - tokens: token ids, such as 464,3290, for models without a tokenizer
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
+        - target: of an encoder-decoder: the text of its decoder; the other text is its source
+        - target_tokens: token ids of the decoder, from the token with which its texts begin on
+        - target_file: a file of targets, line by line those of text_file
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
         - length: tokens of each window (default: 256)

@@ -143,7 +143,7 @@ Words with_models(Words words, const TempFolder& folder) {
     model = data_path("stacks/vit");
     rename("cat.jpg", data_path("pictures/odd.png"));
   }
-  if (has("--target")) {
+  if (has("--target") || has("--target-file")) {
     model = with_tokenizer("seq2seq/t5", folder);
   }
   rename("MODEL", model);
@@ -159,6 +159,8 @@ TEST(CliHelp, EveryExampleRuns) {
   folder.write("book.txt", book);
   folder.write("val.bin", token_shard(20'000));
   folder.write("texts.txt", "a cat\na dog\n");
+  folder.write("en.txt", "Good night .\n");
+  folder.write("de.txt", "Gute Nacht .\n");
   fs::create_directory_symlink(source_path("examples"), folder.path() / "examples");
   for (const std::string& command : kCommands) {
     const auto examples = examples_in(output_of({command, "--help"}));
@@ -172,10 +174,11 @@ TEST(CliHelp, EveryExampleRuns) {
         return std::find(words.begin(), words.end(), word) != words.end();
       };
       // Without texts to choose from, only a note says what the image of CLIP is for; others say
-      // what a report of two stacks that look at each other lacks, and what memory spectra on a
-      // text take.
-      const bool notes =
-          has("CLIP") || has("--activations") || (command == "report" && has("--target"));
+      // what a report of two stacks that look at each other lacks, that the lens has no rows of an
+      // encoder, and what memory spectra on a text take.
+      const bool notes = has("CLIP") || has("--activations") ||
+                         (command == "report" && has("--target")) ||
+                         (command == "lens" && has("--target-file"));
       const RunResult run = run_attnscope(with_models(words, folder), {.folder = folder.path()});
       EXPECT_EQ(run.exit_code, 0) << testing::PrintToString(words) << run.err;
       if (!notes) {

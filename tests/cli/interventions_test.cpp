@@ -193,7 +193,7 @@ TEST(Ablate, WhatHasNoTextOfItsOwnToForetellIsRefused) {
   } refused[] = {
       {{"ablate", data_path("stacks/vit"), "--induction"}, "repeats tokens, and vit reads none"},
       {{"ablate", data_path("stacks/t5"), "--induction"}, "a source and a target"},
-      {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3"}, "a source"},
+      {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3"}, "--target"},
       {{"ablate", data_path("forward/bert"), "--induction"}, "sees texts both ways"},
       {{"ablate", data_path("forward/llama-body"), "--induction"}, "no logits"},
       {{"ablate", data_path("forward/daisy_gpt2"), "--induction", "--length", "8", "--into", "1,0"},

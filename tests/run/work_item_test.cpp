@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -99,6 +100,34 @@ TEST(WorkItem, OfATensorToo) {
   const std::vector<ModelSource> sources = {{.checkpoint = &anew, .name = "mine"}};
   const WorkItem item{.analysis = "spectrum", .parameters = options, .tensor = tensor};
   EXPECT_EQ(computed_elsewhere({item}, sources), texts_of(rows.report()));
+}
+
+/// Those that have them, of a model of three stacks: the text of an item is then a list of lists.
+TEST(WorkItem, PairsOfSeveralLengthsGiveTheSameElsewhere) {
+  const auto open = [] {
+    return Model::open_stacks(Checkpoint::open(model_path("seq2seq/t5")), std::nullopt, "t5");
+  };
+  const std::vector<Model> models = open(), opened_anew = open();
+  AblateRequest request{.parts = "all"};
+  request.texts.sequences.assign(models.size(), {{0, 5, 6}, {0, 7, 8, 9, 1}});
+  request.texts.sources.assign(models.size(), {{3, 4, 5, 6}, {7, 8}});
+  request.texts.masks.resize(models.size());
+  ReportCollector rows;
+  run_ablate(models, request, {}, rows);
+
+  std::vector<WorkItem> items;
+  for (std::size_t model = 0; model < models.size(); ++model) {
+    for (std::int64_t layer = 0; layer < models[model].dimensions().layers; ++layer) {
+      WorkItem& item = items.emplace_back();
+      item.analysis = "ablate";
+      item.parameters = {{"how", "mean"}, {"parts", "all"}, {"mask", Value()}};
+      item.model = model;
+      item.batch = SequenceBatch{.tokens = request.texts.sequences[model],
+                                 .layers = {layer},
+                                 .sources = request.texts.sources[model]};
+    }
+  }
+  EXPECT_EQ(computed_elsewhere(items, sources_of(opened_anew)), texts_of(rows.report()));
 }
 
 }  // namespace

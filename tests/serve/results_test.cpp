@@ -1,6 +1,7 @@
 // What is started from a page of `serve`: its results, and how it goes.
 #include <cstring>
 #include <functional>
+#include <map>
 
 #include "attnscope/core/base64.h"
 #include "tests/cli/attention_model.h"
@@ -93,9 +94,19 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
   const json job = server.finished(server.start("/api/attention", input));
   EXPECT_EQ(job["state"], "done") << job;
   const json results = server.get("/api/results");
-  Words models;
-  for (const json& part : results["reports"]) models.push_back(part["model"]);
-  EXPECT_EQ(models, (Words{"t5:encoder", "t5:decoder", "t5:cross"}));
+  std::map<std::string, Words> models;  // of each analysis
+  for (const json& part : results["reports"]) models[part["id"]].push_back(part["model"]);
+  const Words all = {"t5:encoder", "t5:decoder", "t5:cross"}, decoder = {"t5:decoder"};
+  EXPECT_EQ(models,
+            (std::map<std::string, Words>{
+                {"attention", all}, {"ablate", all}, {"lens", decoder}, {"lens_grid", decoder}}));
+  json worth = json::array();
+  for (const json& part : results["reports"]) {
+    if (part["id"] != "ablate") continue;
+    for (const json& row : part["rows"]) worth.push_back(row);
+  }
+  EXPECT_EQ(worth, report_of({"ablate", model, "--tokens", "3,4,5,6,7", "--target-tokens",
+                              "0,5,6"})["rows"]);
   const json raw = server.get("/api/models")["raw_maps"].at(2);
   EXPECT_EQ(raw["tokens"], 3);
   EXPECT_EQ(raw["keys"], 5);
@@ -111,18 +122,23 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
   ASSERT_EQ(map.size(), 15u);
   EXPECT_TRUE(std::equal(map.begin(), map.end(), maps.values.begin() + 15));
 
-  // Neither stack continues a text: there is no more to measure, which does not read as measured.
+  const json measured = server.get("/api/models")["analyses"];
+  for (const json& analysis : measured) {
+    if (!analysis["needs_text"]) continue;
+    EXPECT_EQ(analysis["state"], "done") << analysis;
+  }
+
+  const json alone = server.finished(server.start("/api/attention", {{"tokens", "3,4"}}));
+  EXPECT_EQ(alone["state"], "done") << "its encoder needs no target";
+  // It continues no text, and its decoder was not run: nothing reads as measured.
   const json analyses = server.get("/api/models")["analyses"];
   for (const json& analysis : analyses) {
     if (!analysis["needs_text"]) continue;
     EXPECT_EQ(analysis["state"], "absent") << analysis;
     const json none = server.finished(server.start("/api/analyses", {{"id", analysis["id"]}}));
     EXPECT_EQ(none["state"], "failed") << none;
-    EXPECT_EQ(none["error"]["message"], "what was run last is no text that a model here continues");
+    EXPECT_EQ(none["error"]["message"], "its decoder runs on a target: give target beside text");
   }
-
-  const json alone = server.finished(server.start("/api/attention", {{"tokens", "3,4"}}));
-  EXPECT_EQ(alone["state"], "done") << "its encoder needs no target";
   const json failed =
       server.finished(server.start("/api/attention", {{"tokens", "3,4"}, {"model", "t5:decoder"}}));
   EXPECT_TRUE(contains(failed["error"]["message"].get<std::string>(), "target")) << failed;

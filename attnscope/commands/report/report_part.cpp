@@ -200,15 +200,20 @@ ReportPart lens_part(const ReportModel& model) {
   return part_of(model, kLens, "lens", {}, kInputParameters);
 }
 
-ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t> tokens) {
-  std::vector<std::string> ids;
-  for (const std::int64_t id : tokens) ids.push_back(std::to_string(id));
+ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t> tokens,
+                          std::span<const std::int64_t> source) {
+  const auto ids_of = [](std::span<const std::int64_t> list) {
+    std::vector<std::string> ids;
+    for (const std::int64_t id : list) ids.push_back(std::to_string(id));
+    return join(ids, ",");
+  };
   ReportPart part{.id = kLensGrid,
                   .model = model.model.name(),
                   .command = "lens",
                   .arguments = texts_of(model.arguments, {{"models", "layout"}})};
   part.arguments.emplace_back("grid", "");
-  part.arguments.emplace_back("tokens", join(ids, ","));
+  if (!source.empty()) part.arguments.emplace_back("target_tokens", ids_of(tokens));
+  part.arguments.emplace_back("tokens", ids_of(source.empty() ? tokens : source));
   return part;
 }
 

@@ -55,8 +55,10 @@ inline constexpr const char* kLens = "lens";
 inline constexpr const char* kLensGrid = "lens_grid";
 inline constexpr const char* kAblate = "ablate";
 ReportPart lens_part(const ReportModel& model);
-/// Of these tokens one by one.
-ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t> tokens);
+/// Of these tokens one by one. `source`: of a decoder, what its encoder reads; they are the target
+/// then.
+ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t> tokens,
+                          std::span<const std::int64_t> source);
 /// `parts`: what is replaced.
 ReportPart ablate_part(const ReportModel& model, const std::string& parts);
 ReportPart routing_part(const ReportModel& model);

@@ -71,12 +71,19 @@ void TextRun::add_routing(ReportFile& file) const {
   }
 }
 
-/// Whether it can be asked what comes next: not of a model that reads no text, or two, or that sees
-/// every token and has no mask.
+/// Whether it can be asked what comes next: not of a model that reads no text, or two of which one
+/// is missing, or that sees every token and has no mask.
 bool TextRun::foretells() const {
   const Model& model = text_.model.model;
-  if (!text_.tokens.signals.empty() || needs_target(model)) return false;
+  if (!text_.tokens.signals.empty()) return false;
+  if (is_of_encoder_decoder(model)) return has_target();
   return model.spec().causal || mask_of(model).has_value();
+}
+
+bool TextRun::has_target() const {
+  const Arguments& given = text_.model.arguments;
+  return is_of_encoder_decoder(text_.model.model) &&
+         (given.given("target") || given.given("target_tokens"));
 }
 
 /// The model with the beginning of its text: losses say enough of fewer tokens than maps do.
@@ -84,7 +91,7 @@ ReportModel TextRun::with_few_tokens() const {
   constexpr std::int64_t kTokens = 1024;
   ReportModel model = text_.model;
   const bool whole = model.arguments.given("text") || model.arguments.given("tokens");
-  if (whole) return model;
+  if (whole || has_target()) return model;
   const auto windows = std::ssize(text_.tokens.of_model);
   const auto length = std::ssize(text_.tokens.of_model.front());
   const std::int64_t few = std::min(windows, std::max<std::int64_t>(2, kTokens / length));
@@ -93,14 +100,16 @@ ReportModel TextRun::with_few_tokens() const {
 }
 
 std::optional<Error> TextRun::add_lens(ReportFile& file) const {
-  if (!foretells()) return std::nullopt;
+  // Of an encoder-decoder its decoder's stream alone meets an output head.
+  if (!foretells() || (has_target() && text_.model.model.stack() != "decoder")) return std::nullopt;
   const ReportModel model = with_few_tokens();
   try {
     fill_part(lens_part(model), session_, file);
     constexpr std::size_t kShownTokens = 24;
     const std::span<const std::int64_t> tokens(text_.tokens.of_model.front());
-    fill_part(lens_grid_part(model, tokens.first(std::min(kShownTokens, tokens.size()))), session_,
-              file);
+    const TokenIds source = has_target() ? text_.tokens.sources.front() : TokenIds();
+    fill_part(lens_grid_part(model, tokens.first(std::min(kShownTokens, tokens.size())), source),
+              session_, file);
   } catch (const Error& error) {
     leave_out(kLens, model, error, session_, file);
     return error;
@@ -114,8 +123,14 @@ std::optional<Error> TextRun::add_worth(Effort effort, ReportFile& file) const {
   const ReportModel model = with_few_tokens();
   const auto windows = model.arguments.integer("sequences").value_or(1);
   const auto length = std::ssize(text_.tokens.of_model.front());
+  std::int64_t source = 0;
+  if (has_target()) {
+    const auto& sources = text_.tokens.sources;  // none of the encoder, which reads nothing else
+    source = std::ssize((sources.empty() ? text_.tokens.of_model : sources).front());
+  }
   const auto takes_long = [&](const char* parts) {
-    return effort == Effort::cheap && ablate_flops(model.model, parts, windows, length) > kCheap;
+    return effort == Effort::cheap &&
+           ablate_flops(model.model, parts, windows, length, source) > kCheap;
   };
   try {
     const ReportPart all = ablate_part(model, "all");

@@ -55,6 +55,7 @@ class TextRun {
   void add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
                 ReportFile& file) const;
   bool foretells() const;
+  bool has_target() const;  // of an encoder-decoder
   ReportModel with_few_tokens() const;
   std::string whole_map_line(const HeadPlace& head) const;
 

@@ -155,7 +155,7 @@ std::vector<Field> text_parameter_fields() {
       {.name = "length",
        .type = integer,
        .unit = "tokens",
-       .meaning = "of each sequence",
+       .meaning = "of each sequence, or of the longest",
        .where = kParameters},
       {.name = "sample",
        .type = integer,

@@ -786,11 +786,11 @@ export interface AblateRow {
   head: number | null;
   /** what is replaced: what one head gives to the output projection, or all of a layer's heads, or what its MLP gives */
   component: "head" | "attention" | "mlp";
-  /** by what: its mean over the text, zeros, or what it gave in the next window */
+  /** by what: its mean over the text, zeros, or what it gave in the next window or pair */
   how: "mean" | "zero" | "resample";
   /** by how much the mean loss rises */
   loss_increase: number;
-  /** the standard error of that over windows; null of one window */
+  /** the standard error of that over windows or pairs; null of one */
   loss_increase_error: number | null;
   /** KL(the model ‖ the model without it), mean */
   kl: number;
@@ -798,10 +798,10 @@ export interface AblateRow {
   changed: number;
   /**
    * what it adds itself to the logit of the text's token, less the mean over the vocabulary; null where logits are no sum of what parts
-   * write
+   * write, and of an encoder's
    */
   direct: number | null;
-  /** the standard error of that over windows; null of one window */
+  /** the standard error of that over windows or pairs; null of one */
   direct_error: number | null;
   /** the model's own, mean */
   loss: number;
