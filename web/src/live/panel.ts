@@ -3,7 +3,7 @@ import type { Report } from "../data/report";
 import type { AnalysisId, AnyModel } from "../data/report_file";
 import { h } from "../page/h";
 import type { Context } from "../page/view";
-import { stacks_of } from "../shaping/stacks";
+import { decoder_of, stacks_of } from "../shaping/stacks";
 import { base64_of, file_choice, kTextTypes, text_of, type ChosenFile } from "./file_choice";
 import { job_controls, run_button } from "./job_controls";
 import { run_job } from "./jobs";
@@ -142,16 +142,23 @@ function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement 
 // Of a text: what is run with it, and what can be run once it is there.
 const kWithText: readonly AnalysisId[] = ["attention", "attention_without_first", "lens_grid", "routing"];
 const kOfItsText: readonly AnalysisId[] = ["lens", "ablate"];
+// Of an encoder-decoder only its decoder has them.
+const kHeadOfDecoder: readonly AnalysisId[] = ["lens", "lens_grid"];
 // From a panel of its own, or from the command line alone.
 const kElsewhere: readonly AnalysisId[] = ["plan", "plan_layers", "plan_ranks", "diff"];
 
 /** The button in the box of an analysis that is missing of these models. */
 export function analysis_button(id: AnalysisId, { file }: Report, models: readonly AnyModel[]): HTMLElement | null {
   if (kElsewhere.includes(id)) return null;
-  // The last run may have been one of other models.
-  const has_text = file.texts.some((text) => models.some(({ name }) => text.model === name));
+  // The last run may have been one of other models; of encoder-decoders, one of no target.
+  const decoders = models.flatMap((model) => decoder_of(file.models, model) ?? []);
+  const readers = kOfItsText.includes(id) && decoders.length > 0 ? decoders : models;
+  if (kHeadOfDecoder.includes(id) && decoders.length > 0 && !models.some(({ name }) => decoders.some((decoder) => decoder.name === name)))
+    return null;
+  const has_text = file.texts.some((text) => readers.some(({ name }) => text.model === name));
   const needs_text = kWithText.includes(id) || (kOfItsText.includes(id) && !has_text);
-  if (needs_text) return h("p", {}, "Or run a text in the view Attention or What matters.");
+  const what = readers === models ? "a text" : "a source and its target";
+  if (needs_text) return h("p", {}, `Or run ${what} in the view Attention or What matters.`);
   const run = h("button", { type: "button", class: "run", onclick: () => run_job(id, "/api/analyses", { id }) }, "Run");
   return job_controls(run, id, ...(kOfItsText.includes(id) ? [] : [kMissing]));
 }

@@ -1,6 +1,7 @@
 // What is to be said in the place of an analysis that a report does not hold.
 import type { Report } from "../data/report";
 import type { AnalysisId, Model } from "../data/report_file";
+import { decoder_of } from "./stacks";
 
 const kCommands: Readonly<Record<AnalysisId, string>> = {
   spectrum: "spectrum MODEL --values --per-head",
@@ -26,8 +27,17 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   diff: "diff BASE MODEL",
 };
 
+/** What they take beside a source, of stacks of encoder-decoders: losses are of targets. */
+const kTargets: Readonly<Partial<Record<AnalysisId, string>>> = {
+  lens: "--target-file FILE",
+  lens_grid: '--target "…"',
+  ablate: "--target-file FILE",
+};
+
 /** They take texts alone, and no token ids. */
 const kOfTextsAlone: ReadonlySet<AnalysisId> = new Set(["plan", "plan_layers", "plan_ranks"]);
+
+const kHeadless = "its states reach the output head only through the decoder";
 
 export interface Absence {
   why?: string; // as far as the report says so
@@ -36,8 +46,10 @@ export interface Absence {
 
 /** Why the report lacks an analysis of these models. In a report of several models each reason names its own. */
 export function absence({ file }: Report, models: readonly Model[], id: AnalysisId): Absence {
-  const usual = kCommands[id];
-  const found = models.map(({ name }) => {
+  const found = models.map((model) => {
+    const { name } = model;
+    const decoder = decoder_of(file.models, model);
+    const usual = decoder && kTargets[id] ? `${kCommands[id]} ${kTargets[id]}` : kCommands[id];
     const left_out_as = (part: AnalysisId) => file.left_out.find((each) => each.part === part && each.model === name);
     const left_out = left_out_as(id);
     const empty_as = (part: AnalysisId) => file.reports.find((each) => each.id === part && each.model === name && each.rows.length === 0);
@@ -48,8 +60,9 @@ export function absence({ file }: Report, models: readonly Model[], id: Analysis
     const on_its_text = kOfTextsAlone.has(id)
       ? null
       : (without_text?.command?.replace(/^(attnscope) \w+/, `$1 ${usual.split(" ")[0]}`) ?? null);
-    const why = (left_out ?? without_text)?.why ?? empty?.skipped[0]?.reason;
-    const command = left_out ? left_out.command : empty ? null : without_text ? on_its_text : `attnscope ${usual}`;
+    const headless = decoder !== undefined && decoder.name !== name && (id === "lens" || id === "lens_grid");
+    const why = headless ? kHeadless : ((left_out ?? without_text)?.why ?? empty?.skipped[0]?.reason);
+    const command = headless ? null : left_out ? left_out.command : empty ? null : without_text ? on_its_text : `attnscope ${usual}`;
     return { why: why && file.models.length > 1 ? `${name}: ${why}` : why, command };
   });
   const reasons = found.flatMap(({ why }) => why ?? []);

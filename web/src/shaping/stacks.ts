@@ -7,6 +7,11 @@ export interface Stack {
   stack: string; // "encoder"
 }
 
+/** The decoder of the encoder-decoder that this is a stack of; undefined where it is of none. */
+export function decoder_of(models: readonly AnyModel[], model: AnyModel): AnyModel | undefined {
+  return stacks_of(models, model).find(({ stack }) => stack === "decoder")?.model;
+}
+
 /** Those of the same model as this one, it among them; none where it has no others. */
 export function stacks_of(models: readonly AnyModel[], model: AnyModel): Stack[] {
   const parts = (each: AnyModel) => /^(.*):(encoder|decoder|cross|text|vision)$/s.exec(each.name);

@@ -41,3 +41,20 @@ describe("an analysis that a report of one model lacks", () => {
     expect(absence(report_of({ models: [a], reports: [empty] }), [a], "spectrum")).toEqual({ why: "holds NaN", commands: [] });
   });
 });
+
+describe("what an encoder-decoder lacks of a text", () => {
+  const [encoder, decoder] = [model("t5:encoder"), model("t5:decoder")];
+  const report = report_of({ models: [encoder, decoder] });
+
+  test("is brought by a command that names a target", () => {
+    expect(absence(report, [encoder], "ablate")).toEqual({ commands: ["attnscope ablate MODEL --text-file FILE --target-file FILE"] });
+    expect(absence(report, [decoder], "lens_grid")).toEqual({ commands: ['attnscope lens MODEL --grid --text "…" --target "…"'] });
+  });
+
+  test("is nothing where its states meet no output head", () => {
+    expect(absence(report, [encoder], "lens")).toEqual({
+      why: "t5:encoder: its states reach the output head only through the decoder",
+      commands: [],
+    });
+  });
+});
