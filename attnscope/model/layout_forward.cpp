@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "attnscope/model/bias_names.h"
 #include "attnscope/model/layout_indexer.h"
@@ -236,6 +237,17 @@ void refuse_mlp(const LayoutFields& fields, const ModelSpec& spec) {
   if (!norm.mlp_input.empty() || !norm.mlp_output.empty() || !norm.mlp_sum.empty()) says("norms");
 }
 
+/// Norms that stand after attention or MLP have no place where both are added at once.
+void refuse_norms_between(const LayoutFields& fields, const NormRule& norms) {
+  for (const auto& [key, name] : {std::pair{"attention_sum", norms.attention_sum},
+                                  {"mlp_output", norms.mlp_output},
+                                  {"mlp_sum", norms.mlp_sum}}) {
+    if (name.empty()) continue;
+    fields.fail("'parallel' adds what attention and MLP give at once, with no '" +
+                std::string(key) + "' of 'norms'");
+  }
+}
+
 }  // namespace
 
 json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
@@ -279,6 +291,7 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
     return config;
   }
   if (!architecture.has_mlp) refuse_mlp(fields, spec);
+  if (architecture.parallel.fallback) refuse_norms_between(fields, *architecture.norm);
   if (architecture.activation.empty()) {
     if (spec.dimensions.mlp_width > 0 || spec.dimensions.experts > 0)
       fields.fail("has 'norms' and an MLP, but no 'activation'");

@@ -201,6 +201,10 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"biases":["up","up"]})", "'biases' lists a role twice"},
       {R"({"biases":["mlp"]})", "unknown role 'mlp'"},
       {R"({"parallel":1})", "'parallel' is not true or false"},
+      {R"({"parallel":true,"norms":{"mlp_output":"n"}})", "'parallel' adds what attention and MLP "
+                                                          "give at once, with no 'mlp_output'"},
+      {R"({"parallel":true,"norms":{"attention_sum":"n"}})", "no 'attention_sum' of 'norms'"},
+      {R"({"parallel":true,"norms":{"mlp_sum":"n"}})", "no 'mlp_sum' of 'norms'"},
       {R"({"mlp":0})", "'mlp' is not true or false"},
       {R"({"mlp":false})", "'mlp' is false, and 'mlp_width' says something of one"},
       {R"({"mlp":false,"mlp_width":null})", "an MLP matrix needs 'mlp_width'"},
