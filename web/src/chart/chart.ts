@@ -3,6 +3,7 @@ import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./atlas";
 import { bars_to_vega_lite, draw_bars, type BarsChart } from "./bars";
 import type { Series, Size } from "./base";
 import { colour_key, layer_key } from "./colour_scale";
+import { columns_to_vega_lite, cut_columns_words, draw_columns, type ColumnsChart } from "./columns";
 import { cut_words } from "./cuts";
 import { dots_to_vega_lite, draw_dots, type DotsChart } from "./dots";
 import { draw_graph, graph_to_vega_lite, type GraphChart } from "./graph";
@@ -26,6 +27,7 @@ export type Chart =
   | HeatmapChart
   | LaminarChart
   | BarsChart
+  | ColumnsChart
   | DotsChart
   | ScatterChart
   | MapChart
@@ -46,6 +48,7 @@ const kKinds: { [K in Chart["kind"]]: Kind<Extract<Chart, { kind: K }>> } = {
   heatmap: { draw: draw_heatmap, to_vega_lite: heatmap_to_vega_lite },
   laminar: { draw: draw_laminar, to_vega_lite: laminar_to_vega_lite },
   bars: { draw: draw_bars, to_vega_lite: bars_to_vega_lite },
+  columns: { draw: draw_columns, to_vega_lite: columns_to_vega_lite },
   dots: { draw: draw_dots, to_vega_lite: dots_to_vega_lite },
   scatter: { draw: draw_scatter, to_vega_lite: scatter_to_vega_lite },
   map: { draw: draw_map, to_vega_lite: map_to_vega_lite },
@@ -66,7 +69,7 @@ export const to_vega_lite = (chart: Chart, theme: Theme): object => kind_of(char
 
 /** How to read it, in a line, and what its marks are. */
 export function note_of(chart: Chart): Words | undefined {
-  const cut = chart.kind === "lines" ? cut_words(chart) : undefined;
+  const cut = chart.kind === "lines" ? cut_words(chart) : chart.kind === "columns" ? cut_columns_words(chart) : undefined;
   return chart.note && cut ? [chart.note, " ", cut].flat() : (chart.note ?? cut);
 }
 
@@ -76,7 +79,7 @@ const has_layer_key = (chart: LinesChart): chart is LinesChart & { layer_key: nu
 /** What the legend lists; none where the chart names its lines itself. */
 export function legend_of(chart: Chart): readonly Series[] {
   if (chart.kind === "lines") return chart.end_labels || has_layer_key(chart) ? [] : chart.series;
-  if (chart.kind === "bars") return chart.series.length > 1 ? chart.series : [];
+  if (chart.kind === "bars" || chart.kind === "columns") return chart.series.length > 1 ? chart.series : [];
   return chart.kind === "graph" ? chart.series : [];
 }
 

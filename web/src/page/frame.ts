@@ -96,6 +96,7 @@ function without(chart: Chart, hidden: ReadonlySet<string>): Chart {
   const shown = (each: { series: string }) => !hidden.has(each.series);
   if (chart.kind === "lines") return { ...chart, panels: chart.panels.map((panel) => ({ ...panel, lines: panel.lines.filter(shown) })) };
   if (chart.kind === "bars") return { ...chart, bars: chart.bars.filter(shown) };
+  if (chart.kind === "columns") return { ...chart, columns: chart.columns.filter(shown) };
   return chart.kind === "graph" ? { ...chart, edges: chart.edges.filter(shown) } : chart;
 }
 

@@ -2,6 +2,7 @@
 import { atlas_words } from "../chart/atlas";
 import { bars_words } from "../chart/bars";
 import type { Chart } from "../chart/chart";
+import { column_words } from "../chart/columns";
 import { cell_words } from "../chart/heatmap";
 import { image_words } from "../chart/image";
 import { laminar_words } from "../chart/laminar";
@@ -44,6 +45,7 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
   }
   if (chart.kind === "graph" && edge !== undefined) return chart.edges[Number(edge)]?.label;
   if (row === undefined || column === undefined) return undefined;
+  if (chart.kind === "columns") return column_words(chart, Number(row), Number(column));
   if (chart.kind === "heatmap") return cell_words(chart, Number(row), Number(column));
   if (chart.kind === "picture") return picture_words(chart, Number(row), Number(column));
   if (chart.kind === "wall") return wall_words(chart, Number(row), Number(column));

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ticks_of } from "../../src/chart/axis";
 import { bars_words } from "../../src/chart/bars";
-import { draw, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
+import { draw, note_of, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
+import { column_words, columns_axis } from "../../src/chart/columns";
 import { scale_colour } from "../../src/chart/colour_scale";
 import { image_layout, image_words } from "../../src/chart/image";
 import { laminar_layout, laminar_words } from "../../src/chart/laminar";
@@ -54,6 +55,48 @@ function distance(first: string, second: string): number {
   const [a, b] = [oklab(hex(first)), oklab(hex(second))];
   return 100 * Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
+
+describe("columns", () => {
+  const chart = find("columns");
+  const drawn = draw(chart, kLight, { width: 900 });
+  const bars = all_by_tag(drawn, "rect").filter(({ attributes }) => attributes.fill !== "none");
+
+  test("what dwarfs the others is cut off half above them, and its number stands there", () => {
+    expect(chart.y.domain).toEqual([-0.05, expect.closeTo(1.5 * 0.34)]);
+    expect(all_by_tag(drawn, "text").flatMap(({ children }) => children)).toContainEqual(expect.stringMatching(/^▴ .* 4\.20$/));
+    expect(note_of(chart)).toContain("▴");
+    const whole = { ...chart, columns: chart.columns.slice(0, 1) };
+    expect(note_of(whole)).toBeUndefined();
+    expect(columns_axis("", 4, whole.columns).domain[1]).toBeCloseTo(0.34);
+  });
+
+  test("grow from 0, both ways; what there is not is not drawn", () => {
+    expect(bars).toHaveLength(7);
+    const ends = bars.map(({ attributes: { y, height } }) => [Number(y), Number(y) + Number(height)]);
+    const zero = ends[0]![1]!;
+    expect(ends.map(([, bottom], index) => (index === 2 ? undefined : bottom))).toEqual(
+      ends.map((_, index) => (index === 2 ? undefined : expect.closeTo(zero))),
+    );
+    expect(ends[2]![0]).toBeCloseTo(zero); // below 0
+  });
+
+  test("are grey within their error, and have whiskers unless cut off", () => {
+    expect(bars.map(({ attributes }) => attributes.fill === kLight.null_line)).toEqual([false, false, true, false, false, false, false]);
+    expect(all_by_tag(drawn, "path").filter(({ attributes }) => attributes["data-whisker"])).toHaveLength(5);
+  });
+
+  test("say what they are under the pointer", () => {
+    expect(column_words(chart, 2, 0)).toBe("layer 2, attention: nats \u22120.02 ± 0.03, not told apart from 0");
+    expect(column_words(chart, 3, 0)).toBe("layer 3, attention: nats 0.1");
+    expect(column_words(chart, 2, 1)).toMatch(/: nats –$/);
+  });
+
+  test("Vega-Lite draws the same bars", async () => {
+    const { items, domain } = await rendered(to_vega_lite(chart, kLight));
+    expect(domain("y")).toEqual(chart.y.domain);
+    expect(items.filter((item) => item.kind === "rect")).toHaveLength(7);
+  });
+});
 
 describe("lines", () => {
   const chart = find("lines");

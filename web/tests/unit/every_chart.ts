@@ -1,5 +1,6 @@
 // A small chart of every kind, with what is easily forgotten: gaps, missing and skipped cells, hostile names.
 import type { Chart } from "../../src/chart/chart";
+import { columns_axis, type Columns } from "../../src/chart/columns";
 import { byte_of_weight } from "../../src/data/maps";
 
 export const kHostile = `</script><img onerror=alert(1)> "quote"\n\u001b[31m \u202e & ' ]]>`;
@@ -19,6 +20,12 @@ const wave = (index: number) => Math.sin(index * 1.7);
 const bell = (index: number, bins: number) => Math.exp(-(((index - bins / 2) / (bins / 8)) ** 2));
 
 const kTokens = range(kSide).map((index) => (index === 3 ? kHostile : ` token${index}`));
+
+/** One that dwarfs the others, one below 0, one that there is not. */
+const kColumns: Columns[] = [
+  { series: "attention", heights: [0.2, 0.3, -0.02, 0.1], errors: [0.02, 0.04, 0.03, null], grey: [false, false, true, false] },
+  { series: "mlp", heights: [4.2, 0.25, null, 0.15], errors: [0.1, 0.02, null, 0.01] },
+];
 
 export const kEveryChart: readonly Chart[] = [
   {
@@ -66,6 +73,18 @@ export const kEveryChart: readonly Chart[] = [
         ],
       },
     ],
+  },
+  {
+    kind: "columns",
+    name: "columns",
+    title: ["Layers of ", kHostile],
+    groups: { title: "layer", count: 4 },
+    y: columns_axis("nats", 4, kColumns),
+    series: [
+      { key: "attention", label: "attention", colour: { role: "qk" } },
+      { key: "mlp", label: kHostile, colour: { role: "up" } },
+    ],
+    columns: kColumns,
   },
   {
     kind: "heatmap",

@@ -1,10 +1,11 @@
 // What parts of a model are worth to the loss, and what each layer would foretell, shaped into charts.
+import { columns_axis, type ColumnsChart } from "../../chart/columns";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { counted_axis } from "../../chart/axis";
 import { clipped } from "../../chart/words";
-import { number_at, range } from "../../data/numbers";
+import { range } from "../../data/numbers";
 import { rows_of } from "../../data/report";
 import type { AblateRow, LensGridRow } from "../../data/report_file";
 import { circuit_at } from "../../shaping/head_figures";
@@ -47,40 +48,36 @@ export function heads_chart(reading: Reading, chosen?: HeadPlace): HeatmapChart 
 }
 
 /** For each layer its attention and its MLP. What dwarfs the others, usually MLP 0, is cut off by the axis. */
-export function layers_chart(reading: Reading): LinesChart | undefined {
-  const kinds = [
-    { key: "attention", label: "attention", rows: parts_of(reading, "attention") },
-    { key: "mlp", label: "MLP", rows: parts_of(reading, "mlp") },
-  ].filter(({ rows }) => rows.length > 0);
-  const values = kinds.flatMap(({ rows }) => rows.map((row) => row.loss_increase)).sort((a, b) => b - a);
-  if (values.length === 0) return undefined;
-  const [first, second] = [number_at(values, 0), values[1] ?? 0];
-  const most = first > 3 * second && second > 0 ? 1.5 * second : first;
-  const least = Math.min(0, ...values);
-  const cut = first > most ? ` Cut off: ${first.toFixed(2)}.` : "";
+export function layers_chart(reading: Reading): ColumnsChart | undefined {
+  const columns = (["attention", "mlp"] as const).flatMap((series) => {
+    const rows = parts_of(reading, series);
+    if (rows.length === 0) return [];
+    const at = new Map(rows.map((row) => [row.layer, row]));
+    const of_layers = <T>(of: (row: AblateRow | undefined) => T) => range(reading.model.layers).map((layer) => of(at.get(layer)));
+    return [
+      {
+        series,
+        heights: of_layers((row) => row?.loss_increase ?? null),
+        errors: of_layers((row) => row?.loss_increase_error ?? null),
+        grey: of_layers((row) => row !== undefined && !matters(row)),
+      },
+    ];
+  });
+  if (columns.length === 0) return undefined;
   return {
-    kind: "lines",
+    kind: "columns",
     name: "matters-layers",
     title: "Layers",
-    note: `Nats by which the loss rises where all heads of a layer, or its MLP, are replaced; bars: one standard error.${cut}`,
-    x: counted_axis("layer", reading.model.layers),
-    y: { title: "loss increase, nats", scale: "linear", domain: [least, Math.max(most, 1e-3)] },
+    note:
+      "Nats by which the loss rises where all heads of a layer, or its MLP, are replaced; whiskers: one standard error. Grey: within " +
+      "two of 0.",
+    groups: { title: "layer", count: reading.model.layers },
+    y: columns_axis("loss increase, nats", reading.model.layers, columns),
     series: [
       { key: "attention", label: "attention", colour: { role: "qk" } },
       { key: "mlp", label: "MLP", colour: { role: "up" } },
     ],
-    points: true,
-    rule: 0,
-    panels: [
-      {
-        lines: kinds.map(({ key, rows }) => ({
-          series: key,
-          x: rows.map((row) => row.layer),
-          y: rows.map((row) => Math.min(row.loss_increase, most)),
-          error: rows.map((row) => (row.loss_increase > most ? null : row.loss_increase_error)),
-        })),
-      },
-    ],
+    columns,
   };
 }
 

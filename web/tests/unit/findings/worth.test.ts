@@ -1,7 +1,10 @@
 // Sentences about what heads do on a text and what they are worth: a head built to raise what it reads, one built to lower it, one that
 // does nothing, and random ones.
 import { describe, expect, test } from "vitest";
+import { draw } from "../../../src/chart/chart";
 import { cell_words } from "../../../src/chart/heatmap";
+import { kLight } from "../../../src/chart/theme";
+import { all_by_tag } from "../../../src/chart/tree";
 import { copying_heads } from "../../../src/findings/copying";
 import { head_that_matters } from "../../../src/findings/matters";
 import { raising_heads } from "../../../src/findings/raises";
@@ -121,8 +124,13 @@ describe("what matters, drawn", () => {
 
   test("what dwarfs the rest is cut off, with its number", () => {
     const chart = layers_chart(made)!;
-    expect(chart.y.domain[1]).toBe(3);
-    expect(chart.note).toMatch(/Cut off: 40\.00\./);
+    expect(chart.y.domain[1]).toBeCloseTo(3, 1);
+    const words = all_by_tag(draw(chart, kLight, { width: 800 }), "text").flatMap(({ children }) => children);
+    expect(words).toContain("▴ MLP 40.00");
+    expect(chart.columns.map(({ series, grey }) => [series, grey?.[0]])).toEqual([
+      ["attention", false],
+      ["mlp", false],
+    ]);
   });
 
   test("the axis of the lens ends at ln V, and says what lies above", () => {
