@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "attnscope/analyses/plan_hashes.h"
@@ -12,7 +13,8 @@
 namespace attnscope {
 namespace {
 
-Value finite(double number) { return std::isfinite(number) ? Value(number) : Value(); }
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in a row
+constexpr LayerWorth kNoWorth = {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
 
 const char* method_name(RankMethod method) {
   switch (method) {
@@ -46,9 +48,15 @@ Record& add_rest(Record& row, Value kept, Value rank, Value break_even, Value po
       .add("expected_loss", std::move(expected));
 }
 
-Record& add_removal(Record& row, Value influence, Value loss, Value order) {
-  return row.add("block_influence", std::move(influence))
-      .add("loss", std::move(loss))
+/// Of rows that are of no layer as a whole: nothing.
+Record& add_removal(Record& row, const LayerWorth& worth = kNoWorth, double loss = kUnknown,
+                    Value order = {}) {
+  return row.add("block_influence", worth.influence)
+      .add("attention_influence", worth.attention_influence)
+      .add("mlp_influence", worth.mlp_influence)
+      .add("loss", loss)
+      .add("attention_loss", worth.attention_loss)
+      .add("mlp_loss", worth.mlp_loss)
       .add("order", std::move(order));
 }
 
@@ -65,6 +73,7 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
   const Model& model = planner.model();
   const std::int64_t layers = model.dimensions().layers;
   const LayerOrder& order = planner.removals(1);
+  const std::vector<LayerWorth> worth = planner.layer_worth();
   std::vector<Record> rows;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const auto& kept = choice.kept.front();
@@ -75,12 +84,9 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
         rows.emplace_back(empty_row(model, choice.form, layer, Value(), own, stays ? own : 0));
     add_rest(row, Value(), Value(), Value(), Value(), Value(), Value());
     const auto at = static_cast<std::size_t>(layer);
-    add_removal(
-        row, finite(order.influence[at]), finite(order.alone[at]),
-        stays ? Value()
-              : (removed == order.removed.end()
-                     ? Value(std::int64_t{0})
-                     : Value(static_cast<std::int64_t>(removed - order.removed.begin()) + 1)));
+    const std::int64_t step =
+        removed == order.removed.end() ? 0 : removed - order.removed.begin() + 1;
+    add_removal(row, worth[at], order.alone[at], stays ? Value() : Value(step));
   }
   return rows;
 }
@@ -104,7 +110,7 @@ std::vector<Record> rank_rows(Planner& planner, const Choice& choice) {
              whole    ? Value(0.0)
              : probed ? Value(options.weight * options.dropped(own->second))
                       : Value());
-    add_removal(row, Value(), Value(), Value());
+    add_removal(row);
   }
   return rows;
 }
@@ -133,7 +139,7 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
     const Value kept =
         choice.kept.empty() ? Value() : Value(choice.kept[static_cast<std::size_t>(at)]);
     add_rest(row, kept, Value(), Value(), Value(), Value(), Value());
-    add_removal(row, Value(), Value(), Value());
+    add_removal(row);
   }
   return rows;
 }

@@ -20,19 +20,52 @@ std::vector<std::int64_t> all_layers(const Model& model) {
   return out;
 }
 
-double mean_cosine(MatrixView<const float> a, MatrixView<const float> b) {
-  double sum = 0;
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    double ab = 0, aa = 0, bb = 0;
-    for (std::int64_t col = 0; col < a.cols; ++col) {
-      const auto x = static_cast<double>(a(row, col)), y = static_cast<double>(b(row, col));
-      ab += x * y;
-      aa += x * x;
-      bb += y * y;
+/// The mean over rows of the cosine of what is before and after something, batch after batch.
+class MeanCosine {
+ public:
+  void add(MatrixView<const float> before, MatrixView<const float> after) {
+    for (std::int64_t row = 0; row < before.rows; ++row) {
+      double ab = 0, aa = 0, bb = 0;
+      for (std::int64_t col = 0; col < before.cols; ++col) {
+        const auto x = static_cast<double>(before(row, col));
+        const auto y = static_cast<double>(after(row, col));
+        ab += x * y;
+        aa += x * x;
+        bb += y * y;
+      }
+      sum_ += aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
     }
-    sum += aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+    rows_ += before.rows;
   }
-  return sum / static_cast<double>(std::max<std::int64_t>(1, a.rows));
+
+  /// 1 less the mean; null where nothing was seen.
+  Value influence() const {
+    return rows_ > 0 ? Value(1 - sum_ / static_cast<double>(rows_)) : Value();
+  }
+
+ private:
+  double sum_ = 0;
+  std::int64_t rows_ = 0;
+};
+
+/// The number that a step has kept; NaN where there is none.
+double kept_number(const Outcome& outcome, std::string_view name) {
+  const Value* value = outcome.fields.find(name);
+  if (value == nullptr) refuse_field(name);
+  return value->is_null() ? std::numeric_limits<double>::quiet_NaN() : expect<double>(*value, name);
+}
+
+/// The model in which a projection of a layer gives zeros.
+Model without_output(const Model& model, std::int64_t layer, Role role) {
+  Matrix<double> weight = canonical_matrix(model, layer, role);
+  std::fill_n(weight.data(), weight.rows() * weight.cols(), 0.0);
+  LayerMatrices zeros;
+  zeros.weights.emplace(role, std::move(weight));
+  const std::vector<double> bias = canonical_bias(model, layer, role);
+  if (!bias.empty()) zeros.biases.emplace(role, std::vector<double>(bias.size(), 0.0));
+  ChangedModel changed(model);
+  changed.set_layer(layer, zeros);
+  return changed.open();
 }
 
 }  // namespace
@@ -166,12 +199,6 @@ void Planner::find_neurons(std::int64_t count) {
 
 const LayerOrder& Planner::removals(std::int64_t count) {
   const double before = nll_before(/*all=*/false);
-  if (order_.influence.empty()) {
-    // The stream after the last layer is seen through the last norm alone, which turns it.
-    order_.influence = steps_.numbers("influence", measured_facts(/*all=*/false),
-                                      [&] { return block_influence(); });
-    order_.influence.push_back(std::numeric_limits<double>::quiet_NaN());
-  }
   while (std::ssize(order_.removed) < count) {
     std::vector<std::int64_t> left = all_layers(model_);
     std::erase_if(left, [&](std::int64_t layer) {
@@ -207,28 +234,83 @@ std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& l
   return out;
 }
 
-/// Of all layers but the last.
-std::vector<double> Planner::block_influence() {
-  const std::int64_t layers = model_.dimensions().layers;
-  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
-  std::vector<double> sums(static_cast<std::size_t>(layers - 1), 0.0);
-  double rows = 0;
-  for (const TextWindows& batch : batches_of(measured_text(false))) {
-    Matrix<float> entered;
-    run_windows(pass, batch,
-                {.on_hidden_states =
-                     [&](std::int64_t index, MatrixView<const float> states) {
-                       if (index > 0 && index < layers) {
-                         sums[static_cast<std::size_t>(index - 1)] +=
-                             static_cast<double>(states.rows) * mean_cosine(entered.view(), states);
-                       }
-                       if (index == 0) rows += static_cast<double>(states.rows);
-                       entered = copied(states);
-                     }},
-                compute_);
+std::vector<LayerWorth> Planner::layer_worth() {
+  const double before = nll_before(/*all=*/false);
+  const Record facts = measured_facts(/*all=*/false);
+  const std::vector<Outcome> turned = steps_.get("influences", facts, [&] { return influences(); });
+  const std::vector<Outcome> without = steps_.get("parts", facts, [&] {
+    std::vector<Outcome> outcomes;
+    for (const NllWithoutPart& own : nll_without_parts()) {
+      outcomes.push_back({.head = {}, .fields = {{"attention", own.attention}, {"mlp", own.mlp}}});
+    }
+    return outcomes;
+  });
+  const auto layers = static_cast<std::size_t>(model_.dimensions().layers);
+  if (turned.size() != layers) refuse_field("influences");
+  if (without.size() != layers) refuse_field("parts");
+  std::vector<LayerWorth> out;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    out.push_back({.influence = kept_number(turned[layer], "layer"),
+                   .attention_influence = kept_number(turned[layer], "attention"),
+                   .mlp_influence = kept_number(turned[layer], "mlp"),
+                   .attention_loss = kept_number(without[layer], "attention") - before,
+                   .mlp_loss = kept_number(without[layer], "mlp") - before});
   }
-  for (double& sum : sums) sum = 1 - sum / std::max(1.0, rows);
-  return sums;
+  return out;
+}
+
+std::vector<NllWithoutPart> Planner::nll_without_parts() {
+  const TextWindows text = measured_text(false);
+  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
+  if (!text.mask && text.sources.empty() && pass.may_start_between()) {
+    return mean_nll_without_parts(pass, text.windows, compute_);
+  }
+  const auto nll_without = [&](std::int64_t layer, Role role) {
+    if (model_.weight(layer, role).tensor == nullptr) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    return mean_nll(without_output(model_, layer, role), text, compute_);
+  };
+  std::vector<NllWithoutPart> out;
+  for (std::int64_t layer = 0; layer < model_.dimensions().layers; ++layer) {
+    out.push_back(
+        {.attention = nll_without(layer, Role::output), .mlp = nll_without(layer, Role::down)});
+  }
+  return out;
+}
+
+std::vector<Outcome> Planner::influences() {
+  struct Cosines {
+    MeanCosine layer, attention, mlp;
+  };
+  std::vector<Cosines> cosines(static_cast<std::size_t>(model_.dimensions().layers));
+  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
+  for (const TextWindows& batch : batches_of(measured_text(false))) {
+    Matrix<float> entered, middle;  // of the layer under way; middle: no rows before its MLP
+    ForwardObserver observer;
+    observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
+      if (index > 0) {
+        Cosines& own = cosines[static_cast<std::size_t>(index - 1)];
+        own.layer.add(entered.view(), stream);
+        if (middle.rows() > 0) own.mlp.add(middle.view(), stream);
+      }
+      entered = copied(stream);
+      middle = {};
+    };
+    observer.on_middle = [&](std::int64_t layer, MatrixView<const float> stream) {
+      cosines[static_cast<std::size_t>(layer)].attention.add(entered.view(), stream);
+      middle = copied(stream);
+    };
+    run_windows(pass, batch, observer, compute_);
+  }
+  std::vector<Outcome> out;
+  for (const Cosines& own : cosines) {
+    out.push_back({.head = {},
+                   .fields = {{"layer", own.layer.influence()},
+                              {"attention", own.attention.influence()},
+                              {"mlp", own.mlp.influence()}}});
+  }
+  return out;
 }
 
 /// Rotary shares of 3/8, a half and 5/8 are measured; where little of the cache stays, all that is

@@ -15,6 +15,7 @@
 #include "attnscope/smaller/calibration.h"
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/model_size.h"
+#include "attnscope/smaller/skipped_layers.h"
 
 namespace attnscope {
 
@@ -32,7 +33,13 @@ struct LayerOrder {
   std::vector<std::int64_t> removed;  // the first to go first
   std::vector<double> losses;         // after each removal, in nats
   std::vector<double> alone;          // of each layer, when it alone is gone
-  std::vector<double> influence;      // 1 - mean cosine of what enters and leaves it; NaN: unknown
+};
+
+/// What a layer does to the stream, and what its parts are worth. NaN: not known.
+struct LayerWorth {
+  /// 1 - mean cosine of what enters and leaves the layer, its attention, and its MLP.
+  double influence = 0, attention_influence = 0, mlp_influence = 0;
+  double attention_loss = 0, mlp_loss = 0;  // when that alone is left out, in nats
 };
 
 /// What is known of the matrices whose ranks are allocated.
@@ -73,6 +80,8 @@ class Planner {
   double expected_loss(const Choice& choice);
 
   const LayerOrder& removals(std::int64_t count);
+  /// Of each layer.
+  std::vector<LayerWorth> layer_worth();
   const RankTable& ranks();
   /// What ranks() left as it is.
   const std::vector<Skipped>& skipped() const { return ranks_.skipped; }
@@ -85,11 +94,13 @@ class Planner {
   Choice latent_of_size(std::int64_t elements);
   /// Of the model without the layers that were removed and, of each that is left, without that one.
   std::vector<double> nll_without_each(const std::vector<std::int64_t>& left);
+  std::vector<NllWithoutPart> nll_without_parts();
   void find_neurons(std::int64_t count);
   double ridge() const;
   /// What decides a loss on all of the held-out text, or on the windows of orders and menus.
   Record measured_facts(bool all) const;
-  std::vector<double> block_influence();
+  /// Of the model as it is and on all layers: influences by name.
+  std::vector<Outcome> influences();
 
   const Model& model_;
   const PlanRequest& request_;

@@ -107,16 +107,20 @@ void write_rank_grid(const Report& report, const WriteOptions& options, std::ost
 }
 
 void write_removals(const Report& report, std::ostream& out, const Style& style) {
-  Lines lines = {
-      {style.bold("layer"), style.bold("influence"), style.bold("loss alone"), style.bold("plan")}};
+  Lines lines(1);
+  for (const char* name :
+       {"layer", "influence", "loss alone", "attention alone", "MLP alone", "plan"}) {
+    lines.front().push_back(style.bold(name));
+  }
   for (const Record& row : report.rows) {
     const auto* order = row.find("order")->get<std::int64_t>();
-    lines.push_back({std::to_string(integer_field(row, "layer")),
-                     number_text(row, "block_influence", "{:.3f}"),
-                     number_text(row, "loss", "{:+.4f}"),
-                     order == nullptr ? "stays"
-                     : *order == 0    ? "goes"
-                                      : fmt::format("goes, {}", *order)});
+    lines.push_back(
+        {std::to_string(integer_field(row, "layer")), number_text(row, "block_influence", "{:.3f}"),
+         number_text(row, "loss", "{:+.4f}"), number_text(row, "attention_loss", "{:+.4f}"),
+         number_text(row, "mlp_loss", "{:+.4f}"),
+         order == nullptr ? "stays"
+         : *order == 0    ? "goes"
+                          : fmt::format("goes, {}", *order)});
   }
   out << align(lines) << '\n';
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "attnscope/forward/perplexity.h"
@@ -83,6 +84,51 @@ std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const To
     run_without(pass, batch, /*layer=*/0, stream.view(), gone, measure, compute);
   }
   for (double& sum : sums) sum /= static_cast<double>(std::max<std::int64_t>(1, predicted));
+  return sums;
+}
+
+std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass,
+                                                   std::span<const TokenIds> windows,
+                                                   const Compute& compute) {
+  std::vector<NllWithoutPart> sums(static_cast<std::size_t>(pass.model().dimensions().layers));
+  std::int64_t predicted = 0;
+  for (const TextWindows& part : batches_of({.windows = windows})) {
+    const Windows batch = part.windows;
+    const JoinedTexts texts = joined_texts(batch);
+    predicted += texts.predicted;
+    const auto nll_from = [&](const PassStart& start, const ForwardObserver& observer) {
+      compute.check_stop();
+      const Matrix<float> states = pass.run_from(start, batch, observer, compute);
+      return sum_of(
+          negative_log_likelihoods(pass, states.view(), texts.tokens, texts.windows, compute));
+    };
+    const auto nll_without_mlp = [&](const PassStart& start) {
+      bool there = false;
+      ForwardObserver observer{.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
+        if (layer != start.layer) return;
+        there = true;
+        for (std::int64_t row = 0; row < output.rows; ++row) {
+          std::fill_n(&output(row, 0), output.cols, 0.0F);
+        }
+      }};
+      const double nll = nll_from(start, observer);
+      return there ? nll : std::numeric_limits<double>::quiet_NaN();
+    };
+    Matrix<float> stream;  // that enters the layer under way
+    ForwardObserver observer;
+    observer.on_stream = [&](std::int64_t, MatrixView<const float> seen) { stream = copied(seen); };
+    observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {
+      NllWithoutPart& own = sums[static_cast<std::size_t>(layer)];
+      own.attention += nll_from({.layer = layer, .stream = stream.view(), .attends = false}, {});
+      own.mlp += nll_without_mlp({.layer = layer, .stream = stream.view(), .heads = heads});
+    };
+    pass.run(batch, observer, compute);
+  }
+  const auto count = static_cast<double>(std::max<std::int64_t>(1, predicted));
+  for (NllWithoutPart& own : sums) {
+    own.attention /= count;
+    own.mlp /= count;
+  }
   return sums;
 }
 

@@ -1,5 +1,5 @@
-// What a model says when layers are skipped, as it says without them: many such models are measured
-// in one pass, which they share up to the first layer that is skipped.
+// What a model says when layers are skipped, as it says without them, or a part of one: many such
+// models are measured in one pass, which they share up to the first layer that differs.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,14 @@ std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const To
                                      const std::set<std::int64_t>& gone,
                                      std::span<const std::int64_t> candidates,
                                      const Compute& compute);
+
+/// The same of a layer's attention and of its MLP, each left out alone with its bias: nothing is
+/// added to the stream in its place. NaN where the layer has none.
+struct NllWithoutPart {
+  double attention = 0, mlp = 0;
+};
+std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass,
+                                                   std::span<const TokenIds> windows,
+                                                   const Compute& compute);
 
 }  // namespace attnscope

@@ -1314,9 +1314,14 @@ def plan(
     - possible_rank: of ranks: the largest that there can be
     - sensitivity: of ranks: the divergence of the model with the matrix at half its break-even rank
     - expected_loss: of ranks: what that foretells at the planned rank
-    - block_influence: of layers: 1 less the mean cosine of what enters and leaves it; null of the
-      last
+    - block_influence: of layers: 1 less the mean cosine of what enters and leaves it
+    - attention_influence: of layers: the same of its attention; null where no stream lies between
+      that and an MLP
+    - mlp_influence: of layers: the same of its MLP; null where no stream lies between the two
     - loss: of layers: the rise of mean_nll where it alone is gone
+    - attention_loss: of layers: the rise of mean_nll where its attention adds nothing; null without
+      one
+    - mlp_loss: of layers: the rise of mean_nll where its MLP adds nothing; null without one
     - order: of layers: 1 of the first to go; null: it stays
     """
     return run("plan", locals())

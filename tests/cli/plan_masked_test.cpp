@@ -35,10 +35,10 @@ class PlanMasked : public ::testing::Test {
     text_ = scratch_.write("text.txt", text).string();
   }
 
-  RunResult planned(const Words& more) const {
-    Words words = {
-        "plan",   scratch_.path().string(), "--text-file", text_, "--by", "ranks", "--keep", "0.8",
-        "--quiet"};
+  RunResult planned(const Words& more,
+                    const Words& target = {"--by", "ranks", "--keep", "0.8"}) const {
+    Words words = {"plan", scratch_.path().string(), "--text-file", text_, "--quiet"};
+    words.insert(words.end(), target.begin(), target.end());
     words.insert(words.end(), more.begin(), more.end());
     return run_attnscope(words);
   }
@@ -54,6 +54,22 @@ TEST_F(PlanMasked, MeasuresWhereTokensAreMasked) {
   bool any = false;
   for (const json& row : report["rows"]) any = any || row["sensitivity"] > 0.0;
   EXPECT_TRUE(any);
+}
+
+/// A layer's parts are measured as whole models, whose projections give zeros.
+TEST_F(PlanMasked, MeasuresLayersAndTheirParts) {
+  const RunResult run = planned({"--length", "8", "--format", "json"}, {"--set", "without=0"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json report = json::parse(run.out);
+  for (const json& row : report["rows"]) {
+    for (const char* part : {"block", "attention", "mlp"}) {
+      const double influence = row.at(part + std::string("_influence"));
+      EXPECT_TRUE(influence > 0 && influence < 2) << row.dump();
+    }
+    EXPECT_NE(row["attention_loss"], row["loss"]);
+    EXPECT_NE(row["mlp_loss"], row["loss"]);
+    EXPECT_TRUE(row["attention_loss"].is_number() && row["mlp_loss"].is_number()) << row.dump();
+  }
 }
 
 TEST_F(PlanMasked, RefusesWindowsThatHaveNone) {

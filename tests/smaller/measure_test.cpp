@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "attnscope/smaller/forms.h"
 #include "attnscope/smaller/measure.h"
@@ -53,6 +54,33 @@ TEST_P(Measure, SkippedLayersAreAsGood) {
       const double whole =
           mean_nll(without_layers(model, kept).open(), {.windows = windows}, test_compute());
       EXPECT_NEAR(found[at], whole, 1e-6) << "without " << first << " and " << left[at];
+    }
+  }
+}
+
+/// Against models in which the projection that gives the part's output has zeros, bias and all.
+TEST_P(Measure, PartsThatAddNothingAreAsGood) {
+  const Model model = forward_model(GetParam());
+  const std::vector<TokenIds> windows = some_windows(model);
+  const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
+  const auto found = mean_nll_without_parts(pass, windows, test_compute());
+  ASSERT_EQ(std::ssize(found), model.dimensions().layers);
+  const double whole = mean_nll(model, {.windows = windows}, test_compute());
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    const NllWithoutPart& own = found[static_cast<std::size_t>(layer)];
+    for (const auto& [role, nll] :
+         {std::pair{Role::output, own.attention}, {Role::down, own.mlp}}) {
+      LayerMatrices zeros;
+      Matrix<double> matrix = canonical_matrix(model, layer, role);
+      std::fill_n(matrix.data(), matrix.rows() * matrix.cols(), 0.0);
+      zeros.weights.emplace(role, std::move(matrix));
+      const std::size_t biases = canonical_bias(model, layer, role).size();
+      if (biases > 0) zeros.biases.emplace(role, std::vector<double>(biases, 0.0));
+      ChangedModel changed(model);
+      changed.set_layer(layer, zeros);
+      const double zeroed = mean_nll(changed.open(), {.windows = windows}, test_compute());
+      EXPECT_NEAR(nll, zeroed, 1e-6) << role_name(role) << " of layer " << layer;
+      EXPECT_GT(std::abs(zeroed - whole), 1e-5) << "says nothing";
     }
   }
 }

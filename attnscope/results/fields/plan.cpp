@@ -39,6 +39,10 @@ Field nats_field(std::string_view name, std::string_view meaning, Nulls nulls = 
   return {.name = name, .nulls = nulls, .unit = "nats", .meaning = meaning, .where = kPlan};
 }
 
+Field influence_field(std::string_view name, std::string_view meaning) {
+  return {.name = name, .nulls = Nulls::whole, .meaning = meaning, .where = kPlan};
+}
+
 Field perplexity_number(std::string_view name, std::string_view meaning) {
   return {.name = name, .meaning = meaning, .where = kPlan};
 }
@@ -209,12 +213,24 @@ RowKind plan_part_rows() {
                       Nulls::whole),
            nats_field("expected_loss", "of ranks: what that foretells at the planned rank",
                       Nulls::whole),
-           {.name = "block_influence",
-            .nulls = Nulls::whole,
-            .meaning = "of layers: 1 less the mean cosine of what enters and leaves it; null "
-                       "of the last",
-            .where = kPlan},
+           influence_field("block_influence",
+                           "of layers: 1 less the mean cosine of what enters and leaves it"),
+           influence_field(
+               "attention_influence",
+               "of layers: the same of its attention; null where no stream lies between "
+               "that and an MLP"),
+           influence_field("mlp_influence",
+                           "of layers: the same of its MLP; null where no stream lies between the "
+                           "two"),
            nats_field("loss", "of layers: the rise of mean_nll where it alone is gone",
+                      Nulls::whole),
+           nats_field("attention_loss",
+                      "of layers: the rise of mean_nll where its attention adds nothing; null "
+                      "without one",
+                      Nulls::whole),
+           nats_field("mlp_loss",
+                      "of layers: the rise of mean_nll where its MLP adds nothing; null without "
+                      "one",
                       Nulls::whole),
            count_field("order", "of layers: 1 of the first to go; null: it stays", Nulls::whole)},
       .models = with_model_facts({planned_field()}),

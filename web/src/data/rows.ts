@@ -865,8 +865,16 @@ export interface PlanPartRow {
   expected_loss: number | null;
   /** of layers: 1 less the mean cosine of what enters and leaves it; null of the last */
   block_influence: number | null;
+  /** of layers: the same of its attention; null where no stream lies between that and an MLP */
+  attention_influence: number | null;
+  /** of layers: the same of its MLP; null where no stream lies between the two */
+  mlp_influence: number | null;
   /** of layers: the rise of mean_nll where it alone is gone */
   loss: number | null;
+  /** of layers: the rise of mean_nll where its attention adds nothing; null without one */
+  attention_loss: number | null;
+  /** of layers: the rise of mean_nll where its MLP adds nothing; null without one */
+  mlp_loss: number | null;
   /** of layers: 1 of the first to go; null: it stays */
   order: number | null;
 }

@@ -47,7 +47,11 @@ export function add_plan_and_difference(results: ReportFile): void {
       layer,
       matrix: null,
       loss,
-      block_influence: layer < 5 ? 0.1 + loss / 5 : null,
+      attention_loss: loss / 3,
+      mlp_loss: 0.9 * loss,
+      block_influence: 0.1 + loss / 5,
+      attention_influence: 0.05 + loss / 10,
+      mlp_influence: 0.05 + loss / 8,
       order: layer === 3 ? 1 : null,
     })),
   );

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { State } from "../../src/shaping/state";
 import { chosen_row } from "../../src/shaping/plan_menu";
 import { change_ranks, change_sizes, spectra_of_change } from "../../src/views/difference/charts";
-import { commands_of, cost_chart, layer_losses, planned_ranks, row_at_vertex } from "../../src/views/plan/charts";
+import { commands_of, cost_chart, layer_influence, layer_losses, planned_ranks, row_at_vertex } from "../../src/views/plan/charts";
 import { reading } from "./findings/made";
 
 const row = (form: string, parameters: number, bytes: number, loss: number, target: string) => ({
@@ -28,8 +28,8 @@ const made = reading({
     ],
     plan_ranks: [part(0, "q", 4), part(0, "up", null), part(1, "up", 5)],
     plan_layers: [
-      { layer: 0, loss: Math.log(3), block_influence: 0.5 },
-      { layer: 1, loss: 0, block_influence: null },
+      { layer: 0, loss: 3, attention_loss: 0.1, mlp_loss: 2.9, block_influence: 0.5, attention_influence: null, mlp_influence: null },
+      { layer: 1, loss: 0.2, attention_loss: null, mlp_loss: 0.1, block_influence: 0.1, attention_influence: null, mlp_influence: null },
     ],
     diff: [
       { layer: 0, matrix: "q", head: null, shape: [8, 8], possible_rank: 8, relative_change: 0.1, change_norm: 1,
@@ -76,8 +76,20 @@ test("planned ranks are over the possible ones; a whole matrix has them all", ()
   ]);
 });
 
-test("losses of layers are in percent of the perplexity", () => {
-  expect(Array.from(layer_losses(made)?.panels[0]?.lines[0]?.y ?? []).map((rise) => Math.round(Number(rise)))).toEqual([200, 0]);
+test("a layer has a column for its loss, and for that of each part; the first layer's are cut off", () => {
+  const chart = layer_losses(made);
+  expect(chart?.columns.map(({ series, heights }) => [series, heights])).toEqual([
+    ["layer", [3, 0.2]],
+    ["attention", [0.1, null]],
+    ["mlp", [2.9, 0.1]],
+  ]);
+  expect(chart?.y.domain[1]).toBeCloseTo(0.3);
+});
+
+test("influence has no columns of parts that no layer has a number for", () => {
+  const chart = layer_influence(made);
+  expect(chart?.columns).toEqual([{ series: "layer", heights: [0.5, 0.1] }]);
+  expect(chart?.series.map(({ key }) => key)).toEqual(["layer"]);
 });
 
 test("a change is over its base, its rank over the possible one", () => {

@@ -1,9 +1,10 @@
 // What smaller models cost and save, shaped into charts.
-import { counted_axis } from "../../chart/axis";
 import type { Series } from "../../chart/base";
+import { columns_axis, type ColumnsChart } from "../../chart/columns";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import { matrix_words, plain } from "../../chart/words";
+import { range } from "../../data/numbers";
 import { analysis, row_at, rows_of } from "../../data/report";
 import type { Matrix, PlanPartRow, PlanRow } from "../../data/report_file";
 import type { Reading } from "../../shaping/reading";
@@ -134,47 +135,64 @@ export function present_ranks(reading: Reading): HeatmapChart | undefined {
   };
 }
 
-/** What the model loses where one layer alone is gone. */
-export function layer_losses(reading: Reading): LinesChart | undefined {
+const kLayerParts: readonly Series[] = [
+  { key: "layer", label: "layer", colour: "accent" },
+  { key: "attention", label: "attention", colour: { role: "qk" } },
+  { key: "mlp", label: "MLP", colour: { role: "up" } },
+];
+
+/** For each layer a column of it, its attention and its MLP; of those of which a layer has a number. */
+function parts_chart(
+  reading: Reading,
+  values: Readonly<Record<string, (row: PlanPartRow) => number | null>>,
+  chart: Pick<ColumnsChart, "name" | "title" | "note"> & { unit: string },
+): ColumnsChart | undefined {
   const rows = by_layer(rows_of(reading.report, "plan_layers", reading.model.name));
-  if (rows.length === 0) return undefined;
-  const rises = rows.map((row) => (row.loss === null ? null : 100 * Math.expm1(row.loss)));
-  const known = rises.filter((rise): rise is number => rise !== null);
+  const count = reading.model.layers;
+  const columns = kLayerParts.flatMap(({ key }) => {
+    const heights = range(count).map((layer) => {
+      const row = rows.find((each) => each.layer === layer);
+      return (row && values[key]?.(row)) ?? null;
+    });
+    return heights.some((height) => height !== null) ? [{ series: key, heights }] : [];
+  });
+  if (columns.length === 0) return undefined;
+  const { unit, ...head } = chart;
   return {
-    kind: "lines",
-    name: "plan-layers",
-    title: "Each layer alone removed",
-    note: "The rise of the perplexity on held-out text without that layer.",
-    x: counted_axis("layer", reading.model.layers),
-    y: {
-      title: "perplexity, % higher",
-      scale: "symlog",
-      domain: [Math.min(0, ...known), Math.max(1, ...known) * 1.15],
-      format: ".3~r",
-    },
-    series: [{ key: "loss", label: "without the layer", colour: "accent" }],
-    points: true,
-    panels: [{ lines: [{ series: "loss", x: rows.map((row) => row.layer), y: rises }] }],
+    kind: "columns",
+    ...head,
+    groups: { title: "layer", count },
+    y: columns_axis(unit, count, columns),
+    series: kLayerParts.filter(({ key }) => columns.some(({ series }) => series === key)),
+    columns,
   };
 }
 
-/** How much each layer turns the stream. */
-export function layer_influence(reading: Reading): LinesChart | undefined {
-  const rows = by_layer(rows_of(reading.report, "plan_layers", reading.model.name));
-  const known = rows.flatMap((row) => row.block_influence ?? []);
-  if (known.length === 0) return undefined;
-  return {
-    kind: "lines",
-    name: "plan-influence",
-    title: "Influence of each layer",
-    note: "1 less the mean cosine of what enters and leaves it; of the last it is not known. A guess at the loss, not a measurement.",
-    x: counted_axis("layer", reading.model.layers),
-    y: { title: "block influence", scale: "linear", domain: [0, Math.max(0.1, ...known) * 1.1] },
-    series: [{ key: "influence", label: "influence", colour: "ink" }],
-    points: true,
-    panels: [{ lines: [{ series: "influence", x: rows.map((row) => row.layer), y: rows.map((row) => row.block_influence) }] }],
-  };
-}
+/** What the model loses where one layer, or a part of one, alone is left out. */
+export const layer_losses = (reading: Reading): ColumnsChart | undefined =>
+  parts_chart(
+    reading,
+    { layer: (row) => row.loss, attention: (row) => row.attention_loss, mlp: (row) => row.mlp_loss },
+    {
+      name: "plan-layers",
+      title: "Each layer alone left out",
+      note: "The rise of the loss on held-out text without the layer, without its attention, and without its MLP.",
+      unit: "loss, nats higher",
+    },
+  );
+
+/** How much each layer, and each part of it, turns the stream. */
+export const layer_influence = (reading: Reading): ColumnsChart | undefined =>
+  parts_chart(
+    reading,
+    { layer: (row) => row.block_influence, attention: (row) => row.attention_influence, mlp: (row) => row.mlp_influence },
+    {
+      name: "plan-influence",
+      title: "Influence of each layer",
+      note: "1 less the mean cosine of what enters and leaves it. A guess at the loss, not a measurement.",
+      unit: "influence",
+    },
+  );
 
 export const plan_charts = (reading: Reading) =>
   [cost_chart(reading), planned_ranks(reading), present_ranks(reading), layer_losses(reading), layer_influence(reading)].flatMap(

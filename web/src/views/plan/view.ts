@@ -126,13 +126,7 @@ function draw(context: Context): HTMLElement {
     plan_panel(context),
     skipped_lines(context, "plan", "plan_layers", "plan_ranks"),
     menu(context),
-    losses
-      ? section(
-          "Layers",
-          null,
-          even_row(context, 420, chart_frame(losses, context.theme), influence ? chart_frame(influence, context.theme) : null),
-        )
-      : null,
+    losses ? section("Layers", null, chart_frame(losses, context.theme), influence ? chart_frame(influence, context.theme) : null) : null,
     planned
       ? section(
           "Ranks",
