@@ -60,7 +60,7 @@ export const copying_heads: Kind = ({ report, model, threshold }) => {
       `Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}, clearest in `,
       ...head_words(best),
       " with ",
-      strong(format_number(sign * most, "score")),
+      strong(format_number(sign * most, "+.2f")),
       `. Against a residual stream of plain embeddings ${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the ` +
         "token read; what happens on text the weights alone do not tell.",
       `${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "is" : "are"} mostly ${other}.` : ""} Random heads stay within ±`,

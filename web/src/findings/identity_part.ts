@@ -29,7 +29,7 @@ export const identity_part: Kind = (reading) => {
   if (!best || cosine === null || bound === null || Math.abs(cosine) < Math.max(kLeast, 2 * noise)) return undefined;
   return {
     kind: "identity_part",
-    figure: format_number(cosine, "score"),
+    figure: format_number(cosine, "+.2f"),
     unit: "cosine with the identity",
     words: [
       "is what W",

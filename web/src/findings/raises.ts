@@ -20,9 +20,8 @@ function worth_words({ loss_increase: value, loss_increase_error: error }: Ablat
   return [` Without that head the loss ${value < 0 ? "falls" : "rises"} by `, strong(Math.abs(value).toFixed(3)), "."];
 }
 
-/** .07; below .005, which would be .00, to one figure. */
-const error_words = (error: number): string =>
-  error < 0.005 ? format_number(error, ".1r").replace(/^0\./, ".") : format_number(error, "share");
+/** 0.07; below 0.005, which would be 0.00, to one figure. */
+const error_words = (error: number): string => format_number(error, error < 0.005 ? ".1r" : ".2f");
 
 export const claim: Claim = {
   sentence: "`… heads raise (lower) the tokens they read`",
@@ -57,11 +56,11 @@ export const raising_heads: Kind = (reading) => {
       raises ? "raise the tokens they read" : "lower the tokens they read",
     ),
     words: [
-      `On the text ${does} at least ${format_number(kLeast, "share")} directly ${raises ? "to" : "from"} the logits of the tokens read, ` +
+      `On the text ${does} at least ${format_number(kLeast, ".2f")} directly ${raises ? "to" : "from"} the logits of the tokens read, ` +
         "against the text's mean token; most in ",
       ...head_words(best),
       ", ",
-      strong(format_number(sign * most, "score")),
+      strong(format_number(sign * most, "+.2f")),
       ` ±${error_words(best.raises_error ?? 0)}.`,
       ...(worth ? worth_words(worth) : []),
       opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : "",

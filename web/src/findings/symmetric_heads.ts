@@ -40,7 +40,7 @@ export const symmetric_heads: Kind = (reading) => {
       `${rotary_words(reading)} scores two tokens alike both ways (symmetry above ${format_number(cut, ".2~f")}), clearest in `,
       ...head_words(best),
       " with ",
-      strong(format_number(most, "score")),
+      strong(format_number(most, "+.2f")),
       positive ? " and nearly all of it positive, as scores of a projection of the tokens with itself" : "",
       ". Random heads stay within ±",
       strong(format_number(noise, ".2f")),

@@ -3,7 +3,7 @@ import type { DotsChart, DotsRow } from "../../chart/dots";
 import type { GraphChart } from "../../chart/graph";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
-import type { Format } from "../../chart/number_format";
+import { format_number, type Format } from "../../chart/number_format";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { number_at, range } from "../../data/numbers";
 import { cumulative_energy, numbers, rows_of, scaled_numbers, thinned_indices } from "../../data/report";
@@ -217,7 +217,7 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
       strength: row.excess / most,
       label:
         `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} align with layer ${row.layer}, head ` +
-        `${row.head}: score ${row.score?.toFixed(2) ?? "–"}, ${row.excess.toFixed(2)} above chance`,
+        `${row.head}: score ${format_number(row.score, ".2f")}, ${format_number(row.excess, ".2f")} above chance`,
     })),
   };
 }

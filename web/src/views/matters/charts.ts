@@ -4,6 +4,7 @@ import type { HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { counted_axis } from "../../chart/axis";
+import { format_number } from "../../chart/number_format";
 import { clipped } from "../../chart/words";
 import { range } from "../../data/numbers";
 import { rows_of } from "../../data/report";
@@ -99,7 +100,7 @@ export function claim_chart(
         y: raises,
         place: { layer, head },
         colour: { layer, of: model.layers },
-        label: `layer ${layer}, head ${head}${row ? `, loss increase ${row.loss_increase.toFixed(3)}` : ""}`,
+        label: `layer ${layer}, head ${head}${row ? `, loss increase ${format_number(row.loss_increase, ".3f")}` : ""}`,
         chosen: chosen?.layer === layer && chosen.head === head,
         ...(row ? { size: Math.abs(row.loss_increase) / most_worth } : {}),
       },

@@ -133,7 +133,7 @@ export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer:
     kind: "heatmap",
     name: `similarity-overlap-${matrix}-${layer}`,
     title: [...[matrix_words(matrix)].flat(), `, layer ${layer}`],
-    ...(closest ? { note: `Closest: heads ${closest.heads.join(" and ")}, ${format_number(closest.overlap, "share")}.` } : {}),
+    ...(closest ? { note: `Closest: heads ${closest.heads.join(" and ")}, ${format_number(closest.overlap, ".2f")}.` } : {}),
     rows: { title: "head", labels },
     columns: { title: "head", labels },
     cells,

@@ -15,7 +15,7 @@ const scores = (name: string, kind: "qk" | "ov", values: (number | null)[], more
 describe("copying heads", () => {
   test("counts them, names the clearest and those that do the reverse", () => {
     expect(said(copying_heads, scores("copying_score", "ov", [0.91, 0.7, 0.1, -0.8]))).toBe(
-      "2 of 4 heads have a mostly positive OV circuit Copying score above 0.5, clearest in layer 1 head 0 with +.91. Against a " +
+      "2 of 4 heads have a mostly positive OV circuit Copying score above 0.5, clearest in layer 1 head 0 with +0.91. Against a " +
         "residual stream of plain embeddings they would raise the token read; " +
         "what happens on text the weights alone do not tell. 1 is mostly negative. Random heads stay within ±0.25.",
     );
@@ -24,7 +24,7 @@ describe("copying heads", () => {
   test("speaks of negative ones where there are more", () => {
     const words = said(copying_heads, scores("copying_score", "ov", [-0.91, -0.7, 0.1, 0.8]));
     expect(words).toMatch(
-      /^2 of 4 heads have a mostly negative OV circuit Copying score below −0\.5, clearest in layer 1 head 0 with −\.91\. /,
+      /^2 of 4 heads have a mostly negative OV circuit Copying score below −0\.5, clearest in layer 1 head 0 with −0\.91\. /,
     );
     expect(words).toMatch(/ they would lower the token read.* 1 is mostly positive/);
   });
@@ -48,7 +48,7 @@ describe("copying heads", () => {
     const row = (head: number, copying_score: number, rank: number) =>
       circuit(1, "ov", head, { copying_score, energy_rank: { "0.9": rank } });
     expect(said(copying_heads, circuits(row(0, 0.9, 12), row(1, 1, 1), row(2, -1, 1)))).toMatch(
-      /^1 of 3 heads .* head 0 with \+\.90\. [^.]*\. R/,
+      /^1 of 3 heads .* head 0 with \+0\.90\. [^.]*\. R/,
     );
   });
 
@@ -65,7 +65,7 @@ describe("symmetric heads", () => {
   test("says that it is positive only where it is", () => {
     expect(said(symmetric_heads, scores("symmetry", "qk", [0.73, 0.1]))).toBe(
       "1 of 2 heads is symmetric Its W_QᵀW_K scores two tokens alike both ways (symmetry above 0.5), clearest in layer 1 head 0 " +
-        "with +.73. Random heads stay within ±0.11.",
+        "with +0.73. Random heads stay within ±0.11.",
     );
     expect(said(symmetric_heads, { ...scores("symmetry", "qk", [0.73]), model: { rotary: true } })).toContain(
       "Its W_QᵀW_K of the rotary kernel at offset 0 scores two tokens",
@@ -88,7 +88,7 @@ describe("identity part", () => {
 
   test("says above or below", () => {
     expect(said(identity_part, layers(0.1, 0.3))).toBe(
-      "+.30 cosine with the identity is what W_QᵀW_K of layer 1 has, summed over heads: keys like the query score above the " +
+      "+0.30 cosine with the identity is what W_QᵀW_K of layer 1 has, summed over heads: keys like the query score above the " +
         "others, before norms, positions and the softmax. Random numbers stay within ±0.06; the most there can be is 1.",
     );
     expect(said(identity_part, layers(0.1, -0.3))).toContain("keys like the query score below the others");

@@ -33,22 +33,22 @@ const part = (component: string, layer: number, head: number | null, loss_increa
 describe("heads that raise what they read", () => {
   test("a head built to copy raises the tokens it reads", () => {
     expect(said(raising_heads, text([2.6, 0.1], [0.01, 0.02], [-0.3, 0.02]))).toBe(
-      "1 of 3 heads raises the tokens it reads On the text it adds at least .10 directly to the logits of the tokens read, against " +
-        "the text's mean token; most in layer 1 head 0, +2.60 ±.10. 1 does the reverse.",
+      "1 of 3 heads raises the tokens it reads On the text it adds at least 0.10 directly to the logits of the tokens read, against " +
+        "the text's mean token; most in layer 1 head 0, +2.60 ±0.10. 1 does the reverse.",
     );
   });
 
   test("one built to suppress lowers them", () => {
     expect(said(raising_heads, text([-1.2, 0.1], [0.2, 0.01]))).toMatch(
-      /^1 of 2 heads lowers the tokens it reads On the text it takes at least \.10 directly from the logits .* −1\.20 ±\.10\. 1 does/,
+      /^1 of 2 heads lowers the tokens it reads On the text it takes at least 0\.10 directly from the logits .* −1\.20 ±0\.10\. 1 does/,
     );
   });
 
   test("an error is never said to be nothing", () => {
     const of_error = (error: number) => said(raising_heads, text([2.6, error], [0.01, 0.02]));
-    expect(of_error(0.0049)).toContain("+2.60 ±.005.");
-    expect(of_error(0.00012)).toContain("+2.60 ±.0001.");
-    expect(of_error(0.005)).toContain("+2.60 ±.01.");
+    expect(of_error(0.0049)).toContain("+2.60 ±0.005.");
+    expect(of_error(0.00012)).toContain("+2.60 ±0.0001.");
+    expect(of_error(0.005)).toContain("+2.60 ±0.01.");
   });
 
   test("what it is worth is said where it is known", () => {
