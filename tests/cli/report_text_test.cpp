@@ -48,6 +48,25 @@ TEST(CliReportText, IsCutToThePositionsOfTheModel) {
   EXPECT_EQ(page.results["left_out"], json::array());
 }
 
+/// How far the names of directions hold is said of a text that was given, and not of the usual one,
+/// which is short.
+TEST(CliReportText, IsWhatNamesOfDirectionsAreHeldAgainst) {
+  const TempFolder folder;
+  const std::string model = model_of_words(folder, "m", known_words());
+  std::string notes;
+  const ReportPage usual = report_page(folder, {model}, &notes);
+  for (const json& row : usual.part("read")["rows"]) EXPECT_FALSE(row.contains("names_hold"));
+  const std::string text = "Alice was very tired of sitting by the bank , and to get";
+  const ReportPage given = report_page(folder, {model, "--text", text}, &notes);
+  const json read = given.part("read");
+  EXPECT_TRUE(contains(read["again"].get<std::string>(), "--text \"Alice was very"));
+  ASSERT_FALSE(read["rows"].empty());
+  for (const json& row : read["rows"]) {
+    EXPECT_EQ(row["names_hold"].is_number(), row["side"] == "read") << row;
+  }
+  EXPECT_EQ(given.results["left_out"], json::array());
+}
+
 TEST(CliReportText, IsCutToTheContextOfAModelWithoutLearnedPositions) {
   const TempFolder folder;
   std::filesystem::copy(source_path("examples/shakespeare-llama"), folder.path() / "short");

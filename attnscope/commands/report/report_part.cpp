@@ -117,9 +117,9 @@ const Kind& kind_of(const std::string& id) {
 ArgumentTexts shared_arguments(const Arguments& report, const Command& command,
                                std::span<const std::string_view> of_text) {
   std::vector<std::string_view> names = {"models", "layout", "store", "layers"};
+  names.insert(names.end(), of_text.begin(), of_text.end());
   std::erase_if(names,
                 [&](std::string_view name) { return find_parameter(command, name) == nullptr; });
-  names.insert(names.end(), of_text.begin(), of_text.end());
   return texts_of(report, names);
 }
 
@@ -194,6 +194,10 @@ std::vector<ReportPart> asked_parts(const ReportModel& model) {
 
 ReportPart routing_part(const ReportModel& model) {
   return part_of(model, kRouting, "experts", {}, kInputParameters);
+}
+
+ReportPart read_part(const ReportModel& model) {
+  return part_of(model, kRead, "read", kind_of(kRead).own, kInputParameters);
 }
 
 ReportPart lens_part(const ReportModel& model) {

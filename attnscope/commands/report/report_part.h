@@ -54,6 +54,8 @@ inline constexpr const char* kRouting = "routing";  // of models with experts
 inline constexpr const char* kLens = "lens";
 inline constexpr const char* kLensGrid = "lens_grid";
 inline constexpr const char* kAblate = "ablate";
+/// Of directions, with how far the tokens that name them hold there.
+ReportPart read_part(const ReportModel& model);
 ReportPart lens_part(const ReportModel& model);
 /// Of these tokens one by one. `source`: of a decoder, what its encoder reads; they are the target
 /// then.

@@ -69,9 +69,16 @@ void ReportRun::check_places() const {
   }
 }
 
+/// That of directions with the text, where one was given, on which their names may hold.
+ReportPart ReportRun::part_of(const std::string& id, const ReportModel& model) const {
+  const auto on_text = on_given_text_.find(model.model.name());
+  const bool reads_it = id == kRead && on_text != on_given_text_.end();
+  return reads_it ? read_part(on_text->second) : analysis_part(id, model);
+}
+
 void ReportRun::run_analysis(const std::string& id, const ReportModel& model) {
   try {
-    const ReportPart part = analysis_part(id, model);
+    const ReportPart part = part_of(id, model);
     const std::string why = why_too_long(id, model.model);
     if (!why.empty()) {
       return file_.add_left_out(
@@ -121,6 +128,9 @@ void ReportRun::run_on_text(const ReportModel& model) {
   run.add_routing(file_);
   run.add_lens(file_);
   run.add_worth(TextRun::Effort::cheap, file_);
+  if (text_is_given(model.arguments) && run.tells_whether_names_hold()) {
+    on_given_text_.emplace(model.model.name(), run.with_few_tokens());
+  }
 }
 
 }  // namespace attnscope

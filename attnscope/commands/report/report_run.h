@@ -1,10 +1,12 @@
 // One run of `report`.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "attnscope/commands/report/report_model.h"
+#include "attnscope/commands/report/report_part.h"
 #include "attnscope/page/report_file.h"
 
 namespace attnscope {
@@ -24,11 +26,13 @@ class ReportRun {
   void run_asked(const ReportModel& model);
   void run_on_texts();
   void run_on_text(const ReportModel& model);
+  ReportPart part_of(const std::string& id, const ReportModel& model) const;
 
   const Arguments& arguments_;
   std::vector<Model> models_;
   Session session_;  // in which commands find them open
   std::vector<ReportModel> reports_;
+  std::map<std::string, ReportModel> on_given_text_;  // by name: those that were run on one
   ReportFile file_;
 };
 

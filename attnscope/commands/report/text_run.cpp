@@ -1,9 +1,11 @@
 #include "attnscope/commands/report/text_run.h"
 
 #include <algorithm>
+#include <set>
 
 #include "attnscope/analyses/ablate.h"
 #include "attnscope/analyses/experts.h"
+#include "attnscope/analyses/read_on_text.h"
 #include "attnscope/analyses/selection.h"
 #include "attnscope/commands/attention.h"
 #include "attnscope/commands/report/left_out.h"
@@ -86,7 +88,12 @@ bool TextRun::has_target() const {
          (given.given("target") || given.given("target_tokens"));
 }
 
-/// The model with the beginning of its text: losses say enough of fewer tokens than maps do.
+bool TextRun::tells_whether_names_hold() const {
+  std::set<std::int64_t> kinds;
+  for (const TokenIds& ids : text_.tokens.of_model) kinds.insert(ids.begin(), ids.end());
+  return !needs_target(text_.model.model) && std::ssize(kinds) >= kFewestKinds;
+}
+
 ReportModel TextRun::with_few_tokens() const {
   constexpr std::int64_t kTokens = 1024;
   ReportModel model = text_.model;

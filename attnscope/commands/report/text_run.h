@@ -37,6 +37,12 @@ class TextRun {
   /// The rows of `attention` without key 0, or why the file lacks them.
   void add_without_first(ReportFile& file) const;
 
+  /// The model with the beginning of its text: losses, and whether names hold, are said well enough
+  /// by fewer tokens than maps are.
+  ReportModel with_few_tokens() const;
+  /// Whether the text has enough kinds of tokens to see how far names hold: see names_hold().
+  bool tells_whether_names_hold() const;
+
   /// What each layer would foretell on the beginning of the text, or why the file lacks it, which
   /// is returned too. Nothing where the model does not continue what it is run on.
   std::optional<Error> add_lens(ReportFile& file) const;
@@ -56,7 +62,6 @@ class TextRun {
                 ReportFile& file) const;
   bool foretells() const;
   bool has_target() const;  // of an encoder-decoder
-  ReportModel with_few_tokens() const;
   std::string whole_map_line(const HeadPlace& head) const;
 
   ModelText text_;

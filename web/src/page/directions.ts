@@ -14,8 +14,8 @@ function list(row: ReadRow | undefined): HTMLElement | null {
   if (!row) return null;
   const tokens = row.tokens.slice(0, kMostTokens).map(({ text, token_id }) => (text === null ? `#${token_id}` : shown_token(text)));
   const chance =
-    `${row.named ? "above" : "not above"} chance: coherence ${row.coherence.toFixed(2)}, ` +
-    `99\u202f% of random directions stay below ${row.null_coherence.toFixed(2)}`;
+    `${row.named ? "above" : "not above"} chance: coherence ${format_number(row.coherence, ".2f")}, ` +
+    `99\u202f% of random directions stay below ${format_number(row.null_coherence, ".2f")}`;
   return h(
     "span",
     { class: row.named ? "direction-list" : "direction-list unnamed", title: chance },
@@ -23,6 +23,12 @@ function list(row: ReadRow | undefined): HTMLElement | null {
     // No code: what stands in that on a page is a command, which a reader may run.
     tokens.map((token) => [" ", h("span", { class: "direction-token" }, token)]).flat(),
   );
+}
+
+/** How far the names of what is read go with what is met on the report's text; a correlation. */
+export function hold_words(correlation: number): string {
+  const how = correlation >= 0.7 ? "hold" : correlation >= 0.3 ? "hold in part" : "hardly hold";
+  return `names of what it reads ${how} on this text (correlation ${format_number(correlation, ".2f")})`;
 }
 
 /** Up to three directions, both poles of each; null of what the report was not asked for. */
@@ -56,10 +62,16 @@ export function directions_part(context: Context, { layer, head }: HeadPlace): H
     ),
     directions.map((direction) => {
       const energy = rows.find((row) => row.direction === direction)?.energy ?? 0;
+      const hold = of(direction, "read", "+")?.names_hold ?? null;
       return h(
         "div",
         { class: "direction" },
-        h("p", { class: "direction-share" }, `${direction} · ${format_number(energy, "percent")} of the energy`),
+        h(
+          "p",
+          { class: "direction-share" },
+          `${direction} · ${format_number(energy, "percent")} of the energy`,
+          hold === null ? null : ` · ${hold_words(hold)}`,
+        ),
         pole(direction, "+"),
         pole(direction, "-"),
       );

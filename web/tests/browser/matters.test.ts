@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AblateRow, LensGridRow, ReadRow } from "../../src/data/report_file";
+import { hold_words } from "../../src/page/directions";
 import { holds_as_view, open_report, with_browser } from "./harness";
 import { kWhole, report_file, results_of } from "./samples";
 
@@ -24,6 +25,10 @@ describe("what matters", () => {
     expect(lists).toHaveLength(12); // three directions, both poles of both sides
     expect(await part.locator(".direction-list").count()).toBe(12);
     expect(await part.locator(".direction-list.unnamed").count()).toBe(lists.filter((row) => !row.named).length);
+    const shares = await part.locator(".direction-share").allTextContents();
+    const held = lists.filter((row) => row.side === "read" && row.pole === "+").map((row) => row.names_hold);
+    expect(held.every((hold) => typeof hold === "number")).toBe(true); // the report has a text
+    shares.forEach((share, index) => expect(share).toContain(` · ${hold_words(held[index]!)}`));
     await close();
   });
 
