@@ -17,7 +17,8 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
   const ForetoldPlaces places = foretold_places(item);
-  const Lens lens = read_lens(pass, places, expect<bool>(item.parameters, "mid"), compute);
+  const Lens lens =
+      read_lens(pass, places, expect<bool>(item.parameters, "mid"), /*likeliest=*/1, compute);
   std::vector<Outcome> outcomes;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     const LensSums sums = lens_sums(lens.readings[state]);
@@ -98,13 +99,13 @@ class LensRows {
 
 /// Of all tokens of one text, or of one target. A model that sees texts both ways is asked for none
 /// of them: it sees each.
-Lens lens_of_text(const ForwardPass& pass, const Prompt& prompt, bool middles,
+Lens lens_of_text(const ForwardPass& pass, const Prompt& prompt, const LensGridRequest& request,
                   const Compute& compute) {
   const std::span<const TokenIds> ids(&prompt.tokens, 1);
   ForetoldPlaces places =
       prompt.source.empty() ? next_tokens(ids) : target_tokens(ids, std::span(&prompt.source, 1));
   if (!pass.model().spec().causal) places.tokens.assign(places.tokens.size(), -1);
-  return read_lens(pass, places, middles, compute);
+  return read_lens(pass, places, request.middles, request.top, compute);
 }
 
 Value::List mean_records(const Lens& lens) {
@@ -118,13 +119,25 @@ Value::List mean_records(const Lens& lens) {
   return list;
 }
 
+/// With the fields of rows of `predict`.
+Value::List top_list(const Prompt& prompt, const std::vector<TokenScore>& likeliest) {
+  Value::List list;
+  for (const TokenScore& score : likeliest) {
+    list.emplace_back(Record{{"token_id", score.token},
+                             {"text", token_value(prompt.tokenizer, score.token)},
+                             {"logit", score.logit},
+                             {"probability", score.probability}});
+  }
+  return list;
+}
+
 void add_grid_rows(const std::string& model, const Prompt& prompt, const Lens& lens,
                    RowSink& sink) {
   const auto text_of = [&](std::int64_t id) { return token_value(prompt.tokenizer, id); };
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     for (std::size_t at = 0; at < lens.readings[state].size(); ++at) {
       const LensReading& reading = lens.readings[state][at];
-      sink.add_row({{"model", model},
+      Record row = {{"model", model},
                     {"layer", lens.states[state].layer},
                     {"state", state_name(lens.states[state])},
                     {"position", static_cast<std::int64_t>(at)},
@@ -135,7 +148,9 @@ void add_grid_rows(const std::string& model, const Prompt& prompt, const Lens& l
                     {"probability", reading.top.probability},
                     {"rank", reading.final_rank},
                     {"entropy", reading.entropy},
-                    {"kl", reading.divergence}});
+                    {"kl", reading.divergence}};
+      if (!reading.likeliest.empty()) row.add("top_tokens", top_list(prompt, reading.likeliest));
+      sink.add_row(std::move(row));
     }
   }
 }
@@ -193,8 +208,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
          .memory_bytes = run_bytes(models[index], 1, std::ssize(ids), std::ssize(source)) +
                          reading_bytes(models[index], rows, request.middles),
          .run = [&, index](const Compute& compute) {
-           found[index] =
-               lens_of_text(ready.pass(index), request.prompts[index], request.middles, compute);
+           found[index] = lens_of_text(ready.pass(index), request.prompts[index], request, compute);
          }});
   }
   run_queue(items, ready.rest(), {}, {"model", "models"});
@@ -202,6 +216,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
   ReportHead head{.command = "lens", .parameters = {{"grid", true}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   head.parameters.add("mid", request.middles);
+  if (request.top > 1) head.parameters.add("top", request.top);
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(model_facts(models[index]));
     facts.add("states", mean_records(found[index]));

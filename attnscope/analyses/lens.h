@@ -32,6 +32,7 @@ struct LensGridRequest {
   std::vector<Prompt> prompts;  // of each model; of an encoder-decoder with the whole target
   Record text;
   bool middles = false;
+  std::int64_t top = 1;  // so many of the likeliest tokens of each place
 };
 
 /// Rows: each state at each token of one text. What run_lens() would say of it goes to the facts of

@@ -9,6 +9,7 @@
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 
 namespace attnscope {
@@ -21,7 +22,7 @@ bool wants_middles(const Arguments& arguments) { return arguments.text("states")
 void run_grid_of(const Arguments& arguments, const Session& session,
                  const std::vector<Model>& models, RowSink& sink) {
   std::deque<TokenizedText> texts;
-  LensGridRequest request{.middles = wants_middles(arguments)};
+  LensGridRequest request{.middles = wants_middles(arguments), .top = *arguments.integer("top")};
   ForetoldTexts targets;
   const bool paired = std::any_of(models.begin(), models.end(), is_of_encoder_decoder);
   if (paired || arguments.given("target") || arguments.given("target_tokens")) {
@@ -56,6 +57,10 @@ std::vector<Model> with_heads(std::vector<Model> models, RowSink& sink) {
 }
 
 void run_lens_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  if (arguments.given("top") && !arguments.flag("grid")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "top", .problem = "is of the tokens of one text: give {grid} too"});
+  }
   const std::vector<Model> models = with_heads(open_models(arguments, session), sink);
   if (arguments.given("prompts")) {
     check_single_texts(models, "prompts");
@@ -88,6 +93,11 @@ Command lens_command() {
       .examples = {{{"models", "examples/shakespeare-gpt2"},
                     {"text", "To be, or not to be"},
                     {"grid", ""}},
+                   {{"models", "examples/shakespeare-gpt2"},
+                    {"text", "To be, or not to be"},
+                    {"grid", ""},
+                    {"top", "3"},
+                    {"format", "json"}},
                    {{"models", "MODEL"}, {"text_file", "book.txt"}},
                    {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
                    {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
@@ -105,6 +115,13 @@ Command lens_command() {
                              {.name = "grid",
                               .type = flag,
                               .help = "of one text, what each state foretells at each token"},
+                             {.name = "top",
+                              .type = integer,
+                              .help = "with {grid}: how many of the likeliest tokens",
+                              .metavariable = "K",
+                              .least = 1,
+                              .most = 1000,
+                              .default_text = "1"},
                              prompts_parameter("instead: how much each state prefers the right "
                                                "answer, of prompts in JSON lines")},
                             run_parameters(),

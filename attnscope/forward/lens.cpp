@@ -12,7 +12,7 @@ namespace attnscope {
 namespace {
 
 LensReading reading_of(std::span<const float> logits, std::span<const float> final_logits,
-                       std::int64_t token) {
+                       std::int64_t token, std::int64_t likeliest) {
   const TokenOdds here = token_odds(logits), in_the_end = token_odds(final_logits);
   LensReading out{.entropy = here.entropy,
                   .divergence = divergence(final_logits, in_the_end, logits, here),
@@ -20,6 +20,7 @@ LensReading reading_of(std::span<const float> logits, std::span<const float> fin
   const auto logit = static_cast<double>(logits[static_cast<std::size_t>(here.likeliest)]);
   out.top = {
       .token = here.likeliest, .logit = logit, .probability = std::exp(logit - here.log_sum)};
+  if (likeliest > 1) out.likeliest = top_tokens(logits, likeliest);
   if (token < 0) return out;
   out.loss = here.log_sum - static_cast<double>(logits[static_cast<std::size_t>(token)]);
   out.rank = rank_of(token, logits);
@@ -57,7 +58,7 @@ std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const 
 }  // namespace
 
 Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
-               const Compute& compute) {
+               std::int64_t likeliest, const Compute& compute) {
   Lens out;
   const std::vector<Matrix<float>> kept =
       kept_states(pass, places.inputs, places.sources, places.rows, middles, out.states, compute);
@@ -78,8 +79,9 @@ Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middl
       run_parts(compute, static_cast<std::size_t>(some), [&](std::size_t part) {
         const auto row = static_cast<std::int64_t>(part);
         const std::size_t place = static_cast<std::size_t>(first) + part;
-        out.readings[state][place] = reading_of(
-            {&logits(row, 0), columns}, {&final_logits(row, 0), columns}, places.tokens[place]);
+        out.readings[state][place] =
+            reading_of({&logits(row, 0), columns}, {&final_logits(row, 0), columns},
+                       places.tokens[place], likeliest);
       });
     }
   }

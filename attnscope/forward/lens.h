@@ -26,6 +26,7 @@ struct LensReading {
   double entropy = 0;     // nats
   double divergence = 0;  // KL(final ‖ this), nats
   TokenScore top;
+  std::vector<TokenScore> likeliest = {};  // it and those that follow, where several are asked for
   std::int64_t final_rank = 1;  // of the model's likeliest token; 1: the likeliest here too
   /// −log of the probability of the token asked for, nats, and its rank; none where none is.
   std::optional<double> loss;
@@ -38,9 +39,10 @@ struct Lens {
 };
 
 /// At the places of texts. `middles`: states within layers too, of models whose branches follow
-/// each other. Throws Error(unsupported) for a model without logits, and as ForwardPass::run().
+/// each other. `likeliest`: how many tokens are listed. Throws Error(unsupported) for a model
+/// without logits, and as ForwardPass::run().
 Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
-               const Compute& compute);
+               std::int64_t likeliest, const Compute& compute);
 
 struct LensDifferences {
   std::vector<LensState> states;                 // as the pass has them

@@ -44,6 +44,17 @@ void write_states(const std::vector<const Record*>& rows, const Style& style, st
   out << align(lines);
 }
 
+/// The likeliest token, or several.
+std::string likeliest_cell(const Record& row) {
+  const Value* several = row.find("top_tokens");
+  if (several == nullptr) return token_cell(row, "top_text", "top_token");
+  std::vector<std::string> cells;
+  for (const Value& token : expect<Value::List>(*several, "top_tokens")) {
+    cells.push_back(token_cell(expect<Record>(token, "top_tokens"), "text", "token_id"));
+  }
+  return join(cells, " ");
+}
+
 /// Of one model: each token with what the states take to follow it.
 void write_grid(const std::vector<const Record*>& rows, const WriteOptions& options,
                 const Style& style, std::ostream& out) {
@@ -66,8 +77,7 @@ void write_grid(const std::vector<const Record*>& rows, const WriteOptions& opti
       const double near = 1 - std::min(1.0, std::log(rank) / std::log(kFar));
       const std::string mark =
           rank == 1 ? "" : fmt::format(" {}", grouped(static_cast<std::int64_t>(rank)));
-      line.push_back(style.shade(near, token_cell(*row, "top_text", "top_token")) +
-                     style.dim(mark));
+      line.push_back(style.shade(near, likeliest_cell(*row)) + style.dim(mark));
     }
   }
   if (left_out > 0) out << style.dim(fmt::format("  after {} tokens more", left_out)) << '\n';

@@ -923,6 +923,7 @@ def lens(
     sample: int | None = None,
     states: Literal["layers", "layers,mid"] | None = None,
     grid: bool = False,
+    top: int | None = None,
     prompts: Path | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -952,6 +953,7 @@ def lens(
     - states: the stream before each layer, or after its attention too: layers or layers,mid
       (default: layers)
     - grid: of one text, what each state foretells at each token
+    - top: with grid: how many of the likeliest tokens (default: 1)
     - prompts: instead: how much each state prefers the right answer, of prompts in JSON lines
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -987,6 +989,7 @@ def lens(
     - rank: of the model's own likeliest token; 1: the likeliest here too
     - entropy: of what is foretold there
     - kl: KL(what the model foretells ‖ what the state does)
+    - top_tokens: the likeliest tokens, the first first
 
     Rows, with prompts: how much a state of the stream prefers the right answers.
     - logit_difference: logit(right) − logit(wrong) after clean prompts, mean
@@ -1935,6 +1938,7 @@ class ModelCommands:
         sample: int | None = None,
         states: Literal["layers", "layers,mid"] | None = None,
         grid: bool = False,
+        top: int | None = None,
         prompts: Path | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -1960,6 +1964,7 @@ class ModelCommands:
         - states: the stream before each layer, or after its attention too: layers or layers,mid
           (default: layers)
         - grid: of one text, what each state foretells at each token
+        - top: with grid: how many of the likeliest tokens (default: 1)
         - prompts: instead: how much each state prefers the right answer, of prompts in JSON lines
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result

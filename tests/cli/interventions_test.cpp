@@ -232,6 +232,41 @@ TEST(Lens, OfATextIsTheModelAtItsLastState) {
               perplexity["models"][0]["perplexity"]["mean_nll"].get<double>(), 1e-12);
 }
 
+/// The last state's tokens are those of `predict`, each first token is the one without the list,
+/// and all else stays as it is.
+TEST(Lens, ListsTheLikeliestTokensOfEveryState) {
+  const Words grid = {"lens", kShakespeare, "--text", "To be, or not to be", "--grid"};
+  const json one = report_of(grid), three = report_of(grid + Words{"--top", "3"});
+  EXPECT_FALSE(one["parameters"].contains("top"));
+  EXPECT_EQ(three["parameters"]["top"], 3);
+  EXPECT_EQ(report_of(grid + Words{"--top", "1"}), one);
+  ASSERT_EQ(three["rows"].size(), one["rows"].size());
+  for (std::size_t at = 0; at < one["rows"].size(); ++at) {
+    json row = three["rows"][at];
+    const json top = row["top_tokens"];
+    ASSERT_EQ(top.size(), 3u);
+    EXPECT_EQ(top[0]["token_id"], row["top_token"]);
+    EXPECT_EQ(top[0]["text"], row["top_text"]);
+    EXPECT_EQ(top[0]["probability"], row["probability"]);
+    EXPECT_GE(top[0]["logit"].get<double>(), top[1]["logit"].get<double>());
+    EXPECT_GE(top[1]["probability"].get<double>(), top[2]["probability"].get<double>());
+    row.erase("top_tokens");
+    EXPECT_EQ(row, one["rows"][at]);
+  }
+  const json next =
+      report_of({"predict", kShakespeare, "--text", "To be, or not to be", "--top", "3"})["rows"];
+  const json last = three["rows"].back()["top_tokens"];
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    for (const char* field : {"token_id", "text", "logit", "probability"}) {
+      EXPECT_EQ(last[rank][field], next[rank][field]) << field;
+    }
+  }
+  EXPECT_NE(output_of(grid + Words{"--top", "3"}), output_of(grid));
+  expect_refusal({"lens", kShakespeare, "--text", "To be", "--top", "3"}, kUsage,
+                 {"--top", "--grid"});
+  expect_refusal(grid + Words{"--top", "0"}, kUsage, {"--top"});
+}
+
 TEST(Lens, WithoutSpecialTokensATextIsRunAsItIs) {
   const json with =
       report_of({"lens", kShakespeare, "--text", "To be", "--grid", "--no-special-tokens"});

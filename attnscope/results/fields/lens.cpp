@@ -124,7 +124,24 @@ RowKind lens_grid_rows() {
        .meaning = "of the model's own likeliest token; 1: the likeliest here too",
        .where = kLensSection},
       measure("entropy", "nats", "", "of what is foretold there"),
-      measure("kl", "nats", "", "KL(what the model foretells ‖ what the state does)")};
+      measure("kl", "nats", "", "KL(what the model foretells ‖ what the state does)"),
+      {.name = "top_tokens",
+       .type = record,
+       .form = list,
+       .meaning = "the likeliest tokens, the first first",
+       .where = kLensSection,
+       .with = "top",
+       .fields = {{.name = "token_id",
+                   .type = integer,
+                   .meaning = "the token's id",
+                   .where = kLensSection},
+                  {.name = "text",
+                   .type = text,
+                   .nulls = Nulls::whole,
+                   .meaning = "it as readable text; null where no tokenizer knows it",
+                   .where = kLensSection},
+                  measure("logit", "", "", "what the head gives for it"),
+                  measure("probability", "", "", "softmax of the logits of all tokens")}}};
   Field states = {.name = "states",
                   .type = record,
                   .form = list,
@@ -138,7 +155,13 @@ RowKind lens_grid_rows() {
                       .meaning = "that rows are of the tokens of one text",
                       .where = "formats.md#parameters"},
                      text_parameter_fields().front(),
-                     mid_parameter()};
+                     mid_parameter(),
+                     {.name = "top",
+                      .type = integer,
+                      .unit = "tokens",
+                      .meaning = "how many of the likeliest tokens rows list; 1 where it is absent",
+                      .where = "formats.md#parameters",
+                      .with = "top"}};
   return kind;
 }
 

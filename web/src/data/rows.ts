@@ -769,6 +769,19 @@ export interface LensGridRow {
   entropy: number;
   /** KL(what the model foretells ‖ what the state does) */
   kl: number;
+  /** the likeliest tokens, the first first */
+  top_tokens?:
+    | ({
+    /** the token's id */
+    token_id: number;
+    /** it as readable text; null where no tokenizer knows it */
+    text: string
+    | null;
+    /** what the head gives for it */
+    logit: number;
+    /** softmax of the logits of all tokens */
+    probability: number;
+  })[];
 }
 
 /** what a text's loss is where a part of a layer is replaced */
@@ -863,7 +876,7 @@ export interface PlanPartRow {
   sensitivity: number | null;
   /** of ranks: what that foretells at the planned rank */
   expected_loss: number | null;
-  /** of layers: 1 less the mean cosine of what enters and leaves it; null of the last */
+  /** of layers: 1 less the mean cosine of what enters and leaves it */
   block_influence: number | null;
   /** of layers: the same of its attention; null where no stream lies between that and an MLP */
   attention_influence: number | null;
