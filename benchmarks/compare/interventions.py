@@ -34,8 +34,8 @@ def ablation_flops() -> float:
 
 
 def reading_flops() -> float:
-    """The two ends of every direction, the null of either end, and the first MLP of every token."""
-    scores = 2 * LAYERS * HEADS * DIRECTIONS + 2 * DRAWS
+    """The two ends of every direction, the null of each basis (written; read in layer 0; read beyond), and the first MLP of every token."""
+    scores = 2 * LAYERS * HEADS * DIRECTIONS + 3 * DRAWS
     return 2 * VOCABULARY * WIDTH * scores + VOCABULARY * 4 * WIDTH * MLP
 
 
