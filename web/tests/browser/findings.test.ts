@@ -86,7 +86,7 @@ describe("what was planted is said", () => {
       make: () => readings("planted-spectra", [write_checkpoint("planted-spectra", planted.planted_spectra())], kText),
       said: {
         symmetric: /^6 of 36 heads are symmetric .* in layer 4 head \d with \+1\.00 and nearly all of it positive/,
-        identity_part: /^\+\.69 cosine with the identity is what W_QᵀW_K of layer 4 has.*: keys like the query score above/,
+        identity_part: /^\+0\.69 cosine with the identity is what W_QᵀW_K of layer 4 has.*: keys like the query score above/,
         fewest_directions: /^7 of 96 directions hold 90 % of the energy of the MLP's up in layer 5\. Random numbers would need 74\./,
         matrix_like_random: /^73 of 96 directions hold .* of the MLP's down in layer 5: .* No other layer here needs more than 1\d\./,
         weights_depth: /^\d+ → 7 directions from layer 0 to layer 5: the MLP's up loses rank with depth/,
