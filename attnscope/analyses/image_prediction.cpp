@@ -104,7 +104,7 @@ class ImageRun {
   void add_labels(const std::vector<float>& logits) {
     const std::vector<std::string> names = label_names(model_.spec());
     std::int64_t rank = 0;
-    for (const TokenScore& score : top_tokens(logits, request_.top)) {
+    for (const TokenScore& score : top_tokens(logits, request_.top, compute_)) {
       const auto id = static_cast<std::size_t>(score.token);
       add_row(++rank, score.token, id < names.size() ? Value(names[id]) : Value(), score.logit,
               score.probability);

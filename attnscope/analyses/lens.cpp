@@ -123,10 +123,9 @@ Value::List mean_records(const Lens& lens) {
 Value::List top_list(const Prompt& prompt, const std::vector<TokenScore>& likeliest) {
   Value::List list;
   for (const TokenScore& score : likeliest) {
-    list.emplace_back(Record{{"token_id", score.token},
-                             {"text", token_value(prompt.tokenizer, score.token)},
-                             {"logit", score.logit},
-                             {"probability", score.probability}});
+    Record fields;
+    add_foretold(fields, prompt.tokenizer, score);
+    list.emplace_back(std::move(fields));
   }
   return list;
 }

@@ -10,6 +10,7 @@
 
 #include "attnscope/analyses/answers.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/token_scores.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/context.h"
@@ -28,6 +29,9 @@ struct Prompt {
 
 /// A token as readable text; null where no tokenizer knows it.
 Value token_value(const Tokenizer* tokenizer, std::int64_t id);
+
+/// Adds the fields of a token that is foretold: "token_id", "text", "logit", "probability".
+void add_foretold(Record& row, const Tokenizer* tokenizer, const TokenScore& score);
 
 /// Sees a prompt run: is told of it before, and of blocks of logits after it. On the thread that
 /// runs it; what it throws ends the run.

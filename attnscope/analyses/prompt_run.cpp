@@ -210,16 +210,12 @@ class PromptRun {
   void add_top(MatrixView<const float> states, std::int64_t row, std::int64_t position) {
     const Matrix<float> logits = finite_logits(pass_, states.row_block(row, 1), compute_);
     std::int64_t rank = 0;
-    for (const TokenScore& score :
-         top_tokens({logits.data(), static_cast<std::size_t>(logits.cols())}, request_.top)) {
+    const std::span<const float> scores(logits.data(), static_cast<std::size_t>(logits.cols()));
+    for (const TokenScore& score : top_tokens(scores, request_.top, compute_)) {
       if (rank == 0) likeliest_ = score.token;
-      found_.rows.push_back({{"model", model_.name()},
-                             {"position", position},
-                             {"rank", ++rank},
-                             {"token_id", score.token},
-                             {"text", token_value(prompt_.tokenizer, score.token)},
-                             {"logit", score.logit},
-                             {"probability", score.probability}});
+      Record& row = found_.rows.emplace_back(
+          Record{{"model", model_.name()}, {"position", position}, {"rank", ++rank}});
+      add_foretold(row, prompt_.tokenizer, score);
     }
   }
 
@@ -307,6 +303,13 @@ class PromptRun {
 Value token_value(const Tokenizer* tokenizer, std::int64_t id) {
   if (tokenizer == nullptr || !tokenizer->spelling(id)) return {};
   return tokenizer->text(id);
+}
+
+void add_foretold(Record& row, const Tokenizer* tokenizer, const TokenScore& score) {
+  row.add("token_id", score.token);
+  row.add("text", token_value(tokenizer, score.token));
+  row.add("logit", score.logit);
+  row.add("probability", score.probability);
 }
 
 Prediction run_prompt(const Model& model, const Prompt& prompt, const PredictRequest& request,

@@ -30,7 +30,7 @@ CleanLogits clean_logits(Matrix<float> logits, const Compute& compute) {
   out.odds.resize(places);
   run_parts(compute, places, [&](std::size_t place) {
     const std::span<const float> logits_of_place = row_of(std::as_const(out.logits).view(), place);
-    TokenOdds odds = token_odds(logits_of_place);
+    TokenOdds odds = token_odds(logits_of_place, compute);
     odds.log_sum = softmax_sum(logits_of_place, compute).log_sum;  // as of changed ones
     float* to = &out.probabilities(static_cast<std::int64_t>(place), 0);
     for (const float logit : logits_of_place) {

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "attnscope/core/error.h"
-#include "attnscope/forward/changed_logits.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/replacements.h"
 #include "attnscope/forward/sized.h"
+#include "attnscope/forward/token_scores.h"
 
 namespace attnscope {
 namespace {
@@ -164,14 +165,11 @@ class InductionRun {
       const std::int64_t first = sequence * length_ + text_.block, count = text_.block - 1;
       const Matrix<float> logits =
           finite_logits(pass_, std::as_const(states).view().row_block(first, count), compute_);
+      const auto next =
+          std::span(text_.sequences[static_cast<std::size_t>(sequence)])
+              .subspan(static_cast<std::size_t>(text_.block + 1), static_cast<std::size_t>(count));
       double sum = 0;
-      for (std::int64_t row = 0; row < count; ++row) {
-        const std::int64_t token = text_.sequences[static_cast<std::size_t>(sequence)]
-                                                  [static_cast<std::size_t>(text_.block + row + 1)];
-        const std::span<const float> scores(&logits(row, 0),
-                                            static_cast<std::size_t>(logits.cols()));
-        sum += loss_of(logits.view(), static_cast<std::size_t>(row), log_sum_exp(scores), token);
-      }
+      for (const double loss : token_losses(logits.view(), next, compute_)) sum += loss;
       losses.push_back(sum);
     }
     return losses;

@@ -12,15 +12,17 @@ namespace attnscope {
 namespace {
 
 LensReading reading_of(std::span<const float> logits, std::span<const float> final_logits,
-                       std::int64_t token, std::int64_t likeliest) {
-  const TokenOdds here = token_odds(logits), in_the_end = token_odds(final_logits);
-  LensReading out{.entropy = here.entropy,
-                  .divergence = divergence(final_logits, in_the_end, logits, here),
-                  .final_rank = rank_of(in_the_end.likeliest, logits)};
+                       std::int64_t token, std::int64_t likeliest, const Compute& compute) {
+  const TokenOdds here = token_odds(logits, compute);
+  const TokenOdds in_the_end = token_odds(final_logits, compute);
+  LensReading out{
+      .entropy = here.entropy,
+      .divergence = divergence(final_logits, in_the_end.log_sum, logits, here.log_sum, compute),
+      .final_rank = rank_of(in_the_end.likeliest, logits)};
   const auto logit = static_cast<double>(logits[static_cast<std::size_t>(here.likeliest)]);
   out.top = {
       .token = here.likeliest, .logit = logit, .probability = std::exp(logit - here.log_sum)};
-  if (likeliest > 1) out.likeliest = top_tokens(logits, likeliest);
+  if (likeliest > 1) out.likeliest = top_tokens(logits, likeliest, compute);
   if (token < 0) return out;
   out.loss = here.log_sum - static_cast<double>(logits[static_cast<std::size_t>(token)]);
   out.rank = rank_of(token, logits);
@@ -81,7 +83,7 @@ Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middl
         const std::size_t place = static_cast<std::size_t>(first) + part;
         out.readings[state][place] =
             reading_of({&logits(row, 0), columns}, {&final_logits(row, 0), columns},
-                       places.tokens[place], likeliest);
+                       places.tokens[place], likeliest, compute);
       });
     }
   }

@@ -17,11 +17,9 @@ double window_sum(const ForwardPass& pass, const TokenIds& text, const Perplexit
   const std::int64_t first_next = window.first + begin + 1;  // what the first row foretells
   double sum = 0;
   const auto add = [&](std::int64_t first, MatrixView<const float> logits) {
-    for (std::int64_t row = 0; row < logits.rows; ++row) {
-      const auto next = text[static_cast<std::size_t>(first_next + first + row)];
-      const std::span<const float> scores(&logits(row, 0), static_cast<std::size_t>(logits.cols));
-      sum += log_sum_exp(scores) - static_cast<double>(scores[static_cast<std::size_t>(next)]);
-    }
+    const auto next = std::span(text).subspan(static_cast<std::size_t>(first_next + first),
+                                              static_cast<std::size_t>(logits.rows));
+    for (const double loss : token_losses(logits, next, compute)) sum += loss;
   };
   for_logits(pass, states.row_block(begin, window.predicted), add, compute);
   return sum;

@@ -4,38 +4,40 @@
 #include <cmath>
 #include <numeric>
 
+#include "attnscope/numerics/inference/softmax.h"
+
 namespace attnscope {
 
-double log_sum_exp(std::span<const float> logits) {
-  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  return largest + std::log(sum);
+double log_sum_exp(std::span<const float> logits, const Compute& compute) {
+  const auto largest = static_cast<double>(std::ranges::max(logits));
+  return largest + std::log(float64_exponentials(logits, largest, compute).sum);
 }
 
-TokenOdds token_odds(std::span<const float> logits) {
+std::vector<double> token_losses(MatrixView<const float> logits,
+                                 std::span<const std::int64_t> tokens, const Compute& compute) {
+  std::vector<double> out(tokens.size());
+  run_parts(compute, out.size(), [&](std::size_t row) {
+    const std::span<const float> own(&logits(static_cast<std::int64_t>(row), 0),
+                                     static_cast<std::size_t>(logits.cols));
+    const float score = own[static_cast<std::size_t>(tokens[row])];
+    out[row] = log_sum_exp(own, compute) - static_cast<double>(score);
+  });
+  return out;
+}
+
+TokenOdds token_odds(std::span<const float> logits, const Compute& compute) {
   const auto largest = std::max_element(logits.begin(), logits.end());
   const auto most = static_cast<double>(*largest);
-  double sum = 0, weighted = 0;
-  for (const float logit : logits) {
-    const double below = static_cast<double>(logit) - most, weight = std::exp(below);
-    sum += weight;
-    weighted += weight * below;
-  }
-  const double log_sum = std::log(sum);
+  const ExponentialSums below = float64_exponentials(logits, most, compute);
+  const double log_sum = std::log(below.sum);
   return {.log_sum = most + log_sum,
-          .entropy = log_sum - weighted / sum,
+          .entropy = log_sum - below.weighted / below.sum,
           .likeliest = largest - logits.begin()};
 }
 
-double divergence(std::span<const float> p, const TokenOdds& of_p, std::span<const float> q,
-                  const TokenOdds& of_q) {
-  double sum = 0;
-  for (std::size_t token = 0; token < p.size(); ++token) {
-    const double log_p = static_cast<double>(p[token]) - of_p.log_sum;
-    sum += std::exp(log_p) * (log_p - (static_cast<double>(q[token]) - of_q.log_sum));
-  }
-  return std::max(sum, 0.0);
+double divergence(std::span<const float> p, double log_sum_p, std::span<const float> q,
+                  double log_sum_q, const Compute& compute) {
+  return std::max(0.0, float64_divergence(p, log_sum_p, q, log_sum_q, compute));
 }
 
 std::int64_t rank_of(std::int64_t token, std::span<const float> logits) {
@@ -43,7 +45,8 @@ std::int64_t rank_of(std::int64_t token, std::span<const float> logits) {
   return 1 + std::count_if(logits.begin(), logits.end(), [&](float logit) { return logit > own; });
 }
 
-std::vector<TokenScore> top_tokens(std::span<const float> logits, std::int64_t count) {
+std::vector<TokenScore> top_tokens(std::span<const float> logits, std::int64_t count,
+                                   const Compute& compute) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto kept = std::min<std::int64_t>(count, std::ssize(order));
@@ -51,7 +54,7 @@ std::vector<TokenScore> top_tokens(std::span<const float> logits, std::int64_t c
                     [&](std::size_t a, std::size_t b) {
                       return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
                     });
-  const double total = log_sum_exp(logits);
+  const double total = log_sum_exp(logits, compute);
   std::vector<TokenScore> out;
   for (std::int64_t rank = 0; rank < kept; ++rank) {
     const std::size_t token = order[static_cast<std::size_t>(rank)];

@@ -5,6 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/core/matrix_view.h"
+#include "attnscope/numerics/compute.h"
+
 namespace attnscope {
 
 struct TokenScore {
@@ -14,7 +17,12 @@ struct TokenScore {
 };
 
 /// The logarithm of the sum of exponentials, in float64. At least one logit, all finite.
-double log_sum_exp(std::span<const float> logits);
+double log_sum_exp(std::span<const float> logits, const Compute& compute);
+
+/// −log of the probability of a token, one for each row of logits, nats. A token's id is less than
+/// a row's length.
+std::vector<double> token_losses(MatrixView<const float> logits,
+                                 std::span<const std::int64_t> tokens, const Compute& compute);
 
 /// What the softmax over all logits says as a whole, in float64.
 struct TokenOdds {
@@ -22,17 +30,19 @@ struct TokenOdds {
   double entropy = 0;          // nats
   std::int64_t likeliest = 0;  // of equal ones the one with the smaller id
 };
-TokenOdds token_odds(std::span<const float> logits);
+TokenOdds token_odds(std::span<const float> logits, const Compute& compute);
 
-/// KL(p ‖ q) = Σ p log(p / q) of two softmaxes over the same tokens, nats.
-double divergence(std::span<const float> p, const TokenOdds& of_p, std::span<const float> q,
-                  const TokenOdds& of_q);
+/// KL(p ‖ q) = Σ p log(p / q) of two softmaxes over the same tokens, nats, in float64; the logs of
+/// their sums are log_sum_exp().
+double divergence(std::span<const float> p, double log_sum_p, std::span<const float> q,
+                  double log_sum_q, const Compute& compute);
 
 /// 1 and how many logits are greater than that token's.
 std::int64_t rank_of(std::int64_t token, std::span<const float> logits);
 
 /// The `count` largest logits, or all where there are fewer; the largest first, of equal ones the
 /// one with the smaller id. All finite.
-std::vector<TokenScore> top_tokens(std::span<const float> logits, std::int64_t count);
+std::vector<TokenScore> top_tokens(std::span<const float> logits, std::int64_t count,
+                                   const Compute& compute);
 
 }  // namespace attnscope

@@ -1,7 +1,6 @@
 #include "attnscope/smaller/measure.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -15,28 +14,6 @@
 
 namespace attnscope {
 namespace {
-
-/// Σ_v p log(p / q) of one position and several q.
-class DivergenceFrom {
- public:
-  explicit DivergenceFrom(std::span<const float> logits)
-      : logits_(logits), log_sum_(log_sum_exp(logits)) {
-    for (const float logit : logits) p_.push_back(std::exp(static_cast<double>(logit) - log_sum_));
-  }
-
-  double to(std::span<const float> q) const {
-    double sum = 0;
-    for (std::size_t at = 0; at < p_.size(); ++at) {
-      sum += p_[at] * (static_cast<double>(logits_[at]) - static_cast<double>(q[at]));
-    }
-    return sum - log_sum_ + log_sum_exp(q);
-  }
-
- private:
-  std::span<const float> logits_;
-  double log_sum_;
-  std::vector<double> p_;
-};
 
 Matrix<float> rows_at(MatrixView<const float> states, const std::vector<std::int64_t>& rows) {
   Matrix<float> out(std::ssize(rows), states.cols);
@@ -75,13 +52,10 @@ double masked_nll(const ForwardPass& pass, const Masked& text, const Compute& co
   for_logits(
       pass, masks.view(),
       [&](std::int64_t first, MatrixView<const float> logits) {
-        for (std::int64_t row = 0; row < logits.rows; ++row) {
-          const auto hidden = text.hidden[static_cast<std::size_t>(first + row)];
-          const std::span<const float> scores(&logits(row, 0),
-                                              static_cast<std::size_t>(logits.cols));
-          sum +=
-              log_sum_exp(scores) - static_cast<double>(scores[static_cast<std::size_t>(hidden)]);
-        }
+        const auto hidden =
+            std::span(text.hidden)
+                .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(logits.rows));
+        for (const double loss : token_losses(logits, hidden, compute)) sum += loss;
       },
       compute);
   return sum;
@@ -227,8 +201,13 @@ std::vector<double> Divergence::of(std::span<const Matrix<float>> last,
     const auto width = static_cast<std::size_t>(p.cols());
     run_parts(compute, each.size(), [&](std::size_t row) {
       const auto at = static_cast<std::int64_t>(row);
-      const DivergenceFrom from({&p(at, 0), width});
-      for (const Matrix<float>& q : all_q) each[row].push_back(from.to({&q(at, 0), width}));
+      const std::span<const float> of_model(&p(at, 0), width);
+      const double log_sum = log_sum_exp(of_model, compute);
+      for (const Matrix<float>& q : all_q) {
+        const std::span<const float> changed(&q(at, 0), width);
+        each[row].push_back(
+            divergence(of_model, log_sum, changed, log_sum_exp(changed, compute), compute));
+      }
     });
     for (const std::vector<double>& row : each) {
       for (std::size_t model = 0; model < sums.size(); ++model) sums[model] += row[model];

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "attnscope/forward/token_scores.h"
+#include "tests/support/compute.h"
 
 namespace attnscope {
 namespace {
@@ -50,20 +51,20 @@ TEST(PerplexityWindows, CountEveryTokenButTheFirstWhereTheyOverlap) {
 TEST(TokenScores, AreSoftmaxInFloat64) {
   const std::vector<float> logits = {1, 3, -2, 3};
   const double sum = std::exp(1.0) + 2 * std::exp(3.0) + std::exp(-2.0);
-  EXPECT_NEAR(log_sum_exp(logits), std::log(sum), 1e-15);
-  const auto top = top_tokens(logits, 3);
+  EXPECT_NEAR(log_sum_exp(logits, test::test_compute()), std::log(sum), 1e-15);
+  const auto top = top_tokens(logits, 3, test::test_compute());
   ASSERT_EQ(top.size(), 3u);
   EXPECT_EQ(top[0].token, 1);  // of equal ones the smaller id
   EXPECT_EQ(top[1].token, 3);
   EXPECT_EQ(top[2].token, 0);
   EXPECT_NEAR(top[0].probability, std::exp(3.0) / sum, 1e-15);
-  EXPECT_EQ(top_tokens(logits, 9).size(), 4u);
+  EXPECT_EQ(top_tokens(logits, 9, test::test_compute()).size(), 4u);
 }
 
 TEST(TokenScores, DoNotOverflow) {
   const std::vector<float> logits = {3e38F, -3e38F};
-  EXPECT_EQ(log_sum_exp(logits), static_cast<double>(3e38F));
-  EXPECT_EQ(top_tokens(logits, 2)[1].probability, 0);
+  EXPECT_EQ(log_sum_exp(logits, test::test_compute()), static_cast<double>(3e38F));
+  EXPECT_EQ(top_tokens(logits, 2, test::test_compute())[1].probability, 0);
 }
 
 }  // namespace

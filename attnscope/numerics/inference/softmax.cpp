@@ -32,4 +32,29 @@ double weighted_difference(std::span<const float> w, std::span<const float> a,
   return sum;
 }
 
+ExponentialSums float64_exponentials(std::span<const float> x, double shift,
+                                     const Compute& compute) {
+  if (compute.kernels.available()) return kernels::float64_exponentials(compute.kernels, x, shift);
+  ExponentialSums out;
+  for (const float value : x) {
+    const double below = static_cast<double>(value) - shift, weight = std::exp(below);
+    out.sum += weight;
+    out.weighted += weight * below;
+  }
+  return out;
+}
+
+double float64_divergence(std::span<const float> a, double log_a, std::span<const float> b,
+                          double log_b, const Compute& compute) {
+  if (compute.kernels.available()) {
+    return kernels::float64_divergence(compute.kernels, a, log_a, b, log_b);
+  }
+  double sum = 0;
+  for (std::size_t at = 0; at < a.size(); ++at) {
+    const double of_a = static_cast<double>(a[at]) - log_a;
+    sum += std::exp(of_a) * (of_a - (static_cast<double>(b[at]) - log_b));
+  }
+  return sum;
+}
+
 }  // namespace attnscope

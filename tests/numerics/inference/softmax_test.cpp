@@ -62,5 +62,46 @@ TEST(Softmax, WeightedDifferencesAreThoseOfFloat64) {
   }
 }
 
+TEST(Softmax, Float64ExponentialsAreThoseOfTheLibrary) {
+  for (const std::int64_t count : {1, 2, 7, 8, 9, 15, 1000, 50257}) {
+    const std::vector<float> x = scores(count, 5);
+    const auto largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
+    double sum = 0, weighted = 0;
+    for (const float value : x) {
+      const double below = static_cast<double>(value) - largest;
+      sum += std::exp(below);
+      weighted += std::exp(below) * below;
+    }
+    const ExponentialSums found = float64_exponentials(x, largest, test_compute());
+    // Each exponential within 2 ulp; of so many positive terms, in two orders, no sum is off by
+    // more than half an ulp for each addition.
+    const double tolerance = 0x1p-52 * (2 + static_cast<double>(count));
+    EXPECT_NEAR(found.sum, sum, tolerance * sum) << count;
+    EXPECT_NEAR(found.weighted, weighted, 2 * tolerance * std::abs(weighted)) << count;
+  }
+}
+
+TEST(Softmax, ADivergenceInFloat64IsThatOfTheDefinition) {
+  for (const std::int64_t count : {1, 7, 8, 9, 50257}) {
+    const std::vector<float> a = scores(count, 6), b = scores(count, 7);
+    const auto log_sum_of = [](const std::vector<float>& x) {
+      const auto largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
+      return largest + std::log(float64_exponentials(x, largest, test_compute()).sum);
+    };
+    const double log_a = log_sum_of(a), log_b = log_sum_of(b);
+    double sum = 0, sizes = 0;
+    for (std::size_t at = 0; at < a.size(); ++at) {
+      const double of_a = static_cast<double>(a[at]) - log_a;
+      const double term = std::exp(of_a) * (of_a - (static_cast<double>(b[at]) - log_b));
+      sum += term;
+      sizes += std::abs(term);
+    }
+    EXPECT_NEAR(float64_divergence(a, log_a, b, log_b, test_compute()), sum,
+                0x1p-52 * (4 + static_cast<double>(count)) * sizes)
+        << count;
+    EXPECT_NEAR(float64_divergence(a, log_a, a, log_a, test_compute()), 0, 1e-300) << count;
+  }
+}
+
 }  // namespace
 }  // namespace attnscope

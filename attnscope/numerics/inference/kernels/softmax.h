@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "attnscope/numerics/inference/softmax.h"
 #include "attnscope/numerics/instruction_set.h"
 
 namespace attnscope::kernels {
@@ -15,5 +16,10 @@ double sum_of_exponentials(Kernels kernels, std::span<const float> x, float larg
 /// Σ w (a − b)
 double sum_of_weighted_differences(Kernels kernels, std::span<const float> w,
                                    std::span<const float> a, std::span<const float> b);
+
+ExponentialSums float64_exponentials(Kernels kernels, std::span<const float> x, double shift);
+
+double float64_divergence(Kernels kernels, std::span<const float> a, double log_a,
+                          std::span<const float> b, double log_b);
 
 }  // namespace attnscope::kernels
