@@ -77,17 +77,20 @@ void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSour
       .add("parts", expect<std::string>(item.parameters, "parts"));
 }
 
+/// What a text is called.
+const char* one_of(const ForetoldTexts& texts) { return texts.sources.empty() ? "window" : "pair"; }
+
 /// Throws Error(usage) where there is no other text to take parts of, or not at every place.
 void check_resampling(const ForetoldTexts& texts, std::size_t model) {
-  const auto refuse = [](const char* problem) {
+  const auto refuse = [](const std::string& problem) {
     throw Error(ErrorKind::usage, {.parameter = "how", .problem = problem});
   };
   if (texts.sequences[model].size() < 2) {
-    refuse("resample takes another window's, and there is one");
+    refuse("resample takes another " + std::string(one_of(texts)) + "'s, and there is one");
   }
-  for (const auto& all : {texts.sequences[model], texts.sources_of(model)}) {
-    for (const TokenIds& ids : all) {
-      if (ids.size() == all.front().size()) continue;
+  for (const auto* all : {&texts.sequences[model], &texts.sources_of(model)}) {
+    for (const TokenIds& ids : *all) {
+      if (ids.size() == all->front().size()) continue;
       refuse(
           "resample takes what another pair gives at the same place, and these differ in length");
     }
@@ -218,10 +221,9 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
   }
   constexpr double kLong = 1e12;  // seconds to come
   if (flops > kLong) {
-    sink.add_note(fmt::format(
-        "{} on {}: about {:.2g} TFLOP", counted(variants, "replacement"),
-        counted(std::ssize(texts.sequences.front()), texts.sources.empty() ? "window" : "pair"),
-        flops / 1e12));
+    sink.add_note(fmt::format("{} on {}: about {:.2g} TFLOP", counted(variants, "replacement"),
+                              counted(std::ssize(texts.sequences.front()), one_of(texts)),
+                              flops / 1e12));
   }
   ReportHead head{.command = "ablate", .parameters = request.texts.parameters};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

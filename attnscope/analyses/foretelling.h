@@ -17,15 +17,16 @@ using MaskToken = std::optional<std::int64_t>;
 
 /// What each of several models is to foretell.
 struct ForetoldTexts {
-  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  std::vector<std::vector<TokenIds>> sequences;  // of each model, of one length but for targets
   std::vector<MaskToken> masks;                  // of each model
   Record parameters;                             // what the report says of where they come from
   /// Of each model; none but of stacks of encoder-decoders: what the encoder reads for each of the
   /// sequences, which are whole targets then, start token and all, of any lengths.
   std::vector<std::vector<TokenIds>> sources = {};
 
-  std::vector<TokenIds> sources_of(std::size_t model) const {
-    return model < sources.size() ? sources[model] : std::vector<TokenIds>();
+  const std::vector<TokenIds>& sources_of(std::size_t model) const {
+    static const std::vector<TokenIds> none;
+    return model < sources.size() ? sources[model] : none;
   }
 };
 

@@ -175,7 +175,7 @@ void run_lens(std::span<const Model> models, const LensRequest& request, const C
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::vector<TokenIds>& sequences = request.texts.sequences[index];
-    const std::vector<TokenIds> sources = request.texts.sources_of(index);
+    const std::vector<TokenIds>& sources = request.texts.sources_of(index);
     check_foretelling(ready.pass(index), sequences, request.texts.masks[index], sources);
     std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
     std::iota(layers.begin(), layers.end(), std::int64_t{0});

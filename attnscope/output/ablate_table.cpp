@@ -17,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-/// Whether the increase is beyond two standard errors; that of one window is not judged.
+/// Whether the increase is beyond two standard errors; that of one text is not judged.
 bool counts(const Record& row) {
   const auto error = number_field(row, "loss_increase_error");
   return !error || std::abs(number_field(row, "loss_increase").value_or(0)) > 2 * *error;
@@ -84,12 +84,16 @@ void write_ablate_table(const Report& report, const WriteOptions& options, std::
   }
   if (report.rows.empty()) return;
   const std::string how = text_field(report.parameters, "how");
+  // A text of an encoder-decoder is a source with its target.
+  const bool pairs = integer_field(report.parameters, "target_length") > 0;
+  const std::string text = pairs ? "pair" : "window";
   const std::string by = how == "zero"       ? "zeros"
-                         : how == "resample" ? "what it gave in the next window"
+                         : how == "resample" ? "what it gave in the next " + text
                                              : "its mean over the text";
   write_legend(
       "By how many thousandths of a nat the loss rises where that part alone is replaced by " + by +
-          "; ·: within two standard errors over windows. What parts are worth together is "
+          "; ·: within two standard errors over " + text +
+          "s. What parts are worth together is "
           "not the sum: see each layer's attention beside its heads.",
       options, out);
 }
