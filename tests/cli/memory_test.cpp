@@ -47,8 +47,8 @@ std::size_t lines_in(const fs::path& path) {
 }
 
 TEST(Memory, CompositionOfManyHeadsStreams) {
-  // 1.5 million rows, which would take 1.8 GB together.
-  constexpr std::int64_t kLayers = 32, kPairs = kLayers * (kLayers - 1) / 2;
+  // 0.6 million rows, which would take 0.7 GB together.
+  constexpr std::int64_t kLayers = 20, kPairs = kLayers * (kLayers - 1) / 2;
   constexpr std::size_t kRows = kPairs * 3 * 32 * 32;
   const TempFolder folder;
   const Words command = {"circuits", many_heads(folder, kLayers), "--composition", "--threads",

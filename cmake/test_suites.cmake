@@ -1,0 +1,20 @@
+# Run when the tests are built: writes what ctest includes, a test for each suite of GoogleTest.
+#   PROGRAM   the tests; EMULATOR, which starts them, may be empty
+#   LIST      what the program prints for --gtest_list_tests
+#   EXCEPT    the end of a filter: tests that are left out; may be empty
+#   SECONDS   that a suite may take
+#   OUT       the file to write
+set(command "\"${PROGRAM}\"")
+if(EMULATOR)
+  string(PREPEND command "\"${EMULATOR}\" ")
+endif()
+file(STRINGS ${LIST} lines)
+set(tests "")
+foreach(line ${lines})
+  if(line MATCHES "^([A-Za-z0-9_/]+)\\.")  # tests of a suite are indented
+    set(suite ${CMAKE_MATCH_1})
+    string(APPEND tests "add_test(${suite} ${command} --gtest_brief=1 \"--gtest_filter=${suite}.*${EXCEPT}\")\n"
+                        "set_tests_properties(${suite} PROPERTIES TIMEOUT ${SECONDS})\n")
+  endif()
+endforeach()
+file(WRITE ${OUT} "${tests}")
