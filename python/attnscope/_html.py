@@ -146,13 +146,18 @@ def _about(model: dict[str, Any], title: str) -> str:
     return f"<div><b>{_escaped(str(model.get('name')))}</b> <small>{_escaped(title)}</small></div>"
 
 
+def _spelt(tokens: list[dict[str, Any]]) -> str:
+    """Their text; of those without one the id, as the command line's tables have it."""
+    return "".join(f"<{token['id']}>" if token["text"] is None else token["text"] for token in tokens)
+
+
 def _written(model: dict[str, Any]) -> str:
     """The text that a model was given, and what it wrote after it."""
-    given = "".join(token["text"] for token in model.get("tokens") or [])
     after = model.get("generated")
     if after is None:
         return ""
-    shown = f"{_escaped(given)}<b>{_escaped(after['text'])}</b>"
+    text = _spelt(after["tokens"]) if after["text"] is None else after["text"]
+    shown = f"{_escaped(_spelt(model.get('tokens') or []))}<b>{_escaped(text)}</b>"
     return f'<pre style="white-space: pre-wrap; margin: 4px 0">{shown}</pre>'
 
 

@@ -36,8 +36,8 @@ REFUSED = {
     ("lens", "length"): "text: is needed",  # of a single token, none is foretold
     ("ablate", "length"): "text: is needed",
     **dict.fromkeys(  # no encoder-decoder here has a tokenizer
-        [("attention", "target"), ("attention", "target_tokens"), ("predict", "target"), ("predict", "target_tokens"),
-         ("predict", "target_file")],
+        [("attention", "target"), ("predict", "target"), ("predict", "target_file"), ("lens", "target"),
+         ("lens", "target_file"), ("ablate", "target"), ("ablate", "target_file")],
         "encoder-decoder",
     ),
 }
@@ -146,7 +146,7 @@ def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywo
     needed = {"layer": 0, "matrix": "q", "file": named["file"][0]}
     base = {name: needed[name] for name in needed if name in parameters and parameters[name]["needed"]}
     inputs: list[Keywords] = [{}]
-    for name in ("text", "text_file", "token_file", "prompts"):
+    for name in ("text", "text_file", "token_file", "prompts", "tokens"):
         inputs += [{name: named[name][0]}] if name in parameters else []
     flags: list[Keywords] = [{name: True} for name, parameter in parameters.items() if parameter["type"] == "flag"]
     flags += [{"head_matrix": (0, 1)}] if "head_matrix" in parameters else []
