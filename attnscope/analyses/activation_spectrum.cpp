@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnscope/analyses/estimates.h"
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
@@ -78,8 +79,9 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
   std::vector<Skipped> skipped;
   std::int64_t tokens = 0, widest = 0;
   const auto work = [&](const Compute& compute) {
-    Calibration calibration(model, {.windows = request.windows}, context.memory_bytes / 2,
-                            /*ridge=*/0);
+    const bool copies = copied_weights_bytes(model, context.memory_bytes) > 0;
+    Calibration calibration(model, {.windows = request.windows, .copy_weights = copies},
+                            context.memory_bytes / 2, /*ridge=*/0);
     const TextStatistics text = calibration.statistics(compute);
     tokens = calibration.tokens();
     std::optional<SecondMomentSums::Site> read_site;  // of `read`: several matrices read the same

@@ -25,10 +25,16 @@ struct PlanText {
   std::optional<std::int64_t> mask;  // of models that see a text both ways: see TextWindows
   Record parameters;                 // what the report says of them
   std::vector<std::string> notes;    // what its user should know
+  bool copy_weights = true;          // of models that run it: see TextWindows
 
-  TextWindows fitted() const { return {.windows = calibration, .sources = calibration_sources}; }
+  TextWindows fitted() const {
+    return {.windows = calibration, .sources = calibration_sources, .copy_weights = copy_weights};
+  }
   TextWindows measured() const {
-    return {.windows = held_out, .mask = mask, .sources = held_out_sources};
+    return {.windows = held_out,
+            .mask = mask,
+            .sources = held_out_sources,
+            .copy_weights = copy_weights};
   }
 };
 

@@ -220,7 +220,7 @@ const LayerOrder& Planner::removals(std::int64_t count) {
 
 std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& left) {
   const TextWindows text = measured_text(false);
-  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
+  const ForwardPass pass(model_, text.copy_weights, compute_);
   if (!text.mask && text.sources.empty() && pass.may_start_between()) {
     const std::set<std::int64_t> gone(order_.removed.begin(), order_.removed.end());
     return mean_nll_without(pass, text.windows, gone, left, compute_);
@@ -261,7 +261,7 @@ std::vector<LayerWorth> Planner::layer_worth() {
 
 std::vector<NllWithoutPart> Planner::nll_without_parts() {
   const TextWindows text = measured_text(false);
-  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
+  const ForwardPass pass(model_, text.copy_weights, compute_);
   if (!text.mask && text.sources.empty() && pass.may_start_between()) {
     return mean_nll_without_parts(pass, text.windows, compute_);
   }
@@ -284,8 +284,9 @@ std::vector<Outcome> Planner::influences() {
     MeanCosine layer, attention, mlp;
   };
   std::vector<Cosines> cosines(static_cast<std::size_t>(model_.dimensions().layers));
-  const ForwardPass pass(model_, /*copy_weights=*/true, compute_);
-  for (const TextWindows& batch : batches_of(measured_text(false))) {
+  const TextWindows text = measured_text(false);
+  const ForwardPass pass(model_, text.copy_weights, compute_);
+  for (const TextWindows& batch : batches_of(text)) {
     Matrix<float> entered, middle;  // of the layer under way; middle: no rows before its MLP
     ForwardObserver observer;
     observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {

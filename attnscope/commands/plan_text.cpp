@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "attnscope/analyses/estimates.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
@@ -98,6 +99,14 @@ MaskedModel masked_model(const Model& model) {
 /// Fewer tokens fit second moments badly.
 std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model); }
 
+/// The model's, a changed one's, and the numbers that changed: at once at most.
+constexpr std::uint64_t kCopies = 3;
+
+/// What a copy of the weights in float32 takes while plans are made; 0 where they are decoded.
+std::uint64_t plan_copy_bytes(const Session& session, const Model& model) {
+  return copied_weights_bytes(model, session.context.memory_bytes / kCopies);
+}
+
 /// Pairs of lines. Held out are those of files of their own, or else the last tenth.
 PlanText paired_text(const Arguments& arguments, const Session& session, const Model& model,
                      const PlanWindows& windows) {
@@ -144,6 +153,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                                               " are too few to fit to and to measure on"});
   }
   PlanText out;
+  out.copy_weights = plan_copy_bytes(session, model) > 0;
   std::int64_t read = 0;
   std::size_t longest = 0;
   const auto add = [&](const TargetPair& pair, std::vector<TokenIds>& sources,
@@ -227,9 +237,14 @@ void say_memory_of_moments(const Session& session, const Model& model, bool with
   if (!session.on_note) return;
   const Calibration moments(model, TextWindows{}, session.context.memory_bytes / 2, /*ridge=*/0);
   const std::int64_t passes = moments.passes();
+  const std::uint64_t copies = with_directions
+                                   ? kCopies * plan_copy_bytes(session, model)
+                                   : copied_weights_bytes(model, session.context.memory_bytes);
   session.on_note("second moments take " + memory_text(moments.held_bytes()) +
-                  " and the spectrum of a matrix up to " +
-                  memory_text(spectra_bytes(model, with_directions)) + " beside the model" +
+                  ", the spectrum of a matrix up to " +
+                  memory_text(spectra_bytes(model, with_directions)) +
+                  (copies > 0 ? " and copies of weights up to " + memory_text(copies) : "") +
+                  " beside the model" +
                   (with_directions && stack_of_same_width(model) != nullptr
                        ? ", for width those of its other stack too"
                        : "") +
@@ -267,6 +282,7 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
                             counted(context, "token")});
   }
   PlanText out;
+  out.copy_weights = plan_copy_bytes(session, model) > 0;
   out.mask = masked.mask;
   const bool own = arguments.given("held_out");
   std::int64_t fitted = std::ssize(tokens);

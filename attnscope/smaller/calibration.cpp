@@ -66,7 +66,7 @@ std::int64_t Calibration::tokens() const {
 void Calibration::run(const TextWindows& batch, const ForwardObserver& observer,
                       const Compute& compute) {
   compute.check_stop();
-  if (!pass_) pass_.emplace(model_, /*copy_weights=*/true, compute);
+  if (!pass_) pass_.emplace(model_, text_.copy_weights, compute);
   run_windows(*pass_, batch, observer, compute);
 }
 

@@ -99,7 +99,7 @@ Model foretelling(const Model& model) {
 
 double mean_nll(const Model& given, const TextWindows& text, const Compute& compute) {
   const Model model = foretelling(given);
-  const ForwardPass pass(model, /*copy_weights=*/true, compute);
+  const ForwardPass pass(model, text.copy_weights, compute);
   double sum = 0;
   std::int64_t predicted = 0;
   for (const TextWindows& batch : batches_of(text)) {
@@ -131,7 +131,8 @@ double mean_nll(const Model& given, const TextWindows& text, const Compute& comp
 Divergence::Divergence(const Model& model, const TextWindows& text, const Compute& compute)
     : model_(foretelling(model)),
       sources_(text.sources.begin(), text.sources.end()),
-      pass_(std::make_unique<ForwardPass>(model_, /*copy_weights=*/true, compute)) {
+      copy_weights_(text.copy_weights),
+      pass_(std::make_unique<ForwardPass>(model_, copy_weights_, compute)) {
   if (text.mask) {
     Masked masked = with_masks(text.windows, *text.mask);
     windows_ = std::move(masked.windows);
@@ -164,7 +165,7 @@ Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
                                       const Compute& compute) const {
   if (!cuts_) {
     const Model whole = foretelling(changed);
-    return run_windows(ForwardPass(whole, /*copy_weights=*/true, compute),
+    return run_windows(ForwardPass(whole, copy_weights_, compute),
                        {.windows = windows_, .sources = sources_}, {}, compute);
   }
   const Model alone = without_layers(changed, {layer}).open();

@@ -20,6 +20,8 @@ struct TextWindows {
   /// Of an encoder-decoder, whose decoder the windows are for, each but for its last token: what
   /// its encoder reads. One for each window.
   std::span<const TokenIds> sources = {};
+  /// Whether models that run it keep a copy of their weights in float32, as ForwardPass.
+  bool copy_weights = true;
 };
 
 /// Of shorter windows no token is masked.
@@ -48,7 +50,7 @@ class Divergence {
   /// Keeps what enters each layer of the model on the windows. The model must outlive it.
   Divergence(const Model& model, const TextWindows& text, const Compute& compute);
 
-  /// Whether a changed model is opened as a whole, its weights copied, and not one layer of it.
+  /// Whether a changed model is opened as a whole and not one layer of it.
   bool opens_whole_models() const { return !cuts_; }
 
   /// What a model with other numbers in that layer alone gives at the positions that are compared.
@@ -64,6 +66,7 @@ class Divergence {
   Model model_;  // that foretells
   std::vector<TokenIds> windows_, sources_;
   std::vector<std::int64_t> rows_;  // that are compared, of all windows' together
+  bool copy_weights_;
   std::unique_ptr<ForwardPass> pass_;
   bool cuts_ = false;                  // layers may be run alone
   std::vector<Matrix<float>> states_;  // that enter each layer; the last are the final ones
