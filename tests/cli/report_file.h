@@ -65,16 +65,17 @@ struct ReportPage {
   }
 
   /// The part of that id; fails where there is not exactly one.
-  json part(const std::string& id) const {
-    json found;
+  const json& part(const std::string& id) const {
+    static const json none = json::object();
+    const json* found = &none;
     int count = 0;
     for (const json& part : results.at("reports")) {
       if (part.at("id") != id) continue;
-      found = part;
+      found = &part;
       ++count;
     }
     EXPECT_EQ(count, 1) << id;
-    return found;
+    return *found;
   }
 
   /// The names of the models that have that part.
