@@ -35,7 +35,7 @@ def model_of(words):
         return DATA / "forward/glm4_moe", "a mixture of experts of the tests, with random weights"
     if "--image" in words:
         return DATA / "stacks/vit", "an image model of the tests, with random weights"
-    if "--target" in words:
+    if has_target(words):
         return DATA / "seq2seq/t5", "a T5 of the tests, with random weights and no tokenizer: token ids are its texts"
     return LLAMA
 
@@ -43,10 +43,15 @@ def model_of(words):
 def without_tokenizer(words):
     """Ids for the texts of an example whose model has no tokenizer."""
     changed = list(words)
-    for option, ids in (("--text", "3,1,4"), ("--target", "2,5")):
-        at = changed.index(option)
-        changed[at:at + 2] = [option.replace("text", "tokens") if option == "--text" else "--target-tokens", ids]
+    for options, given in ((("--text", "--text-file"), ["--tokens", "3,1,4"]),
+                           (("--target", "--target-file"), ["--target-tokens", "2,5"])):
+        at = next(at for at, word in enumerate(changed) if word in options)
+        changed[at:at + 2] = given
     return changed
+
+
+def has_target(words):
+    return "--target" in words or "--target-file" in words
 
 
 def lay_out(folder):
@@ -97,7 +102,7 @@ def run_example(program, line, folder):
     model, about = model_of(words)
     link_model(folder, model)
     stands_for = f"MODEL: {about}" if "MODEL" in words else ""
-    if "--target" in words and "no tokenizer" in about:
+    if has_target(words) and "no tokenizer" in about:
         words = without_tokenizer(words)
         line = shlex.join(["attnscope", *words])
     if "CLIP" in words and "--text-file" in words:  # the tiny one of the tests has no tokenizer either
