@@ -102,7 +102,7 @@ std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model)
 /// The model's, a changed one's, and the numbers that changed: at once at most.
 constexpr std::uint64_t kCopies = 3;
 
-/// What a copy of the weights in float32 takes while plans are made; 0 where they are decoded.
+/// What a copy of a model's float32 weights takes while plans are made; 0 where none is made.
 std::uint64_t plan_copy_bytes(const Session& session, const Model& model) {
   return copied_weights_bytes(model, session.context.memory_bytes / kCopies);
 }
@@ -241,10 +241,9 @@ void say_memory_of_moments(const Session& session, const Model& model, bool with
                                    ? kCopies * plan_copy_bytes(session, model)
                                    : copied_weights_bytes(model, session.context.memory_bytes);
   session.on_note("second moments take " + memory_text(moments.held_bytes()) +
-                  ", the spectrum of a matrix up to " +
-                  memory_text(spectra_bytes(model, with_directions)) +
-                  (copies > 0 ? " and copies of weights up to " + memory_text(copies) : "") +
-                  " beside the model" +
+                  (copies > 0 ? ", copies of weights up to " + memory_text(copies) : "") +
+                  " and the spectrum of a matrix up to " +
+                  memory_text(spectra_bytes(model, with_directions)) + " beside the model" +
                   (with_directions && stack_of_same_width(model) != nullptr
                        ? ", for width those of its other stack too"
                        : "") +

@@ -20,7 +20,7 @@ struct TextWindows {
   /// Of an encoder-decoder, whose decoder the windows are for, each but for its last token: what
   /// its encoder reads. One for each window.
   std::span<const TokenIds> sources = {};
-  /// Whether models that run it keep a copy of their weights in float32, as ForwardPass.
+  /// Whether models that run it keep a copy of their float32 weights, as ForwardPass.
   bool copy_weights = true;
 };
 
