@@ -3,12 +3,14 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/numerics/instruction_set.h"
 #include "attnscope/numerics/lapack.h"
 #include "attnscope/numerics/libraries.h"
 
@@ -23,7 +25,37 @@ struct Refusal {
 };
 thread_local Refusal refusal;
 
-[[maybe_unused]] const bool single_threaded = [] {
+#if defined(__linux__) && defined(__x86_64__)
+// What OpenBLAS calls when it is loaded. Not there where it was built for one CPU alone.
+extern "C" [[gnu::weak]] void gotoblas_dynamic_init();
+extern "C" [[gnu::weak]] void gotoblas_dynamic_quit();
+
+/// On CPUs that are younger than itself OpenBLAS takes older kernels than they could run: on a Xeon
+/// of 2023 those of SSE3. It chooses again by what the CPU can do, unless the user chose.
+void take_newer_kernels() {
+  constexpr const char* kChoice = "OPENBLAS_CORETYPE";
+  if (gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr) return;
+  if (std::getenv(kChoice) != nullptr) return;
+  gotoblas_dynamic_init();  // nothing where that is done
+  const std::string_view taken = openblas_get_corename(), best = Kernels().instruction_set();
+  const bool is_oldest = taken == "Prescott";
+  const char* newer = nullptr;
+  const bool is_old = is_oldest || taken == "Haswell" || taken == "Zen";
+  if (best == "AVX-512" && is_old) newer = "SkylakeX";
+  if (best == "AVX2" && is_oldest) newer = "Haswell";
+  if (newer == nullptr) return;
+  setenv(kChoice, newer, 1);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  unsetenv(kChoice);
+}
+#else
+void take_newer_kernels() {}
+#endif
+
+/// Before anything is computed.
+[[maybe_unused]] const bool is_set_up = [] {
+  take_newer_kernels();
   openblas_set_num_threads(1);
   return true;
 }();
