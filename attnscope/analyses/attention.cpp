@@ -6,7 +6,7 @@
 #include "attnscope/analyses/raises_of_batch.h"
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 
 namespace attnscope {
 namespace {

@@ -43,8 +43,8 @@ std::vector<Outcome> item_outcomes(const WorkItem& item, const ModelSource& sour
   const auto probe_tokens = expect<std::int64_t>(item.parameters, "probe_tokens");
   if (probe_tokens > 0) {
     const std::vector<TokenIds> probed = probe_windows({.windows = windows}, probe_tokens);
-    divergence.emplace(model, TextWindows{.windows = probed, .mask = mask_parameter(item)},
-                       compute);
+    divergence.emplace(calibration.pass(compute),
+                       TextWindows{.windows = probed, .mask = mask_parameter(item)}, compute);
   }
   return ranks_of_layer(model, layer, ranked_matrices(model, layer, asked_roles(item)),
                         calibration.statistics(compute), divergence ? &*divergence : nullptr,

@@ -14,7 +14,7 @@
 #include "attnscope/analyses/given_outcomes.h"
 #include "attnscope/results/field.h"
 #include "attnscope/run/lent_team.h"
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/store/record_text.h"
 #include "attnscope/store/store.h"
 

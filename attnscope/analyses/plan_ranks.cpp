@@ -34,7 +34,7 @@ const RankTable& Planner::ranks() {
     found[at] = steps_.get("layer_ranks", facts, [&] {
       if (goes_elsewhere) return steps_.context().compute_elsewhere(item, compute.stop);
       const bool probed = request_.method == RankMethod::kl;
-      if (probed && !divergence) divergence.emplace(model_, probe, compute);
+      if (probed && !divergence) divergence.emplace(pass(), probe, compute);
       return ranks_of_layer(model_, layers[at], roles, calibration_.statistics(compute),
                             divergence ? &*divergence : nullptr, compute);
     });

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "attnscope/analyses/sequence_batches.h"
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {
@@ -43,6 +43,14 @@ Context PlanSteps::counting() const {
   return counted;
 }
 
+ItemInputs PlanSteps::inputs_of(const std::string& name, const Record& facts) const {
+  ItemInputs inputs;
+  inputs.add("step", name).add("stack", shared_->sources.front().model->stack());
+  for (const auto& [fact, value] : facts.fields()) inputs.add(fact, value);
+  add_whole_model(inputs, shared_->sources.front());
+  return inputs;
+}
+
 std::vector<Outcome> PlanSteps::get(const std::string& name, const Record& own_facts,
                                     const std::function<std::vector<Outcome>()>& compute) {
   Record facts = own_facts;
@@ -51,10 +59,7 @@ std::vector<Outcome> PlanSteps::get(const std::string& name, const Record& own_f
   if (!shared_->stored) {
     outcomes = compute();
   } else {
-    ItemInputs inputs;
-    inputs.add("step", name).add("stack", shared_->sources.front().model->stack());
-    for (const auto& [fact, value] : facts.fields()) inputs.add(fact, value);
-    add_whole_model(inputs, shared_->sources.front());
+    const ItemInputs inputs = inputs_of(name, facts);
     const StoredPlace place{.model = 0,
                             .layer = std::nullopt,
                             .matrix = name + " " + content_hash(record_text(facts)).substr(0, 16)};
@@ -83,8 +88,18 @@ double PlanSteps::number(const std::string& name, const Record& facts,
   return kept.front();
 }
 
+KeptMoments* PlanSteps::moments(const Record& text) {
+  if (!shared_->stored || !made_of_.fields().empty()) return nullptr;
+  if (!shared_->moments) {
+    StoredItems& stored = *shared_->stored;
+    shared_->moments.emplace(stored.path(), stored.hash_of(inputs_of("moments", text)));
+  }
+  return &*shared_->moments;
+}
+
 void PlanSteps::finish() {
   shared_->expected = shared_->done.load();
+  if (shared_->moments) shared_->moments->remove();
   if (shared_->stored) shared_->stored->finish();
 }
 

@@ -16,6 +16,7 @@
 #include "attnscope/run/analysis.h"
 #include "attnscope/run/context.h"
 #include "attnscope/run/stored_items.h"
+#include "attnscope/smaller/kept_moments.h"
 
 namespace attnscope {
 
@@ -50,6 +51,10 @@ class PlanSteps {
   double number(const std::string& name, const Record& facts,
                 const std::function<double()>& compute);
 
+  /// Where second moments of the model on a text are kept until all steps are done; null without a
+  /// store, and of models that were made. Valid while this is, or a copy.
+  KeptMoments* moments(const Record& text);
+
   /// All steps are done.
   void finish();
 
@@ -58,8 +63,11 @@ class PlanSteps {
   struct Shared {
     std::vector<ModelSource> sources;
     std::optional<StoredItems> stored;
+    std::optional<KeptMoments> moments;
     std::atomic<std::size_t> done = 0, expected = 0;
   };
+
+  ItemInputs inputs_of(const std::string& name, const Record& facts) const;
 
   const Context* context_;
   std::shared_ptr<Shared> shared_;

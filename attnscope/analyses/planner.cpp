@@ -83,12 +83,22 @@ Planner::Planner(const Model& model, const PlanRequest& request, PlanSteps& step
       steps_(steps),
       compute_(compute),
       fitted_hash_(windows_hash(request.text.fitted())),
-      calibration_(model, request.text.fitted(), steps.context().memory_bytes / 2, ridge()),
+      calibration_(model, request.text.fitted(), steps.context().memory_bytes / 2, ridge(),
+                   steps.moments({{"fitted", fitted_hash_}})),
       size_(size_of(model)) {}
 
 /// Of plain singular vectors so much that all directions count alike.
 double Planner::ridge() const {
   return request_.method == RankMethod::plain ? 1e12 : request_.ridge;
+}
+
+const ForwardPass& Planner::pass() {
+  if (model_.stack() != "encoder") return calibration_.pass(compute_);
+  if (!decoder_pass_) {
+    decoder_.emplace(foretelling(model_));
+    decoder_pass_.emplace(*decoder_, request_.text.copy_weights, compute_);
+  }
+  return *decoder_pass_;
 }
 
 Record Planner::measured_facts(bool all) const {
@@ -120,7 +130,7 @@ double Planner::nll_before(bool all) {
   std::optional<double>& known = all ? before_all_ : before_few_;
   if (!known) {
     known = steps_.number("loss", measured_facts(all),
-                          [&] { return mean_nll(model_, measured_text(all), compute_); });
+                          [&] { return mean_nll(pass(), measured_text(all), compute_); });
   }
   return *known;
 }
@@ -220,10 +230,9 @@ const LayerOrder& Planner::removals(std::int64_t count) {
 
 std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& left) {
   const TextWindows text = measured_text(false);
-  const ForwardPass pass(model_, text.copy_weights, compute_);
-  if (!text.mask && text.sources.empty() && pass.may_start_between()) {
+  if (!text.mask && text.sources.empty() && pass().may_start_between()) {
     const std::set<std::int64_t> gone(order_.removed.begin(), order_.removed.end());
-    return mean_nll_without(pass, text.windows, gone, left, compute_);
+    return mean_nll_without(pass(), text.windows, gone, left, compute_);
   }
   std::vector<double> out;
   for (const std::int64_t layer : left) {
@@ -261,9 +270,8 @@ std::vector<LayerWorth> Planner::layer_worth() {
 
 std::vector<NllWithoutPart> Planner::nll_without_parts() {
   const TextWindows text = measured_text(false);
-  const ForwardPass pass(model_, text.copy_weights, compute_);
-  if (!text.mask && text.sources.empty() && pass.may_start_between()) {
-    return mean_nll_without_parts(pass, text.windows, compute_);
+  if (!text.mask && text.sources.empty() && pass().may_start_between()) {
+    return mean_nll_without_parts(pass(), text.windows, compute_);
   }
   const auto nll_without = [&](std::int64_t layer, Role role) {
     if (model_.weight(layer, role).tensor == nullptr) {
@@ -285,7 +293,6 @@ std::vector<Outcome> Planner::influences() {
   };
   std::vector<Cosines> cosines(static_cast<std::size_t>(model_.dimensions().layers));
   const TextWindows text = measured_text(false);
-  const ForwardPass pass(model_, text.copy_weights, compute_);
   for (const TextWindows& batch : batches_of(text)) {
     Matrix<float> entered, middle;  // of the layer under way; middle: no rows before its MLP
     ForwardObserver observer;
@@ -302,7 +309,7 @@ std::vector<Outcome> Planner::influences() {
       cosines[static_cast<std::size_t>(layer)].attention.add(entered.view(), stream);
       middle = copied(stream);
     };
-    run_windows(pass, batch, observer, compute_);
+    run_windows(calibration_.pass(compute_), batch, observer, compute_);
   }
   std::vector<Outcome> out;
   for (const Cosines& own : cosines) {

@@ -97,6 +97,8 @@ class Planner {
   std::vector<NllWithoutPart> nll_without_parts();
   void find_neurons(std::int64_t count);
   double ridge() const;
+  /// Of what foretells: the model, or the decoder beside it.
+  const ForwardPass& pass();
   /// What decides a loss on all of the held-out text, or on the windows of orders and menus.
   Record measured_facts(bool all) const;
   /// Of the model as it is and on all layers: influences by name.
@@ -108,6 +110,9 @@ class Planner {
   const Compute& compute_;
   std::string fitted_hash_;  // of the text
   Calibration calibration_;
+  // Of an encoder, once they were asked for.
+  std::optional<Model> decoder_;
+  std::optional<ForwardPass> decoder_pass_;
   ModelSize size_;
   std::optional<double> before_few_, before_all_;
   LayerOrder order_;

@@ -6,7 +6,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/forward/sound_embedding.h"
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {

@@ -6,6 +6,7 @@
 #include "attnscope/analyses/plan.h"
 #include "attnscope/analyses/plan_hashes.h"
 #include "attnscope/analyses/plan_rows.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
@@ -14,7 +15,6 @@
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/model_size.h"
 #include "attnscope/smaller/plan_file.h"
-#include "attnscope/store/content_hash.h"
 
 namespace attnscope {
 namespace {
@@ -134,8 +134,10 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     for (std::size_t at = 0; at < plan.choices.size(); ++at) {
       if (at > 0) finished.begin_next();
       const Choice& choice = plan.choices[at];
+      const std::string dtype(dtype_name(changed.dtype()));  // of what the stages before this made
+      KeptMoments kept(request.folder, content_hash(request.plan + dtype + std::to_string(at)));
       Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
-                              plan.method == "plain" ? kPlainRidge : plan.ridge);
+                              plan.method == "plain" ? kPlainRidge : plan.ridge, &kept);
       TextStatistics text = calibration.statistics(compute);
       text.dtype = request.form.dtype;
       text.finished = &finished;
@@ -145,6 +147,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
       words.choices += (at == 0 ? "" : "; ") + (plan.choices.size() > 1 ? form + " " : "") +
                        choice_words(made, choice);
       made = changed.open();
+      kept.remove();
     }
     rows = tensor_rows(model, changed);
     WrittenForm form = request.form;

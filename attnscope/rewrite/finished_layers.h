@@ -8,16 +8,16 @@
 #include <string>
 
 #include "attnscope/rewrite/changed_model.h"
+#include "attnscope/rewrite/kept_files.h"
 
 namespace attnscope {
 
-/// Under a hidden name beside the folder that is written. A destroyed one leaves them there, for
-/// the next run; remove() ends that.
+/// A destroyed one leaves them for the next run; remove() ends that.
 class FinishedLayers {
  public:
-  /// `folder`: of the new model. `key`: a hash of all that decides the layers; what a run with
-  /// another key left goes. Throws Error(io) where nothing can be written there.
-  FinishedLayers(const std::filesystem::path& folder, std::string key);
+  /// `folder`: of the new model. `key`: a hash of all that decides the layers.
+  FinishedLayers(const std::filesystem::path& folder, const std::string& key)
+      : files_(folder, "attnscope-layers", key) {}
 
   /// Layers that follow are those of the next model, made of the one before.
   void begin_next() { ++stage_; }
@@ -29,16 +29,15 @@ class FinishedLayers {
   /// Layers that a run before had made.
   std::int64_t taken() const { return taken_; }
 
-  void remove() const;
+  void remove() const { files_.remove(); }
 
  private:
-  std::filesystem::path file_of(std::int64_t layer) const;
+  std::string name_of(std::int64_t layer) const;
   bool take(ChangedModel& changed, std::int64_t layer) const;
   void keep(const std::map<std::string, TensorView>& before, const ChangedModel& changed,
             std::int64_t layer) const;
 
-  std::filesystem::path folder_;
-  std::string key_;
+  KeptFiles files_;
   std::int64_t taken_ = 0;
   std::int64_t stage_ = 0;
 };

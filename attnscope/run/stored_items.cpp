@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {
@@ -120,8 +120,7 @@ StoredItems::StoredItems(Store& store, const StoredRun& run) : store_(store) { s
 
 std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<StoredPlace> places,
                                       const std::function<std::vector<Outcome>()>& compute) {
-  std::vector<StoredTensor> tensors;
-  for (const ItemInputs::Read& read : inputs.reads()) tensors.push_back(tensor_of(read));
+  const std::vector<StoredTensor> tensors = tensors_of(inputs);
   const std::string text = inputs_text(inputs, tensors);
   for (StoredPlace& place : places) place.tensors = tensors;
 
@@ -140,6 +139,16 @@ std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<Stor
   }
   store_.save(text, outcomes, places);
   return outcomes;
+}
+
+std::string StoredItems::hash_of(const ItemInputs& inputs) {
+  return content_hash(inputs_text(inputs, tensors_of(inputs)));
+}
+
+std::vector<StoredTensor> StoredItems::tensors_of(const ItemInputs& inputs) {
+  std::vector<StoredTensor> tensors;
+  for (const ItemInputs::Read& read : inputs.reads()) tensors.push_back(tensor_of(read));
+  return tensors;
 }
 
 bool StoredItems::holds(const ItemInputs& inputs) {

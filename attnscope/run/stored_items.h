@@ -35,11 +35,18 @@ class StoredItems {
   /// matrices.
   bool holds(const ItemInputs& inputs);
 
+  /// A hash of all that the outcomes of an item depend on. Reads its matrices.
+  std::string hash_of(const ItemInputs& inputs);
+
+  /// The file of the store.
+  const std::string& path() const { return store_.path(); }
+
   void finish() { store_.finish(); }
 
  private:
   class Claim;
 
+  std::vector<StoredTensor> tensors_of(const ItemInputs& inputs);
   std::optional<StoredTensor> known_tensor(const ItemInputs::Read& read);
   StoredTensor tensor_of(const ItemInputs::Read& read);
 

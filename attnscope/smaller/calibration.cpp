@@ -34,8 +34,8 @@ std::uint64_t spectra_bytes(const Model& model, bool with_directions) {
 }
 
 Calibration::Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes,
-                         double ridge)
-    : model_(model), text_(text), memory_bytes_(memory_bytes), ridge_(ridge) {}
+                         double ridge, KeptMoments* kept)
+    : model_(model), text_(text), memory_bytes_(memory_bytes), ridge_(ridge), kept_(kept) {}
 
 std::int64_t Calibration::layers_at_once() const {
   const std::int64_t layers = model_.dimensions().layers;
@@ -63,15 +63,23 @@ std::int64_t Calibration::tokens() const {
   return sum;
 }
 
+const ForwardPass& Calibration::pass(const Compute& compute) {
+  if (!pass_) pass_.emplace(model_, text_.copy_weights, compute);
+  return *pass_;
+}
+
 void Calibration::run(const TextWindows& batch, const ForwardObserver& observer,
                       const Compute& compute) {
   compute.check_stop();
-  if (!pass_) pass_.emplace(model_, text_.copy_weights, compute);
-  run_windows(*pass_, batch, observer, compute);
+  run_windows(pass(compute), batch, observer, compute);
 }
 
 /// Where the model gives NaN, what it does not come to has no moments.
-void Calibration::sum_up_to(std::int64_t layer, const Compute& compute) {
+void Calibration::sum(std::int64_t first, std::int64_t count, const Compute& compute) {
+  sums_.reset();  // the memory of two would not do
+  sums_.emplace(model_, sites_of_layers(model_, first, count));
+  const std::string name = model_.stack() + (model_.stack().empty() ? "" : "-") +
+                           std::to_string(first) + "-" + std::to_string(first + count - 1);
   std::set<SecondMomentSums::Site> seen;
   const ForwardObserver observer{
       .on_inputs =
@@ -81,17 +89,20 @@ void Calibration::sum_up_to(std::int64_t layer, const Compute& compute) {
             sums_->add(site, input, compute);
             seen.insert(site);
           },
-      .end_after_layer = layer};
-  for (const TextWindows& batch : batches_of(text_)) {
+      .end_after_layer = first + count - 1};
+  const std::vector<TextWindows> batches = batches_of(text_);
+  const std::size_t done = kept_ == nullptr ? 0 : kept_->take(name, *sums_);
+  for (std::size_t at = done; at < batches.size(); ++at) {
     seen.clear();
     try {
-      run(batch, observer, compute);
+      run(batches[at], observer, compute);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::numerical) throw;
       for (const SecondMomentSums::Site& site : sums_->sites()) {
         if (!seen.contains(site)) sums_->spoil(site, error.parts().problem);
       }
     }
+    if (kept_ != nullptr) kept_->keep(name, at + 1, *sums_);
   }
 }
 
@@ -99,9 +110,7 @@ const SecondMoments& Calibration::moments(std::int64_t layer, Role projection,
                                           const Compute& compute) {
   const SecondMomentSums::Site site{layer, input_of(projection)};
   if (!sums_ || !sums_->has(site)) {
-    sums_.reset();
-    sums_.emplace(model_, sites_of_layers(model_, layer, layers_at_once()));
-    sum_up_to(std::min(layer + layers_at_once(), model_.dimensions().layers) - 1, compute);
+    sum(layer, std::min(layers_at_once(), model_.dimensions().layers - layer), compute);
   }
   return sums_->of(layer, projection);
 }
@@ -113,7 +122,7 @@ const SecondMoments& Calibration::moments_beside(std::int64_t layer, Role projec
     if (held_bytes() > memory_bytes_ / 2) sums_.reset();
     memory_bytes_ /= 2;
     other_ = model_.beside(stack_of_same_width(model_)->stack());
-    beside_ = std::make_unique<Calibration>(*other_, text_, memory_bytes_, ridge_);
+    beside_ = std::make_unique<Calibration>(*other_, text_, memory_bytes_, ridge_, kept_);
   }
   return beside_->moments(layer, projection, compute);
 }

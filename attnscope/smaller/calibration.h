@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "attnscope/smaller/forms.h"
+#include "attnscope/smaller/kept_moments.h"
 #include "attnscope/smaller/measure.h"
 
 namespace attnscope {
@@ -19,9 +20,9 @@ std::uint64_t spectra_bytes(const Model& model, bool with_directions);
 class Calibration {
  public:
   /// Model and text must outlive it. `memory_bytes`: for moments; those of one layer are always
-  /// held.
-  Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes,
-              double ridge);
+  /// held. `kept`: where sums are kept, too; null: nowhere.
+  Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes, double ridge,
+              KeptMoments* kept = nullptr);
 
   /// The peak memory of its moments, in bytes.
   std::uint64_t held_bytes() const;
@@ -29,13 +30,17 @@ class Calibration {
   std::int64_t passes() const;
   std::int64_t tokens() const;
 
+  /// Of the model: made when it is first asked for, and kept. `compute` as of statistics().
+  const ForwardPass& pass(const Compute& compute);
+
   /// `compute` must outlive what is returned.
   TextStatistics statistics(const Compute& compute);
 
  private:
   std::int64_t layers_at_once() const;
   void run(const TextWindows& batch, const ForwardObserver& observer, const Compute& compute);
-  void sum_up_to(std::int64_t layer, const Compute& compute);
+  /// Of this layer and `count` - 1 after it.
+  void sum(std::int64_t first, std::int64_t count, const Compute& compute);
   const SecondMoments& moments(std::int64_t layer, Role projection, const Compute& compute);
   const SecondMoments& moments_beside(std::int64_t layer, Role projection, const Compute& compute);
 
@@ -43,6 +48,7 @@ class Calibration {
   TextWindows text_;
   std::uint64_t memory_bytes_;
   double ridge_;
+  KeptMoments* kept_;
   std::optional<SecondMomentSums> sums_;
   std::optional<ForwardPass> pass_;
   // stack_of_same_width() and its moments, once they were asked for.

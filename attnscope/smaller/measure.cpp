@@ -99,7 +99,10 @@ Model foretelling(const Model& model) {
 
 double mean_nll(const Model& given, const TextWindows& text, const Compute& compute) {
   const Model model = foretelling(given);
-  const ForwardPass pass(model, text.copy_weights, compute);
+  return mean_nll(ForwardPass(model, text.copy_weights, compute), text, compute);
+}
+
+double mean_nll(const ForwardPass& pass, const TextWindows& text, const Compute& compute) {
   double sum = 0;
   std::int64_t predicted = 0;
   for (const TextWindows& batch : batches_of(text)) {
@@ -128,11 +131,10 @@ double mean_nll(const Model& given, const TextWindows& text, const Compute& comp
   return sum / static_cast<double>(std::max<std::int64_t>(1, predicted));
 }
 
-Divergence::Divergence(const Model& model, const TextWindows& text, const Compute& compute)
-    : model_(foretelling(model)),
+Divergence::Divergence(const ForwardPass& pass, const TextWindows& text, const Compute& compute)
+    : pass_(pass),
       sources_(text.sources.begin(), text.sources.end()),
-      copy_weights_(text.copy_weights),
-      pass_(std::make_unique<ForwardPass>(model_, copy_weights_, compute)) {
+      copy_weights_(text.copy_weights) {
   if (text.mask) {
     Masked masked = with_masks(text.windows, *text.mask);
     windows_ = std::move(masked.windows);
@@ -150,10 +152,15 @@ Divergence::Divergence(const Model& model, const TextWindows& text, const Comput
     rows_.resize(rows);
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   }
-  const bool scaled_by_layer = !model.spec().architecture.scores.by_layer.name.empty();
-  cuts_ = !text.mask && sources_.empty() && why_not(model, Form::layers).empty() &&
-          !scaled_by_layer && pass_->may_start_between();
-  run_windows(*pass_, {.windows = windows_, .sources = sources_},
+  const Model& model = pass.model();
+  // A layer alone is layer 0, whose scores some divide by another number.
+  const std::vector<LayerSpec>& layers = model.spec().layers;
+  const bool scaled_alike = std::ranges::all_of(layers, [&](const LayerSpec& layer) {
+    return layer.attention.scale == layers.front().attention.scale;
+  });
+  cuts_ = !text.mask && sources_.empty() && why_not(model, Form::layers).empty() && scaled_alike &&
+          pass_.may_start_between();
+  run_windows(pass_, {.windows = windows_, .sources = sources_},
               {.on_hidden_states =
                    [&](std::int64_t, MatrixView<const float> states) {
                      states_.push_back(copied(states));
@@ -176,7 +183,7 @@ Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
   observer.end_after_layer = 0;
   const PassStart start{.layer = 0, .stream = states_[static_cast<std::size_t>(layer)].view()};
   ForwardPass(alone, /*copy_weights=*/false, compute).run_from(start, windows_, observer, compute);
-  return pass_->run_from({.layer = layer + 1, .stream = stream.view()}, windows_, {}, compute);
+  return pass_.run_from({.layer = layer + 1, .stream = stream.view()}, windows_, {}, compute);
 }
 
 Matrix<float> Divergence::states_of(const ChangedModel& changed, std::int64_t layer,
@@ -187,31 +194,31 @@ Matrix<float> Divergence::states_of(const ChangedModel& changed, std::int64_t la
 std::vector<double> Divergence::of(std::span<const Matrix<float>> last,
                                    const Compute& compute) const {
   const Matrix<float> own = rows_at(states_.back().view(), rows_);
-  const std::int64_t at_once = std::max<std::int64_t>(1, rows_of_logits(*pass_) / 2);
+  const std::int64_t at_once = std::max<std::int64_t>(1, rows_of_logits(pass_) / 2);
   std::vector<double> sums(last.size(), 0.0);
+  Matrix<float> own_room, changed_room;
   for (std::int64_t first = 0; first < own.rows(); first += at_once) {
     compute.check_stop();
     const std::int64_t count = std::min(at_once, own.rows() - first);
-    const auto logits_of = [&](const Matrix<float>& states) {
-      return finite_logits(*pass_, states.view().row_block(first, count), compute);
+    const auto logits_of = [&](const Matrix<float>& states, Matrix<float>& room) {
+      return finite_logits(pass_, states.view().row_block(first, count), room, compute);
     };
-    const Matrix<float> p = logits_of(own);
-    std::vector<Matrix<float>> all_q;
-    for (const Matrix<float>& states : last) all_q.push_back(logits_of(states));
-    std::vector<std::vector<double>> each(static_cast<std::size_t>(count));
-    const auto width = static_cast<std::size_t>(p.cols());
-    run_parts(compute, each.size(), [&](std::size_t row) {
-      const auto at = static_cast<std::int64_t>(row);
-      const std::span<const float> of_model(&p(at, 0), width);
-      const double log_sum = log_sum_exp(of_model, compute);
-      for (const Matrix<float>& q : all_q) {
-        const std::span<const float> changed(&q(at, 0), width);
-        each[row].push_back(
-            divergence(of_model, log_sum, changed, log_sum_exp(changed, compute), compute));
-      }
-    });
-    for (const std::vector<double>& row : each) {
-      for (std::size_t model = 0; model < sums.size(); ++model) sums[model] += row[model];
+    const MatrixView<const float> p = logits_of(own, own_room);
+    const auto row_of = [](MatrixView<const float> logits, std::size_t row) {
+      return std::span<const float>(&logits(static_cast<std::int64_t>(row), 0),
+                                    static_cast<std::size_t>(logits.cols));
+    };
+    std::vector<double> log_sums(static_cast<std::size_t>(count)), each(log_sums.size());
+    run_parts(compute, log_sums.size(),
+              [&](std::size_t row) { log_sums[row] = log_sum_exp(row_of(p, row), compute); });
+    for (std::size_t model = 0; model < last.size(); ++model) {
+      const MatrixView<const float> q = logits_of(last[model], changed_room);
+      run_parts(compute, each.size(), [&](std::size_t row) {
+        const std::span<const float> changed = row_of(q, row);
+        each[row] = divergence(row_of(p, row), log_sums[row], changed,
+                               log_sum_exp(changed, compute), compute);
+      });
+      for (const double of_row : each) sums[model] += of_row;
     }
   }
   for (double& sum : sums) sum /= static_cast<double>(std::max<std::int64_t>(1, own.rows()));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -39,6 +38,8 @@ Matrix<float> run_windows(const ForwardPass& pass, const TextWindows& batch,
 /// Of either stack of an encoder-decoder what its decoder foretells. Throws Error(numerical) where
 /// the model gives NaN.
 double mean_nll(const Model& given, const TextWindows& text, const Compute& compute);
+/// The same of a pass of what is foretelling().
+double mean_nll(const ForwardPass& pass, const TextWindows& text, const Compute& compute);
 
 /// An encoder's decoder; of others the model itself.
 Model foretelling(const Model& model);
@@ -47,8 +48,9 @@ Model foretelling(const Model& model);
 /// with a mask over those that it hides.
 class Divergence {
  public:
-  /// Keeps what enters each layer of the model on the windows. The model must outlive it.
-  Divergence(const Model& model, const TextWindows& text, const Compute& compute);
+  /// `pass`: of what is foretelling(), must outlive it. Keeps what enters each of its layers on the
+  /// windows.
+  Divergence(const ForwardPass& pass, const TextWindows& text, const Compute& compute);
 
   /// Whether a changed model is opened as a whole and not one layer of it.
   bool opens_whole_models() const { return !cuts_; }
@@ -63,11 +65,10 @@ class Divergence {
  private:
   Matrix<float> last_states(const Model& changed, std::int64_t layer, const Compute& compute) const;
 
-  Model model_;  // that foretells
+  const ForwardPass& pass_;
   std::vector<TokenIds> windows_, sources_;
   std::vector<std::int64_t> rows_;  // that are compared, of all windows' together
   bool copy_weights_;
-  std::unique_ptr<ForwardPass> pass_;
   bool cuts_ = false;                  // layers may be run alone
   std::vector<Matrix<float>> states_;  // that enter each layer; the last are the final ones
 };

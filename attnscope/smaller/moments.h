@@ -50,6 +50,9 @@ class SecondMomentSums {
   void add(const Site& site, MatrixView<const float> rows, const Compute& compute);
   /// There are no sums of it, for this reason: of() throws it.
   void spoil(const Site& site, const std::string& reason);
+  bool are_spoiled() const { return !spoiled_.empty(); }  // any
+  /// Puts what an earlier run summed in place of a site's sums.
+  void replace(const Site& site, SecondMoments moments) { sums_.at(site) = std::move(moments); }
   /// Those of which there are sums, or are to be.
   std::vector<Site> sites() const;
 

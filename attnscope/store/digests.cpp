@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {

@@ -28,6 +28,8 @@ Store Store::open_to_read(const std::string& path) {
   return Store(std::move(connection));
 }
 
+const std::string& Store::path() const { return connection_->database().path(); }
+
 void Store::begin(const StoredRun& run) {
   const std::scoped_lock lock(connection_->mutex());
   connection_->begin(run);

@@ -98,6 +98,9 @@ class Store {
   Store(Store&&) noexcept;
   ~Store();
 
+  /// Of its file.
+  const std::string& path() const;
+
   // ---- A run: one at a time
 
   /// Starts a run. Rows lose their places if a file of the model, or the file that describes it,

@@ -193,6 +193,29 @@ TEST_F(Plan, AnAdapterHoldsADifference) {
   EXPECT_EQ(config["rank_pattern"], config["alpha_pattern"]);
 }
 
+/// Weights in float32, which are copied where there is room, and decoded in each pass where not.
+TEST_F(Plan, CopiesOfWeightsChangeNothing) {
+  Words write = plan(kPlanExample, {"--set", "hidden=192", "-o", path("whole.json")});
+  output_of(write);
+  Words make = shrink(kPlanExample, "whole.json", "float32");
+  make.insert(make.end(), {"--dtype", "F32"});
+  output_of(make);
+  for (const std::string forms : {"layers", "width", "ranks", "latent"}) {
+    Words words = plan(path("float32"), {"--by", forms, "--format", "json"});
+    std::erase(words, "--quiet");
+    std::vector<RunResult> runs;
+    for (const std::string memory : {"2G", "24M"}) {
+      Words own = words;
+      own.insert(own.end(), {"--memory", memory});
+      runs.push_back(run_attnscope(own));
+      ASSERT_EQ(runs.back().exit_code, 0) << runs.back().err;
+    }
+    EXPECT_TRUE(contains(runs[0].err, "copies of weights")) << runs[0].err;
+    EXPECT_FALSE(contains(runs[1].err, "copies of weights")) << runs[1].err;
+    EXPECT_EQ(runs[0].out, runs[1].out) << forms;
+  }
+}
+
 /// Every measured step is kept: what a stopped run has found is not computed again.
 TEST_F(Plan, AStoppedPlanGoesOnWhereItWas) {
   const std::string store = path("rows.sqlite");
@@ -206,6 +229,7 @@ TEST_F(Plan, AStoppedPlanGoesOnWhereItWas) {
   EXPECT_GE(query_number(store, "SELECT found" + of_last), 5);
   EXPECT_EQ(output_of(words), reference);
   EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);
+  EXPECT_FALSE(fs::exists(path(".rows.sqlite.attnscope-moments")));
   // Steps are no rows.
   const RunResult exported = run_attnscope({"export", store, "--format", "csv"});
   EXPECT_TRUE(contains(exported.err, "holds no rows")) << exported.err;

@@ -89,7 +89,8 @@ TEST_P(Measure, PartsThatAddNothingAreAsGood) {
 TEST_P(Measure, ChangesOfOneLayerRunFromIt) {
   const Model model = forward_model(GetParam());
   const std::vector<TokenIds> windows = some_windows(model);
-  const Divergence divergence(model, {.windows = windows}, test_compute());
+  const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
+  const Divergence divergence(pass, {.windows = windows}, test_compute());
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     std::vector<ChangedModel> changed;
     for (const Role role : {Role::output, Role::down}) {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 #include "tests/store/store_fixture.h"
 #include "tests/support/expect_error.h"
 

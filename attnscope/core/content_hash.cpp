@@ -1,4 +1,4 @@
-#include "attnscope/store/content_hash.h"
+#include "attnscope/core/content_hash.h"
 
 #include <xxhash.h>
 
