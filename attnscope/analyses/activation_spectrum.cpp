@@ -7,6 +7,7 @@
 #include "attnscope/analyses/read_weight.h"
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/freed_memory.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/numerics/singular_values/singular_values.h"
@@ -88,6 +89,7 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
     std::vector<double> read;
     for (const MatrixPlace& place : places) {
       compute.check_stop();
+      return_freed_memory();
       const auto skip = [&](const std::string& reason) {
         skipped.push_back({.model = model.name(),
                            .layer = place.first,

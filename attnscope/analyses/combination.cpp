@@ -10,6 +10,7 @@
 
 #include "attnscope/analyses/plan_hashes.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/freed_memory.h"
 #include "attnscope/core/text.h"
 
 namespace attnscope {
@@ -105,6 +106,7 @@ class Combiner {
     std::erase_if(stages_, [&](const auto& stage) {
       return !std::equal(stage.first.begin(), stage.first.end(), sizes.begin());
     });
+    return_freed_memory();
   }
 
   std::vector<std::int64_t> whole() const {
@@ -214,8 +216,8 @@ PlannedModel combined(Planner& planner, const PlanRequest& request, const Contex
     }
     if (!best) break;
     const bool meets = !by_loss && combiner.number(best->model.after) <= most;
+    combiner.keep(best->sizes);
     now = meets ? combiner.last(now, std::move(*best), best_form, most) : std::move(*best);
-    combiner.keep(now.sizes);
   }
   if (!by_loss && combiner.number(now.model.after) > most) {
     throw Error(ErrorKind::numerical,

@@ -1,7 +1,7 @@
 #include "attnscope/analyses/plan_hashes.h"
 
-#include "attnscope/core/text.h"
 #include "attnscope/core/content_hash.h"
+#include "attnscope/core/text.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {

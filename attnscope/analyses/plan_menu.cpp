@@ -8,6 +8,7 @@
 
 #include "attnscope/analyses/plan_rows.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/freed_memory.h"
 #include "attnscope/core/text.h"
 
 namespace attnscope {
@@ -90,6 +91,7 @@ std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& for
                                   std::vector<std::string>& notes) {
   std::vector<std::pair<double, std::vector<Candidate>>> sorted;
   for (const Form form : forms) {
+    return_freed_memory();
     std::vector<Candidate> own;
     try {
       own = menu_of(planner, form);

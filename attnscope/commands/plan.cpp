@@ -67,7 +67,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   request.held_out_sequences = arguments.integer("held_out_sequences")
                                    .value_or(std::max<std::int64_t>(
                                        1, kMeasuredTokens / std::ssize(request.text.held_out[0])));
-  say_memory_of_moments(session, model, /*with_directions=*/true);
+  say_memory(session, plan_memory(model, request, context));
   run_plan_of_model(model, request, context, sink);
 }
 
@@ -187,7 +187,9 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
   request.folder = arguments.text("folder");
   if (arguments.text("dtype") != "same") request.form.dtype = dtype_of(arguments.text("dtype"));
   request.form.shard_bytes = *arguments.find<std::uint64_t>("shard_size");
-  say_memory_of_moments(session, model, /*with_directions=*/true);
+  std::vector<Form> forms;
+  for (const Choice& choice : plan.choices) forms.push_back(choice.form);
+  say_memory(session, shrink_memory(model, forms, request.text, session.context));
   run_shrink(model, request, session.context, sink);
 }
 

@@ -7,9 +7,9 @@
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/smaller/calibration.h"
 #include "attnscope/tokens/token_shard.h"
 #include "attnscope/tokens/token_windows.h"
 #include "attnscope/tokens/tokenizer.h"
@@ -233,23 +233,23 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
   return cut_windows(tokens, request, path);
 }
 
-void say_memory_of_moments(const Session& session, const Model& model, bool with_directions) {
+void say_memory(const Session& session, const PlanMemory& memory) {
   if (!session.on_note) return;
-  const Calibration moments(model, TextWindows{}, session.context.memory_bytes / 2, /*ridge=*/0);
-  const std::int64_t passes = moments.passes();
-  const std::uint64_t copies = with_directions
-                                   ? kCopies * plan_copy_bytes(session, model)
-                                   : copied_weights_bytes(model, session.context.memory_bytes);
-  session.on_note("second moments take " + memory_text(moments.held_bytes()) +
-                  (copies > 0 ? ", copies of weights up to " + memory_text(copies) : "") +
-                  " and the spectrum of a matrix up to " +
-                  memory_text(spectra_bytes(model, with_directions)) + " beside the model" +
-                  (with_directions && stack_of_same_width(model) != nullptr
-                       ? ", for width those of its other stack too"
-                       : "") +
-                  (passes == 1 ? ""
-                               : ": those of some layers at a time, in " +
-                                     counted(passes, "pass", "passes") + " over the text"));
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& what, std::uint64_t bytes) {
+    if (bytes > 0) parts.push_back(what + ' ' + memory_text(bytes));
+  };
+  add("second moments", memory.moments);
+  add("copies of weights", memory.copies + memory.smaller_copies);
+  add("a smaller model", memory.smaller);
+  add("spectra and factors", memory.matrices);
+  add("running the text", memory.run);
+  session.on_note("takes up to " + memory_text(memory.peak()) +
+                  " beside the model: " + join_words(parts) + ", not all at once" +
+                  (memory.passes == 1
+                       ? ""
+                       : "; second moments of some layers at a time, in " +
+                             counted(memory.passes, "pass", "passes") + " over the text"));
 }
 
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "attnscope/analyses/plan.h"
+#include "attnscope/analyses/plan_memory.h"
 #include "attnscope/commands/command.h"
 #include "attnscope/commands/shared_parameters.h"
 
@@ -25,9 +26,8 @@ struct PlanWindows {
 std::vector<TokenIds> text_windows(const Session& session, const Model& model,
                                    const std::string& path);
 
-/// Tells the user, before anything runs, what the second moments of a text will take beside the
-/// model, and what the spectra that are made of them: energies, or a plan's directions, too.
-void say_memory_of_moments(const Session& session, const Model& model, bool with_directions);
+/// Tells the user, before anything runs, what will be held beside the model.
+void say_memory(const Session& session, const PlanMemory& memory);
 
 /// Windows of the file for calibration, and of the held-out file. Where none is named, the last
 /// tenth of the text is held out. By default windows are as long as the context, at most 2048

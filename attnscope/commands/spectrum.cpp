@@ -27,9 +27,10 @@ void run_activations(const Arguments& arguments, const Session& session,
   }
   if (arguments.given("store")) sink.add_note("{store} keeps no ranks on a text");
   const std::string file = arguments.text("activations");
-  say_memory_of_moments(session, models.front(), /*with_directions=*/false);
+  std::vector<TokenIds> windows = text_windows(session, models.front(), file);
+  say_memory(session, activation_memory(models.front(), windows, session.context));
   run_activation_spectrum(models.front(),
-                          {.windows = text_windows(session, models.front(), file),
+                          {.windows = std::move(windows),
                            .source = std::filesystem::path(file).filename().string(),
                            .energy = arguments.shares("energy"),
                            .matrices = request.matrices,

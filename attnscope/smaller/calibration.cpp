@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/freed_memory.h"
 
 namespace attnscope {
 namespace {
@@ -25,9 +26,8 @@ std::uint64_t spectra_bytes(const Model& model, bool with_directions) {
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const Role role : stored_projections(model, layer)) {
       const TensorMatrix& matrix = model.weight(layer, role).matrix;
-      most = with_directions ? std::max(most, output_directions_bytes(matrix.rows, matrix.cols))
-                             : std::max({most, output_energies_bytes(matrix.rows, matrix.cols),
-                                         input_energies_bytes(matrix.cols)});
+      most = std::max(most, with_directions ? output_directions_bytes(matrix.rows, matrix.cols)
+                                            : energies_bytes(matrix.rows, matrix.cols));
     }
   }
   return most;
@@ -104,6 +104,7 @@ void Calibration::sum(std::int64_t first, std::int64_t count, const Compute& com
     }
     if (kept_ != nullptr) kept_->keep(name, at + 1, *sums_);
   }
+  return_freed_memory();
 }
 
 const SecondMoments& Calibration::moments(std::int64_t layer, Role projection,

@@ -33,6 +33,16 @@ std::vector<std::int64_t> weakest(MatrixView<const double> down, MatrixView<cons
   return out;
 }
 
+Matrix<double> ridged_inverse(MatrixView<const double> moments) {
+  const std::int64_t n = moments.rows;
+  Matrix<double> identity(n, n);
+  for (std::int64_t row = 0; row < n; ++row) {
+    for (std::int64_t col = 0; col < n; ++col) identity(row, col) = row == col ? 1 : 0;
+  }
+  constexpr double kRidge = 1e-6;
+  return solve_ridged(moments, kRidge, identity.view());
+}
+
 /// out -= a bᵀ, (rows, cols) of (rows, k) and (cols, k).
 void subtract_product(Matrix<double>& out, const Matrix<double>& a, MatrixView<const double> b,
                       const Compute& compute) {
@@ -190,20 +200,21 @@ class Surgeon {
 std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
                                             MatrixView<const double> moments, std::int64_t count,
                                             const Compute& compute) {
-  const std::int64_t neurons = down.cols;
-  if (neurons > kMaxSurgeon) return weakest(down, moments, count);
-  Matrix<double> identity(neurons, neurons);
-  for (std::int64_t row = 0; row < neurons; ++row) {
-    for (std::int64_t col = 0; col < neurons; ++col) identity(row, col) = row == col ? 1 : 0;
-  }
-  constexpr double kRidge = 1e-6;
-  Surgeon surgeon(down, solve_ridged(moments, kRidge, identity.view()), compute);
+  if (down.cols > kMaxSurgeon) return weakest(down, moments, count);
+  Surgeon surgeon(down, ridged_inverse(moments), compute);
   std::vector<std::int64_t> removed;
   while (std::ssize(removed) < count) {
     compute.check_stop();
     removed.push_back(surgeon.remove_cheapest());
   }
   return removed;
+}
+
+std::uint64_t neurons_bytes(std::int64_t neurons) {
+  // The moments, H and products before and after a block of removals, or while H is made.
+  const std::uint64_t matrices = neurons > kMaxSurgeon ? 1 : 6;
+  const auto n = static_cast<std::uint64_t>(neurons);
+  return matrices * n * n * sizeof(double);
 }
 
 }  // namespace attnscope

@@ -19,4 +19,7 @@ std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
                                             MatrixView<const double> moments, std::int64_t count,
                                             const Compute& compute);
 
+/// What that holds at once, `moments` included, in bytes.
+std::uint64_t neurons_bytes(std::int64_t neurons);
+
 }  // namespace attnscope

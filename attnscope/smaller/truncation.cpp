@@ -141,18 +141,15 @@ constexpr std::uint64_t kBlockBytes = 128 << 20;
 
 }  // namespace
 
-std::uint64_t output_energies_bytes(std::int64_t rows, std::int64_t cols) {
-  const std::int64_t k = std::min(rows, cols);
-  return doubles(rows, cols) + 4 * doubles(k, k) + kBlockBytes;
-}
-
 std::uint64_t output_directions_bytes(std::int64_t rows, std::int64_t cols) {
   const std::int64_t k = std::min(rows, cols);
   return doubles(rows, cols) + 6 * doubles(k, k) + 2 * doubles(rows, k) + kBlockBytes;
 }
 
-std::uint64_t input_energies_bytes(std::int64_t inputs) {
-  return doubles(inputs, inputs) / 2 + kBlockBytes;
+std::uint64_t energies_bytes(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t k = std::min(rows, cols);
+  // The triangle of G is kept for the next.
+  return doubles(cols, cols) / 2 + doubles(rows, cols) + 2 * doubles(k, k) + kBlockBytes;
 }
 
 Matrix<double> truncated(Matrix<double> weight, const OutputDirections& directions,

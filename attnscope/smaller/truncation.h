@@ -36,10 +36,9 @@ std::vector<double> output_energies(MatrixView<const double> weight, const MeanM
 /// Those of G itself, (n,), descending.
 std::vector<double> input_energies(const MeanMoments& moments, const Compute& compute);
 
-/// What these take for a matrix (m, n), with the matrix, and for G of so many inputs, in bytes.
+/// What they take for a matrix (m, n), with the matrix: directions, or both kinds of energies.
 std::uint64_t output_directions_bytes(std::int64_t rows, std::int64_t cols);
-std::uint64_t output_energies_bytes(std::int64_t rows, std::int64_t cols);
-std::uint64_t input_energies_bytes(std::int64_t inputs);
+std::uint64_t energies_bytes(std::int64_t rows, std::int64_t cols);
 
 /// Pᵀ P W of the first `rank` directions, (m, n). `weight` is dropped on the way.
 Matrix<double> truncated(Matrix<double> weight, const OutputDirections& directions,

@@ -1,6 +1,7 @@
 // Neurons of MLPs, and heads, removed; what reads them is fitted anew to those that stay.
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <string>
 
 #include "attnscope/core/error.h"
@@ -137,12 +138,25 @@ std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std
                                                          const TextStatistics& text,
                                                          const Compute& compute) {
   std::vector<std::vector<std::int64_t>> out;
+  // One removal needs the one before it: threads have layers of their own, as many as there is
+  // memory for.
+  const auto at_once = static_cast<std::int64_t>(
+      std::max<std::uint64_t>(1, text.work_bytes / neurons_bytes(model.dimensions().mlp_width)));
+  std::mutex one_asks;
   const auto add_stack = [&](const Model& stack, const auto& moments_of) {
-    for (std::int64_t layer = 0; layer < stack.dimensions().layers; ++layer) {
-      compute.check_stop();
-      const Matrix<double> down = canonical_matrix(stack, layer, Role::down);
-      const Matrix<double> moments = moments_of(layer, Role::down).mean_second();
-      out.push_back(neurons_to_remove(down.view(), moments.view(), count, compute));
+    const std::int64_t layers = stack.dimensions().layers;
+    for (std::int64_t first = 0; first < layers; first += at_once) {
+      std::vector<std::vector<std::int64_t>> own(
+          static_cast<std::size_t>(std::min(at_once, layers - first)));
+      run_parts(compute, own.size(), [&](std::size_t part) {
+        const std::int64_t layer = first + static_cast<std::int64_t>(part);
+        const Matrix<double> down = canonical_matrix(stack, layer, Role::down);
+        std::unique_lock lock(one_asks);
+        const Matrix<double> moments = moments_of(layer, Role::down).mean_second();
+        lock.unlock();
+        own[part] = neurons_to_remove(down.view(), moments.view(), count, compute);
+      });
+      out.insert(out.end(), own.begin(), own.end());
     }
   };
   add_stack(model, text.moments);
