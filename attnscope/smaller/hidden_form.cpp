@@ -166,7 +166,8 @@ Matrix<double> reader_of(const NormGain& gain, const Matrix<double>& directions,
       }
     }
     constexpr double kRidge = 1e-4;
-    back = solve_ridged(among.view(), kRidge, reading->crossed.view());
+    std::copy_n(reading->crossed.data(), whole * width, back.data());
+    back = solve_ridged(std::move(among), kRidge, std::move(back));
   }
   for (std::int64_t row = 0; row < whole; ++row) {
     const double factor = gain.values[static_cast<std::size_t>(row)];

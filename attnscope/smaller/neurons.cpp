@@ -33,14 +33,14 @@ std::vector<std::int64_t> weakest(MatrixView<const double> down, MatrixView<cons
   return out;
 }
 
-Matrix<double> ridged_inverse(MatrixView<const double> moments) {
-  const std::int64_t n = moments.rows;
+Matrix<double> ridged_inverse(Matrix<double> moments) {
+  const std::int64_t n = moments.rows();
   Matrix<double> identity(n, n);
   for (std::int64_t row = 0; row < n; ++row) {
     for (std::int64_t col = 0; col < n; ++col) identity(row, col) = row == col ? 1 : 0;
   }
   constexpr double kRidge = 1e-6;
-  return solve_ridged(moments, kRidge, identity.view());
+  return solve_ridged(std::move(moments), kRidge, std::move(identity));
 }
 
 /// out -= a bᵀ, (rows, cols) of (rows, k) and (cols, k).
@@ -197,11 +197,10 @@ class Surgeon {
 
 }  // namespace
 
-std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
-                                            MatrixView<const double> moments, std::int64_t count,
-                                            const Compute& compute) {
-  if (down.cols > kMaxSurgeon) return weakest(down, moments, count);
-  Surgeon surgeon(down, ridged_inverse(moments), compute);
+std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down, Matrix<double> moments,
+                                            std::int64_t count, const Compute& compute) {
+  if (down.cols > kMaxSurgeon) return weakest(down, moments.view(), count);
+  Surgeon surgeon(down, ridged_inverse(std::move(moments)), compute);
   std::vector<std::int64_t> removed;
   while (std::ssize(removed) < count) {
     compute.check_stop();
@@ -211,8 +210,8 @@ std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
 }
 
 std::uint64_t neurons_bytes(std::int64_t neurons) {
-  // The moments, H and products before and after a block of removals, or while H is made.
-  const std::uint64_t matrices = neurons > kMaxSurgeon ? 1 : 6;
+  // H and products, and H again while a block of removals is taken out of it.
+  const std::uint64_t matrices = neurons > kMaxSurgeon ? 1 : 4;
   const auto n = static_cast<std::uint64_t>(neurons);
   return matrices * n * n * sizeof(double);
 }

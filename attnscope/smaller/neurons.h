@@ -15,9 +15,8 @@ namespace attnscope {
 /// H_:j H_j: / H_jj. `down` (m, F), `moments` G (F, F) of the activations. Source: optimal brain
 /// surgeon (Hassibi & Stork 1992), as SparseGPT has it. About (1 + m / 64) (F³ − s³) / 3 operations
 /// for s kept. Above 8192 neurons those with the least G_jj ‖W_:j‖² go.
-std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down,
-                                            MatrixView<const double> moments, std::int64_t count,
-                                            const Compute& compute);
+std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down, Matrix<double> moments,
+                                            std::int64_t count, const Compute& compute);
 
 /// What that holds at once, `moments` included, in bytes.
 std::uint64_t neurons_bytes(std::int64_t neurons);

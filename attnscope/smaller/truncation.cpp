@@ -160,26 +160,26 @@ Matrix<double> truncated(Matrix<double> weight, const OutputDirections& directio
   return product(basis.transposed(), latent.view(), compute);
 }
 
-Matrix<double> with_ridge(Matrix<double> moments, double share) {
-  const std::int64_t n = moments.rows();
+Matrix<double> solve_ridged(Matrix<double> a, double share, Matrix<double> right) {
+  const std::int64_t n = a.rows();
+  std::vector<double> diagonal;
   double trace = 0;
-  for (std::int64_t at = 0; at < n; ++at) trace += moments(at, at);
-  const double added = share * trace / static_cast<double>(std::max<std::int64_t>(1, n));
-  for (std::int64_t at = 0; at < n; ++at) moments(at, at) += added;
-  return moments;
-}
-
-Matrix<double> solve_ridged(MatrixView<const double> a, double share,
-                            MatrixView<const double> right) {
+  for (std::int64_t at = 0; at < n; ++at) {
+    diagonal.push_back(a(at, at));
+    trace += a(at, at);
+  }
   for (;; share *= 10) {
-    Matrix<double> copy(a.rows, a.cols);
-    for (std::int64_t row = 0; row < a.rows; ++row) {
-      for (std::int64_t col = 0; col < a.cols; ++col) copy(row, col) = a(row, col);
+    const double added = share * trace / static_cast<double>(std::max<std::int64_t>(1, n));
+    for (std::int64_t at = 0; at < n; ++at) {
+      a(at, at) = diagonal[static_cast<std::size_t>(at)] + added;
     }
-    try {
-      return solve_positive(with_ridge(std::move(copy), share).view(), right);
-    } catch (const Error&) {
-      if (share > 1) throw;
+    if (solve_positive(a, right)) return right;
+    if (share > 1) {
+      throw Error(ErrorKind::numerical, "least squares",
+                  "the normal equations are not positive definite");
+    }
+    for (std::int64_t row = 0; row < n; ++row) {  // the triangle that was overwritten
+      for (std::int64_t col = row + 1; col < n; ++col) a(row, col) = a(col, row);
     }
   }
 }
@@ -213,13 +213,36 @@ Matrix<double> columns_of(MatrixView<const double> matrix, const std::vector<std
   return out;
 }
 
-Matrix<double> refitted(MatrixView<const double> weight, MatrixView<const double> moments,
+Matrix<double> refitted(MatrixView<const double> weight, const MeanMoments& moments,
                         const std::vector<std::int64_t>& kept, const Compute& compute) {
-  const Matrix<double> to_kept = columns_of(moments, kept);
-  const Matrix<double> right = product(weight, to_kept.view(), compute);
+  const auto rows = static_cast<double>(std::max<std::int64_t>(1, moments.rows));
+  const auto mean = [&](std::int64_t row, std::int64_t col) {
+    return moments.sums(std::max(row, col), std::min(row, col)) / rows;
+  };
+  const std::int64_t inputs = moments.sums.rows, count = std::ssize(kept);
+  Matrix<double> right(weight.rows, count);
+  constexpr std::int64_t kColumns = 512;
+  for (std::int64_t first = 0; first < count; first += kColumns) {
+    Matrix<double> to_kept(inputs, std::min(kColumns, count - first));
+    for (std::int64_t row = 0; row < inputs; ++row) {
+      for (std::int64_t col = 0; col < to_kept.cols(); ++col) {
+        to_kept(row, col) = mean(row, kept[static_cast<std::size_t>(first + col)]);
+      }
+    }
+    const Matrix<double> own = product(weight, to_kept.view(), compute);
+    for (std::int64_t row = 0; row < own.rows(); ++row) {
+      std::copy_n(&own(row, 0), own.cols(), &right(row, first));
+    }
+  }
+  Matrix<double> among(count, count);
+  for (std::int64_t row = 0; row < count; ++row) {
+    for (std::int64_t col = 0; col <= row; ++col) {
+      among(row, col) = among(col, row) =
+          mean(kept[static_cast<std::size_t>(row)], kept[static_cast<std::size_t>(col)]);
+    }
+  }
   constexpr double kRidge = 1e-8;
-  const Matrix<double> among = rows_of(to_kept.view(), kept);
-  return solve_ridged(among.view(), kRidge, right.view());
+  return solve_ridged(std::move(among), kRidge, std::move(right));
 }
 
 }  // namespace attnscope

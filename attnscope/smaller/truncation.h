@@ -44,22 +44,19 @@ std::uint64_t energies_bytes(std::int64_t rows, std::int64_t cols);
 Matrix<double> truncated(Matrix<double> weight, const OutputDirections& directions,
                          std::int64_t rank, const Compute& compute);
 
-/// moments + share · (mean of its diagonal) · I.
-Matrix<double> with_ridge(Matrix<double> moments, double share);
-
-/// X with X · with_ridge(a, share) = right: where that is not positive definite to rounding, as of
-/// a text with fewer tokens than inputs, with ten times the share, and so on. Throws
-/// Error(numerical) where `a` is zero.
-Matrix<double> solve_ridged(MatrixView<const double> a, double share,
-                            MatrixView<const double> right);
+/// X with X · (a + ε I) = right, ε that share of the mean of a's diagonal: where that is not
+/// positive definite to rounding, as of a text with fewer tokens than inputs, with ten times the
+/// share, and so on. Throws Error(numerical) where `a` is zero. Copies nothing that is given.
+Matrix<double> solve_ridged(Matrix<double> a, double share, Matrix<double> right);
 
 /// tr(W G Wᵀ): E‖W x‖².
 double output_energy(MatrixView<const double> weight, MatrixView<const double> moments,
                      const Compute& compute);
 
 /// W' (m, s) with the least E‖W x − W' x_S‖², x_S the `kept` of x: W G[:, S] (G[S, S] + ε I)⁻¹, ε
-/// 1e-8 of the mean of the diagonal.
-Matrix<double> refitted(MatrixView<const double> weight, MatrixView<const double> moments,
+/// 1e-8 of the mean of the diagonal. G has no ridge of its own. Holds a matrix of order s beside
+/// W'.
+Matrix<double> refitted(MatrixView<const double> weight, const MeanMoments& moments,
                         const std::vector<std::int64_t>& kept, const Compute& compute);
 
 /// The rows, or columns, with these numbers.

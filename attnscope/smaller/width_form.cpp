@@ -152,9 +152,9 @@ std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std
         const std::int64_t layer = first + static_cast<std::int64_t>(part);
         const Matrix<double> down = canonical_matrix(stack, layer, Role::down);
         std::unique_lock lock(one_asks);
-        const Matrix<double> moments = moments_of(layer, Role::down).mean_second();
+        Matrix<double> moments = moments_of(layer, Role::down).mean_second();
         lock.unlock();
-        own[part] = neurons_to_remove(down.view(), moments.view(), count, compute);
+        own[part] = neurons_to_remove(down.view(), std::move(moments), count, compute);
       });
       out.insert(out.end(), own.begin(), own.end());
     }
@@ -193,9 +193,9 @@ ChangedModel with_width(const Model& model, const Choice& choice, const TextStat
       for (const Role role : {Role::gate, Role::up}) {
         if (stack.weight(layer, role).tensor != nullptr) keep_rows(own, stack, layer, role, kept);
       }
-      const Matrix<double> moments = moments_of(layer, Role::down).mean_second();
-      own.weights.emplace(Role::down, refitted(canonical_matrix(stack, layer, Role::down).view(),
-                                               moments.view(), kept, compute));
+      own.weights.emplace(Role::down,
+                          refitted(canonical_matrix(stack, layer, Role::down).view(),
+                                   moments_of(layer, Role::down).mean(), kept, compute));
       changed.set_layer(layer, own);
     });
   };
@@ -230,10 +230,9 @@ ChangedModel with_heads(const Model& model, const Choice& choice, const TextStat
       keep_rows(own, model, layer, Role::key, elements_of(kept, heads.head_dim));
       keep_rows(own, model, layer, Role::value, elements_of(kept, heads.value_dim));
     }
-    const Matrix<double> moments = text.moments(layer, Role::output).mean_second();
-    own.weights.emplace(
-        Role::output, refitted(canonical_matrix(model, layer, Role::output).view(), moments.view(),
-                               elements_of(kept, heads.value_dim), compute));
+    own.weights.emplace(Role::output, refitted(canonical_matrix(model, layer, Role::output).view(),
+                                               text.moments(layer, Role::output).mean(),
+                                               elements_of(kept, heads.value_dim), compute));
     changed.set_layer(layer, own);
   });
   return changed;

@@ -66,7 +66,7 @@ TEST(Truncation, IsNotWorseThanPlainSingularVectors) {
 std::vector<std::int64_t> plain_surgeon(const Matrix<double>& down, const Matrix<double>& moments,
                                         std::int64_t count) {
   const std::int64_t n = down.cols();
-  Matrix<double> inverse = solve_ridged(moments.view(), 1e-6, identity_matrix(n, n).view());
+  Matrix<double> inverse = solve_ridged(copy_of(moments), 1e-6, identity_matrix(n, n));
   Matrix<double> weight = copy_of(down);
   std::vector<bool> gone(static_cast<std::size_t>(n), false);
   std::vector<std::int64_t> out;
@@ -103,7 +103,7 @@ std::vector<std::int64_t> plain_surgeon(const Matrix<double>& down, const Matrix
 TEST(Refit, SurgeonTakesThemInTheOrderOfItsDefinition) {
   const Matrix<double> weight = gaussian_matrix(20, 190, 9), moments = moments_of(190, 10);
   // More than two of the blocks in which it works.
-  const auto own = neurons_to_remove(weight.view(), moments.view(), 150, test_compute());
+  const auto own = neurons_to_remove(weight.view(), copy_of(moments), 150, test_compute());
   EXPECT_EQ(own, plain_surgeon(weight, moments, 150));
 }
 
@@ -112,7 +112,7 @@ std::vector<std::int64_t> kept_neurons(const Matrix<double>& down, const Matrix<
   std::vector<std::int64_t> out(static_cast<std::size_t>(down.cols()));
   std::iota(out.begin(), out.end(), std::int64_t{0});
   for (const std::int64_t gone :
-       neurons_to_remove(down.view(), moments.view(), down.cols() - kept, test_compute())) {
+       neurons_to_remove(down.view(), copy_of(moments), down.cols() - kept, test_compute())) {
     std::erase(out, gone);
   }
   return out;
@@ -125,7 +125,8 @@ TEST(Refit, NeedsNoInputThatOthersMakeUpFor) {
   const Matrix<double> moments = naive_product(x.view().transposed(), x.view());
   const Matrix<double> weight = gaussian_matrix(3, 4, 6);
   const std::vector<std::int64_t> kept = {0, 1, 3};
-  const Matrix<double> fitted = refitted(weight.view(), moments.view(), kept, test_compute());
+  const Matrix<double> fitted =
+      refitted(weight.view(), {.sums = moments.view()}, kept, test_compute());
   Matrix<double> spread = zero_matrix(3, 4);
   for (int row = 0; row < 3; ++row) {
     for (int at = 0; at < 3; ++at) spread(row, kept[at]) = fitted(row, at);
@@ -139,7 +140,8 @@ TEST(Refit, NeedsNoInputThatOthersMakeUpFor) {
 TEST(Refit, SurgeonBeatsTheStrongestOnDependentInputs) {
   const Matrix<double> weight = gaussian_matrix(6, 12, 7), moments = moments_of(12, 8);
   const auto loss = [&](const std::vector<std::int64_t>& kept) {
-    const Matrix<double> fitted = refitted(weight.view(), moments.view(), kept, test_compute());
+    const Matrix<double> fitted =
+        refitted(weight.view(), {.sums = moments.view()}, kept, test_compute());
     Matrix<double> spread = zero_matrix(6, 12);
     for (int row = 0; row < 6; ++row) {
       for (std::size_t at = 0; at < kept.size(); ++at) {
@@ -157,9 +159,9 @@ TEST(Refit, SurgeonBeatsTheStrongestOnDependentInputs) {
     EXPECT_LE(loss(kept), loss(others) * (1 + 1e-4)) << gone;
   }
   LentTeam team(3);
-  const auto seven = neurons_to_remove(weight.view(), moments.view(), 7, test_compute());
-  EXPECT_EQ(neurons_to_remove(weight.view(), moments.view(), 7, team.compute()), seven);
-  const auto three = neurons_to_remove(weight.view(), moments.view(), 3, test_compute());
+  const auto seven = neurons_to_remove(weight.view(), copy_of(moments), 7, test_compute());
+  EXPECT_EQ(neurons_to_remove(weight.view(), copy_of(moments), 7, team.compute()), seven);
+  const auto three = neurons_to_remove(weight.view(), copy_of(moments), 3, test_compute());
   EXPECT_TRUE(std::equal(three.begin(), three.end(), seven.begin()));
 }
 

@@ -108,20 +108,13 @@ SymmetricRoot symmetric_root(MatrixView<const double> matrix, double least,
   return {with_powers(0.5), with_powers(-0.5)};
 }
 
-Matrix<double> solve_positive(MatrixView<const double> a, MatrixView<const double> right) {
-  const std::int64_t n = a.rows;
-  std::vector<double> lower = column_major_lower(a);
-  if (!lapack::cholesky(n, lower.data())) {
-    throw Error(ErrorKind::numerical, "least squares",
-                "the normal equations are not positive definite");
-  }
-  Matrix<double> out(right.rows, n);
-  for (std::int64_t row = 0; row < right.rows; ++row) {
-    for (std::int64_t col = 0; col < n; ++col) out(row, col) = right(row, col);
-  }
-  lapack::divide_by_cholesky(out.rows(), n, out.data(), lower.data());
-  lapack::divide_by_cholesky_transposed(out.rows(), n, out.data(), lower.data());
-  return out;
+bool solve_positive(Matrix<double>& a, Matrix<double>& right) {
+  const std::int64_t n = a.rows();
+  // The upper triangle, row by row, is the lower one column by column.
+  if (!lapack::cholesky(n, a.data())) return false;
+  lapack::divide_by_cholesky(right.rows(), n, right.data(), a.data());
+  lapack::divide_by_cholesky_transposed(right.rows(), n, right.data(), a.data());
+  return true;
 }
 
 }  // namespace attnscope

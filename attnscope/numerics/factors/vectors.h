@@ -46,8 +46,9 @@ struct SymmetricRoot {
 SymmetricRoot symmetric_root(MatrixView<const double> matrix, double least = 1e-12,
                              const Compute& compute = {});
 
-/// X with X · a = right (rows, n), for a symmetric positive definite `a` (n, n): least squares by
-/// normal equations. Throws Error(numerical) where `a` is not positive definite to rounding.
-Matrix<double> solve_positive(MatrixView<const double> a, MatrixView<const double> right);
+/// Puts X with X · a = right (rows, n) in place of `right`, for a symmetric positive definite `a`
+/// (n, n): least squares by normal equations. False, with `right` as it was, where `a` is not that
+/// to rounding. Its diagonal and its upper triangle are overwritten.
+bool solve_positive(Matrix<double>& a, Matrix<double>& right);
 
 }  // namespace attnscope

@@ -93,13 +93,15 @@ TEST(Vectors, ARootTimesItselfIsTheMatrix) {
 
 TEST(Vectors, SolvesPositiveSystemsAndRefusesOthers) {
   const Matrix<double> a = gaussian_matrix(8, 5, 6), x = gaussian_matrix(3, 5, 7);
-  const Matrix<double> gram = naive_product(a.view().transposed(), a.view());
-  const Matrix<double> right = naive_product(x.view(), gram.view());
-  const Matrix<double> found = solve_positive(gram.view(), right.view());
+  Matrix<double> gram = naive_product(a.view().transposed(), a.view());
+  Matrix<double> found = naive_product(x.view(), gram.view());
+  ASSERT_TRUE(solve_positive(gram, found));
   for (int row = 0; row < 3; ++row) {
     for (int col = 0; col < 5; ++col) EXPECT_NEAR(found(row, col), x(row, col), 1e-9);
   }
-  EXPECT_THROW(solve_positive(zero_matrix(2, 2).view(), x.view().block(0, 1, 0, 2)), Error);
+  Matrix<double> zeros = zero_matrix(5, 5);
+  EXPECT_FALSE(solve_positive(zeros, found));
+  EXPECT_NEAR(found(0, 0), x(0, 0), 1e-9);
 }
 
 TEST(SecondMoments, AreSumsOfProductsForAnyThreads) {
