@@ -42,7 +42,8 @@ ONLY_IN_SOURCES = re.compile(
 ONLY_IN_NUMERICS = re.compile(
     r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/((\w+/)?kernels/.*|lapack(_calls)?\.h)"'
 )
-ONLY_IN_STORE = re.compile(r"<(sqlite3\.h|xxhash\.h)>")
+ONLY_IN_STORE = re.compile(r"<sqlite3\.h>")
+ONLY_IN_CORE = re.compile(r"<xxhash\.h>")
 ONLY_IN_SERVE = re.compile(r"<httplib\.h>")
 ONLY_IN_HUB = re.compile(r"<(curl|openssl)/.*>")
 
@@ -85,6 +86,8 @@ def faults_of(path):
             yield f"line {number}: {library} outside numerics"
         if module != "store" and ONLY_IN_STORE.fullmatch(library):
             yield f"line {number}: {library} outside store"
+        if module != "core" and ONLY_IN_CORE.fullmatch(library):
+            yield f"line {number}: {library} outside core"
         if module != "serve" and ONLY_IN_SERVE.match(library):
             yield f"line {number}: {library} outside serve"
         if module != "hub" and ONLY_IN_HUB.match(library):
