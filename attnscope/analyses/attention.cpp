@@ -5,8 +5,8 @@
 #include "attnscope/analyses/attention_outcomes.h"
 #include "attnscope/analyses/raises_of_batch.h"
 #include "attnscope/analysis/attention_map.h"
-#include "attnscope/forward/layer_run.h"
 #include "attnscope/core/content_hash.h"
+#include "attnscope/forward/layer_run.h"
 
 namespace attnscope {
 namespace {

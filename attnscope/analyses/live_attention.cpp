@@ -12,9 +12,9 @@
 
 #include "attnscope/analyses/attention_outcomes.h"
 #include "attnscope/analyses/given_outcomes.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/results/field.h"
 #include "attnscope/run/lent_team.h"
-#include "attnscope/core/content_hash.h"
 #include "attnscope/store/record_text.h"
 #include "attnscope/store/store.h"
 

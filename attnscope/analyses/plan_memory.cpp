@@ -37,11 +37,15 @@ std::uint64_t changed_elements(const Model& model, Form form) {
 std::uint64_t matrices_bytes(const Model& model, Form form, const Context& context) {
   if (only_drops(form)) return 0;
   const Dimensions& dimensions = model.dimensions();
-  std::uint64_t each = 0;
+  std::uint64_t each = 0, fitting = 0;
   if (form == Form::ranks) {
     each = spectra_bytes(model, /*with_directions=*/true);
   } else if (form == Form::width) {
-    each = neurons_bytes(dimensions.mlp_width);
+    each = neurons_bytes(dimensions.mlp_width, dimensions.width);
+    // A layer at a time: moments of those that stay, and the layer's three matrices.
+    const auto width = static_cast<std::uint64_t>(dimensions.width);
+    const auto n = static_cast<std::uint64_t>(dimensions.mlp_width);
+    fitting = (n + 3 * width) * n * sizeof(double);
   } else {
     constexpr std::uint64_t kMatrices = 6;  // moments, their factors, and what is solved
     const auto n = static_cast<std::uint64_t>(
@@ -49,7 +53,7 @@ std::uint64_t matrices_bytes(const Model& model, Form form, const Context& conte
     return kMatrices * n * n * sizeof(double);
   }
   const std::uint64_t room = std::max(each, context.memory_bytes / 2);
-  return std::min(room, each * static_cast<std::uint64_t>(context.threads));
+  return std::max(fitting, std::min(room, each * static_cast<std::uint64_t>(context.threads)));
 }
 
 std::uint64_t moments_bytes(const Model& model, std::uint64_t memory_bytes) {

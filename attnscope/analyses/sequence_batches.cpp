@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/core/content_hash.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/forward/sound_embedding.h"
-#include "attnscope/core/content_hash.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "attnscope/core/error.h"
 #include "attnscope/core/content_hash.h"
+#include "attnscope/core/error.h"
 #include "attnscope/store/record_text.h"
 
 namespace attnscope {

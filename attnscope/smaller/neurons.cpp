@@ -147,6 +147,7 @@ class Surgeon {
 
   /// The matrices of those that stay, without what was removed.
   void follow() {
+    products_ = {};  // made anew below
     std::vector<std::int64_t> left;
     for (std::size_t at = 0; at < neurons_.size(); ++at) {
       if (!gone_[at]) left.push_back(static_cast<std::int64_t>(at));
@@ -209,11 +210,11 @@ std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down, Matri
   return removed;
 }
 
-std::uint64_t neurons_bytes(std::int64_t neurons) {
-  // H and products, and H again while a block of removals is taken out of it.
-  const std::uint64_t matrices = neurons > kMaxSurgeon ? 1 : 4;
-  const auto n = static_cast<std::uint64_t>(neurons);
-  return matrices * n * n * sizeof(double);
+std::uint64_t neurons_bytes(std::int64_t neurons, std::int64_t outputs) {
+  const auto n = static_cast<std::uint64_t>(neurons), m = static_cast<std::uint64_t>(outputs);
+  if (neurons > kMaxSurgeon) return (n + m) * n * sizeof(double);
+  // H before and after a block of removals and what is between; W_down, as it is given and by rows.
+  return 3 * (n + m) * n * sizeof(double);
 }
 
 }  // namespace attnscope

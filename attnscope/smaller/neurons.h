@@ -18,7 +18,7 @@ namespace attnscope {
 std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down, Matrix<double> moments,
                                             std::int64_t count, const Compute& compute);
 
-/// What that holds at once, `moments` included, in bytes.
-std::uint64_t neurons_bytes(std::int64_t neurons);
+/// What that holds at once, `down` (m, F) and `moments` included, in bytes.
+std::uint64_t neurons_bytes(std::int64_t neurons, std::int64_t outputs);
 
 }  // namespace attnscope

@@ -140,8 +140,8 @@ std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std
   std::vector<std::vector<std::int64_t>> out;
   // One removal needs the one before it: threads have layers of their own, as many as there is
   // memory for.
-  const auto at_once = static_cast<std::int64_t>(
-      std::max<std::uint64_t>(1, text.work_bytes / neurons_bytes(model.dimensions().mlp_width)));
+  const auto at_once = static_cast<std::int64_t>(std::max<std::uint64_t>(
+      1, text.work_bytes / neurons_bytes(model.dimensions().mlp_width, model.dimensions().width)));
   std::mutex one_asks;
   const auto add_stack = [&](const Model& stack, const auto& moments_of) {
     const std::int64_t layers = stack.dimensions().layers;
