@@ -95,7 +95,7 @@ class Combiner {
       out.after = first_.size();
       out.nll_after = out.nll_before;
     } else {
-      out.after = size_after(planner->model(), out.choices.back());
+      out.after = size_after(planner->model(), planner->size(), out.choices.back());
       out.nll_after = planner->nll_of(out.choices.back(), all);
     }
     return out;

@@ -110,7 +110,9 @@ void compare(const Model& base, const Model& tuned, const DiffRequest& request, 
     } else {
       pair.skipped = read->skipped;
     }
-    if (!pair.skipped.empty()) return;
+    if (pair.skipped.empty()) continue;
+    if (read == &weight) pair.skipped += " in " + base.name();
+    return;
   }
   const std::int64_t count = weight.values.rows() * weight.values.cols();
   for (std::int64_t at = 0; at < count; ++at) change.values.data()[at] -= weight.values.data()[at];

@@ -7,6 +7,8 @@
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/inventory.h"
+#include "attnscope/model/tensor_roles.h"
 #include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/factors/vectors.h"
 #include "attnscope/numerics/products/dense_products.h"
@@ -97,6 +99,23 @@ std::vector<double> bias_of(const Model& model, const std::string& module) {
   return {column.data(), column.data() + column.rows()};
 }
 
+/// Experts, stacked or apart, and routers: transformers holds them in other shapes than the files.
+std::set<std::string> tensors_of_experts(const Model& model) {
+  std::set<std::string> out;
+  if (model.dimensions().experts == 0) return out;
+  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+    const bool routes = tensor.role == role_name(Role::router);
+    if (routes || tensor.role.starts_with(kOfExpert)) out.insert(tensor.name);
+  }
+  return out;
+}
+
+/// Of families with experts, dense MLPs have names that PEFT takes for those of experts: what
+/// changed of them is held whole.
+bool is_adapted(const Model& model, Role role) {
+  return !is_of_mlp(role) || model.spec().architecture.experts == nullptr;
+}
+
 bool is_tied_to_head(const Model& model, const std::string& name) {
   return model.spec().tied && name == model.prefix() + model.spec().stream.embedding.tokens;
 }
@@ -108,11 +127,12 @@ Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& r
   Adapter out{.base = base.checkpoint().folder().path().string(), .causal = base.spec().causal};
   std::vector<LinearPair> pairs;
   std::set<std::string> taken;  // tensors that are part of an adapted module
+  const std::set<std::string> of_experts = tensors_of_experts(base);
   for (std::int64_t layer = 0; layer < base.dimensions().layers; ++layer) {
     for (const WeightRule& rule : base.spec().architecture.weights) {
       const CheckpointTensor* own = base.weight(layer, rule.role).tensor;
       if (own == nullptr || own->view.shape.size() != 2 || !own->name.ends_with(kWeight)) continue;
-      if (!taken.insert(own->name).second) continue;
+      if (of_experts.contains(own->name) || !taken.insert(own->name).second) continue;
       LinearPair pair{.module = loaded_name(base, without_weight(own->name)),
                       .base = own,
                       .tuned = tuned.checkpoint().find(own->name),
@@ -123,7 +143,7 @@ Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& r
         notes.add_note(
             verbatim("'" + own->name + "' is not part of the adapter: " + tuned.name() +
                      (pair.tuned == nullptr ? " lacks it" : " has another shape of it")));
-      } else if (!same_elements(own->view, pair.tuned->view)) {
+      } else if (is_adapted(base, rule.role) && !same_elements(own->view, pair.tuned->view)) {
         pairs.push_back(std::move(pair));
       } else {
         taken.erase(own->name);
@@ -159,6 +179,12 @@ Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& r
       notes.add_note(verbatim("'" + tensor.name + "' is not part of the adapter: " + tuned.name() +
                               (other == nullptr ? " lacks it" : " has another shape of it")));
       continue;
+    }
+    if (of_experts.contains(tensor.name)) {
+      throw Error(ErrorKind::unsupported,
+                  {.place = tuned.name(),
+                   .problem = "'" + verbatim(tensor.name) +
+                              "' changed, and PEFT keeps no adapter of experts and their routers"});
     }
     changed.insert(tensor.name.substr(0, tensor.name.rfind('.')));
   }

@@ -1,5 +1,7 @@
 #include "attnscope/analyses/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -65,7 +67,7 @@ Choice largest_within(Planner& planner, Form form, const std::string& parameter,
       sketch.joint = size - sketch.size;
     }
     if (form == Form::layers) sketch = planner.at_size(form, size);
-    last = number(size_after(planner.model(), sketch));
+    last = number(size_after(planner.model(), planner.size(), sketch));
     if (size == sizes.front() && form == Form::latent) continue;  // another kind of model
     if (last <= most) return planner.at_size(form, size);
   }
@@ -103,31 +105,9 @@ Choice smallest_within(Planner& planner, Form form, double most) {
   return planner.at_size(form, sizes[good]);
 }
 
-/// Throws Error(usage) for a rank at which factors are no smaller than the matrix.
-void check_ranks(const Model& model, const Choice& set) {
-  for (const auto& [place, rank] : set.ranks) {
-    const Weight& weight = model.weight(place.first, place.second);
-    if (weight.tensor == nullptr) {
-      throw Error(ErrorKind::usage, {.parameter = "set",
-                                     .problem = verbatim(model.name()) + " has no " +
-                                                std::string(role_name(place.second)) +
-                                                " in layer " + std::to_string(place.first)});
-    }
-    RankOptions options;
-    options.rows = weight.matrix.rows;
-    options.cols = weight.matrix.cols;
-    if (rank >= 1 && rank <= options.break_even()) continue;
-    throw Error(ErrorKind::usage, {.parameter = "set",
-                                   .problem = "a rank of " + std::to_string(rank) + " of " +
-                                              std::string(role_name(place.second)) + " in layer " +
-                                              std::to_string(place.first) + " is not from 1 to " +
-                                              std::to_string(options.break_even()) +
-                                              ", where factors stop to be smaller"});
-  }
-}
-
 Choice completed(Planner& planner, const Choice& set) {
-  check_ranks(planner.model(), set);
+  const std::string wrong = why_not_ranks(planner.model(), set);
+  if (!wrong.empty()) throw Error(ErrorKind::usage, {.parameter = "set", .problem = wrong});
   if (set.form == Form::ranks || set.form == Form::latent || set.form == Form::layers) return set;
   const auto sizes = possible_sizes(planner.model(), set.form);
   if (std::find(sizes.begin(), sizes.end(), set.size) != sizes.end()) {
@@ -220,11 +200,17 @@ double nll_as_it_is(Planner& planner, bool all) {
   }
 }
 
-/// The largest size, where nothing is cut.
-bool changes_nothing(const Planner& planner, const Choice& choice) {
-  if (choice.form == Form::ranks) return choice.ranks.empty();
-  if (choice.form == Form::latent) return false;
-  return choice.size == possible_sizes(planner.model(), choice.form).front();
+/// Sizes are searched on some windows, and measured on all: those may say more than was asked.
+std::string why_above(const PlanRequest& request, const PlannedModel& planned) {
+  const PlanTarget& target = request.target;
+  if (!target.perplexity && !target.loss) return "";
+  const double most =
+      target.perplexity ? std::log(*target.perplexity) : planned.nll_before + *target.loss;
+  if (planned.nll_after <= most) return "";
+  const auto text = [](double nll) { return fmt::format("{:.2f}", std::exp(nll)); };
+  return "the perplexity of all windows is " + text(planned.nll_after) + ", above " + text(most) +
+         ": sizes are searched on the first " + std::to_string(request.held_out_sequences) +
+         " (raise {held_out_sequences})";
 }
 
 }  // namespace
@@ -264,11 +250,9 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                            const Choice choice = chosen(planner, forms.front(), request.target);
                            planned.choices = {choice};
                            planned.words = {choice_words(model, choice)};
-                           planned.after = size_after(model, choice);
+                           planned.after = size_after(model, planned.before, choice);
                            planned.expected_loss = planner.expected_loss(choice);
-                           planned.nll_after = changes_nothing(planner, choice)
-                                                   ? planned.nll_before
-                                                   : planner.nll_of(choice, /*all=*/true);
+                           planned.nll_after = planner.nll_of(choice, /*all=*/true);
                            planned.rows = plan_rows(planner, choice);
                          }
                          planned.skipped = planner.skipped();
@@ -279,6 +263,8 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
   if (menu_asked) {
     send_menu(model, request, menu, planned, sink);
   } else {
+    const std::string above = why_above(request, planned);
+    if (!above.empty()) sink.add_note(above);
     send_plan(model, request, planned, sink);
   }
 }

@@ -15,9 +15,10 @@ namespace attnscope {
 namespace {
 
 /// What makes a plan of the choice again.
-std::string target_of(const Model& model, const Choice& choice) {
+std::string target_of(const Model& model, const Candidate& candidate) {
+  const Choice& choice = candidate.choice;
   if (choice.form == Form::latent && choice.exact) {
-    return "kv_bytes " + std::to_string(size_after(model, choice).kv_cache_bytes_per_token);
+    return "kv_bytes " + std::to_string(candidate.size.kv_cache_bytes_per_token);
   }
   const std::string size = std::to_string(choice.size);
   if (choice.form == Form::latent) {
@@ -49,14 +50,13 @@ std::vector<Candidate> menu_of(Planner& planner, Form form) {
   std::reverse(wanted.begin(), wanted.end());
   for (const std::int64_t size : wanted) {
     out.push_back(planner.measured(planner.at_size(form, size)));
-    out.back().target = target_of(planner.model(), out.back().choice);
+    out.back().target = target_of(planner.model(), out.back());
   }
   std::reverse(out.begin(), out.end());
   return out;
 }
 
-/// The loss of a form for each share of parameters or cache that it saves: what menus are sorted
-/// by.
+/// The loss of a form for each share of parameters or cache that it saves.
 double price_of(const std::vector<Candidate>& candidates, const ModelSize& before, double nll) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates) {
@@ -89,7 +89,9 @@ std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
 
 std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms,
                                   std::vector<std::string>& notes) {
-  std::vector<std::pair<double, std::vector<Candidate>>> sorted;
+  // Savings that stock runtimes have come first; of each kind, the cheapest.
+  using Order = std::pair<bool, double>;
+  std::vector<std::pair<Order, std::vector<Candidate>>> sorted;
   for (const Form form : forms) {
     return_freed_memory();
     std::vector<Candidate> own;
@@ -101,12 +103,12 @@ std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& for
       continue;
     }
     const double price = price_of(own, planner.size(), planner.nll_before(/*all=*/false));
-    sorted.emplace_back(price, std::move(own));
+    sorted.emplace_back(Order(!is_loadable(form), price), std::move(own));
   }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Candidate> menu;
-  for (auto& [price, own] : sorted) menu.insert(menu.end(), own.begin(), own.end());
+  for (auto& [order, own] : sorted) menu.insert(menu.end(), own.begin(), own.end());
   return menu;
 }
 

@@ -83,9 +83,9 @@ Choice Planner::at_budget(std::int64_t parameters) {
   std::vector<std::int64_t> ranks;
   switch (request_.method) {
     case RankMethod::kl: ranks = allocate_ranks(table.options, parameters, request_.round); break;
-    case RankMethod::energy: ranks = energy_ranks(table.options, parameters); break;
+    case RankMethod::energy: ranks = energy_ranks(table.options, parameters, request_.round); break;
     case RankMethod::uniform:
-    case RankMethod::plain: ranks = uniform_ranks(table.options, parameters); break;
+    case RankMethod::plain: ranks = uniform_ranks(table.options, parameters, request_.round); break;
   }
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     if (ranks[at] > 0) out.ranks.emplace(table.places[at], ranks[at]);

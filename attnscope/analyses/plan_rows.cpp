@@ -74,6 +74,10 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
   const std::int64_t layers = model.dimensions().layers;
   const LayerOrder& order = planner.removals(1);
   const std::vector<LayerWorth> worth = planner.layer_worth();
+  const std::vector<std::int64_t> gone = layers_without(model, choice);
+  const bool ordered = std::ranges::all_of(gone, [&](std::int64_t layer) {  // not by --set
+    return std::ranges::count(order.removed, layer) > 0;
+  });
   std::vector<Record> rows;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const auto& kept = choice.kept.front();
@@ -84,8 +88,7 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
         rows.emplace_back(empty_row(model, choice.form, layer, Value(), own, stays ? own : 0));
     add_rest(row, Value(), Value(), Value(), Value(), Value(), Value());
     const auto at = static_cast<std::size_t>(layer);
-    const std::int64_t step =
-        removed == order.removed.end() ? 0 : removed - order.removed.begin() + 1;
+    const std::int64_t step = ordered && !stays ? removed - order.removed.begin() + 1 : 0;
     add_removal(row, worth[at], order.alone[at], stays ? Value() : Value(step));
   }
   return rows;
@@ -124,7 +127,7 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
   const Model& model = planner.model();
   const bool by_layer = choice.kept.size() > 1;
   const std::int64_t count = by_layer ? std::ssize(choice.kept) : 1;
-  const ModelSize after = size_after(model, choice);
+  const ModelSize after = size_after(model, planner.size(), choice);
   const std::int64_t own_layers = model.dimensions().layers;
   for (std::int64_t at = 0; at < count; ++at) {
     // Of `width` those of its other stack may follow.
@@ -212,6 +215,14 @@ ReportHead head_of(const Model& model, const PlanRequest& request) {
   return head;
 }
 
+/// As what stock transformers loads it, or why it does not.
+std::string remark_of(Form form) {
+  return form == Form::ranks    ? "as factors, in own runtimes"
+         : form == Form::latent ? "as deepseek_v3"
+         : form == Form::hidden ? "head untied"
+                                : "";
+}
+
 }  // namespace
 
 void send_menu(const Model& model, const PlanRequest& request, const std::vector<Candidate>& menu,
@@ -223,22 +234,20 @@ void send_menu(const Model& model, const PlanRequest& request, const std::vector
   sink.begin(head);
   for (const Candidate& candidate : menu) {
     const Choice& choice = candidate.choice;
-    const std::string note = choice.form == Form::ranks    ? "as factors, in own runtimes"
-                             : choice.form == Form::latent ? "as deepseek_v3"
-                             : choice.form == Form::hidden ? "head untied"
-                                                           : "";
     Record row = {{"model", model.name()}};
     row.add("form", form_name(choice.form))
         .add("choice", choice_words(model, choice))
         .add("size", choice.size)
         .add("parameters", candidate.size.parameters)
         .add("kv_cache_bytes_per_token", candidate.size.kv_cache_bytes_per_token)
+        .add("flops_per_token", candidate.size.flops_per_token)
+        .add("work", candidate.size.flops_per_token / planned.before.flops_per_token)
         .add("mean_nll", candidate.mean_nll)
         .add("perplexity", std::exp(candidate.mean_nll))
         .add("loss", candidate.mean_nll - planned.nll_before)
         .add("loadable", is_loadable(choice.form))
         .add("target", candidate.target)
-        .add("remark", note);
+        .add("remark", remark_of(choice.form));
     sink.add_row(std::move(row));
   }
   for (const Skipped& skipped : planned.skipped) sink.add_skipped(skipped);
@@ -253,10 +262,14 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
   std::vector<Form> forms;
   std::vector<std::int64_t> sizes;
   bool loadable = true;
+  const bool probed = choice.form == Form::ranks && request.method == RankMethod::kl;
+  std::vector<std::string> remarks;
   for (const Choice& own : planned.choices) {
     forms.push_back(own.form);
     sizes.push_back(own.size);
     loadable = loadable && is_loadable(own.form);
+    const std::string remark = remark_of(own.form);
+    if (!remark.empty()) remarks.push_back(remark);
   }
   Record plan = {{"form", forms_text(forms)}, {"choice", join(planned.words, "; ")}};
   plan.add("size", one ? Value(choice.size) : Value())
@@ -267,12 +280,16 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
       .add("parameters_after", planned.after.parameters)
       .add("kv_cache_bytes_per_token_before", planned.before.kv_cache_bytes_per_token)
       .add("kv_cache_bytes_per_token_after", planned.after.kv_cache_bytes_per_token)
+      .add("flops_per_token_before", planned.before.flops_per_token)
+      .add("flops_per_token_after", planned.after.flops_per_token)
+      .add("parts", std::ssize(planned.rows))
       .add("mean_nll_before", planned.nll_before)
       .add("mean_nll_after", planned.nll_after)
       .add("perplexity_before", std::exp(planned.nll_before))
       .add("perplexity_after", std::exp(planned.nll_after))
-      .add("expected_loss", choice.form == Form::ranks ? Value(planned.expected_loss) : Value())
+      .add("expected_loss", probed ? Value(planned.expected_loss) : Value())
       .add("loadable", loadable)
+      .add("remark", join(remarks))
       .add("model_hash", model_hash(model));
   head.models.front().add("plan", std::move(plan));
   sink.begin(head);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "attnscope/analyses/plan_hashes.h"
+#include "attnscope/core/freed_memory.h"
 #include "attnscope/forward/sized.h"
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/skipped_layers.h"
@@ -136,7 +137,9 @@ double Planner::nll_before(bool all) {
 }
 
 Model Planner::made(const Choice& choice) {
-  return make_smaller(model_, choice, calibration_.statistics(compute_), compute_).open();
+  Model smaller = make_smaller(model_, choice, calibration_.statistics(compute_), compute_).open();
+  return_freed_memory();  // of what it was made with, before it is run
+  return smaller;
 }
 
 double Planner::nll_of(const Choice& choice, bool all) {
@@ -148,7 +151,7 @@ double Planner::nll_of(const Choice& choice, bool all) {
 
 Candidate Planner::measured(const Choice& choice) {
   return {.choice = choice,
-          .size = size_after(model_, choice),
+          .size = size_after(model_, size_, choice),
           .mean_nll = nll_of(choice, /*all=*/false),
           .expected_loss = expected_loss(choice)};
 }

@@ -10,6 +10,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/rewrite/encode.h"
 #include "attnscope/run/work_queue.h"
 #include "attnscope/smaller/calibration.h"
 #include "attnscope/smaller/measure.h"
@@ -51,7 +52,7 @@ std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& w
   card += "\nPerplexity is of " + counted(text.held_out.size(), "window") +
           " that it was not fitted to; it was fitted to " +
           counted(text.calibration.size(), "window") + " of " + std::to_string(plan.length) +
-          " tokens";
+          " tokens at most";
   if (source != nullptr && source->get<std::string>() != nullptr) {
     card += " of " + *source->get<std::string>();
   }
@@ -62,6 +63,16 @@ std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& w
         "runtimes.\n";
   }
   return card;
+}
+
+/// Whether it holds numbers in a dtype that is not written.
+bool has_quantised(const Model& model) {
+  return std::ranges::any_of(model.checkpoint().tensors(), [](const CheckpointTensor& tensor) {
+    const TensorView& view = tensor.view;
+    const bool plain = view.source == nullptr && view.dtype != DType::packed;
+    if (plain && dtype_info(view.dtype).kind == DTypeClass::integer) return false;
+    return !plain || !can_encode(view.dtype);
+  });
 }
 
 /// One row for each tensor that either model has.
@@ -112,6 +123,8 @@ void check_plan(const PlanFile& plan, const Model& model, const ShrinkRequest& r
   for (const Choice& choice : plan.choices) {
     const std::string why = why_not(model, choice.form);
     if (!why.empty()) refuse("form", verbatim(why));
+    const std::string wrong = why_not_ranks(model, choice);
+    if (!wrong.empty()) refuse("rank", wrong);
   }
 }
 
@@ -172,13 +185,16 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   const ModelSize after = size_of(written);
   shrunk.add("parameters", after.parameters)
       .add("kv_cache_bytes_per_token", after.kv_cache_bytes_per_token)
+      .add("flops_per_token", after.flops_per_token)
       .add("bytes", written.checkpoint().file_bytes())
       .add("planned_perplexity", std::exp(plan.mean_nll_after))
       .add("perplexity", std::exp(nll))
       .add("mean_nll", nll);
   facts.add("shrunk", std::move(shrunk));
-  constexpr double kAgrees = 5e-3;
-  if (std::abs(nll - plan.mean_nll_after) > kAgrees) {
+  // What was planned is rounded as it is written, but for one that was asked to be written
+  // otherwise.
+  const double agrees = request.form.dtype ? 5e-3 : 1e-3;
+  if (std::abs(nll - plan.mean_nll_after) > agrees) {
     sink.add_note("the written model's perplexity is " + rounded(std::exp(nll), 3) +
                   ", the plan says " + rounded(std::exp(plan.mean_nll_after), 3) +
                   ": was the plan edited?");
@@ -186,8 +202,9 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   if (is_of_ranks(plan)) {
     sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
   }
-  if (!model.spec().quantisation.method.empty()) {
-    sink.add_note("quantised weights were written as bfloat16");
+  if (has_quantised(model)) {
+    sink.add_note("quantised weights were written as " +
+                  std::string(dtype_name(request.form.dtype.value_or(DType::bf16))));
   }
   sink.begin({.command = "shrink",
               .models = {facts},

@@ -31,7 +31,12 @@ std::vector<Model> open_pair(const Arguments& arguments, const Session& session)
     const std::vector<std::string> base = {named.front().text};
     models = open_models(arguments.with("models", base), session);
     const std::filesystem::path path = std::filesystem::absolute(tuned.path).lexically_normal();
-    const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
+    std::filesystem::path folder = path.has_filename() ? path : path.parent_path();
+    std::string name = folder.filename().string();
+    while (name == models.front().name() && folder.has_relative_path()) {
+      folder = folder.parent_path();
+      name = folder.filename().string() + '/' + name;
+    }
     models.push_back(with_adapter(models.front(), tuned.path, name));
   } else {
     models = open_models(arguments, session);

@@ -314,9 +314,8 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   if (read < widest_input(model)) {
     out.notes.push_back(few_tokens(model, read));
   }
-  out.parameters = {{"source", short_name(path)},
-                    {"sequences", std::ssize(out.calibration)},
-                    {"length", request.length + around}};
+  out.parameters = {
+      {"source", short_name(path)}, {"sequences", std::ssize(out.calibration)}, {"length", length}};
   out.parameters
       .add("sample", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
       .add("held_out", own ? Value(short_name(arguments.text("held_out"))) : Value())

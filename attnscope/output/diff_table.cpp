@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -17,14 +18,12 @@ namespace attnscope {
 namespace {
 
 constexpr const char* kAll = "all";
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 std::string percent(double share) {
+  if (!std::isfinite(share)) return "-";  // of nothing
   if (share > 0 && share < 0.001) return "<0.1%";
   return fmt::format("{:.1f}%", 100 * share);
-}
-
-double diff_number(const Record& row, const char* name) {
-  return number_field(row, name).value_or(0);
 }
 
 /// The sums of squares of a layer's changes and of its matrices.
@@ -36,10 +35,11 @@ std::string diff_cell(const Record& row, const Style& style) {
   const auto& ranks = expect<Record>(row, "energy_rank").fields();
   std::string text;
   for (const auto& [threshold, rank] : ranks) {
-    text += fmt::format("{:>4}", expect<std::int64_t>(rank, "energy_rank"));
+    text += fmt::format(" {:>3}", expect<std::int64_t>(rank, "energy_rank"));
   }
-  const double share = diff_number(row, "relative_change");
-  return text + " " + style.shade(std::min(1.0, 4 * share), fmt::format("{:>6}", percent(share)));
+  const double share = number_field(row, "relative_change").value_or(kNone);
+  const double shade = std::isfinite(share) ? std::min(1.0, 4 * share) : 0;
+  return text + " " + style.shade(shade, fmt::format("{:>6}", percent(share)));
 }
 
 }  // namespace
@@ -57,24 +57,25 @@ void write_diff_table(const Report& report, const WriteOptions& options, std::os
              diff_cell(row, style));
     if (head != nullptr) continue;
     LayerSums& sums = layers[{model, layer}];
-    sums.change += std::pow(diff_number(row, "change_norm"), 2);
-    sums.weight += std::pow(diff_number(row, "weight_norm"), 2);
+    sums.change += std::pow(expect<double>(row, "change_norm"), 2);
+    sums.weight += std::pow(expect<double>(row, "weight_norm"), 2);
     if (!thresholds.empty()) continue;
     for (const auto& [name, rank] : expect<Record>(row, "energy_rank").fields()) {
       thresholds.push_back(name);
     }
   }
   for (const auto& [place, sums] : layers) {
-    const double share = sums.weight > 0 ? std::sqrt(sums.change / sums.weight) : 0;
+    const double share = sums.weight > 0 ? std::sqrt(sums.change / sums.weight) : kNone;
     grid.set(place.first, place.second, LayerGrid::kWhole, kAll, percent(share));
   }
   grid.set_skipped(report, {""});
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  write_legend("Singular values that hold " + join_words(thresholds) +
-                   " of what changed, squared; %: the norm of the change over that of the base's "
-                   "matrix; all: of the layer's matrices together.",
+  write_legend("Singular values that hold " + join_words(thresholds) + " of what changed beside " +
+                   text_field(report.models.front(), "name") +
+                   ", squared; %: the norm of the change over that of the base's matrix; "
+                   "all: of the layer's matrices together.",
                options, out);
 }
 

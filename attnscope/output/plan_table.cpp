@@ -6,6 +6,7 @@
 #include <map>
 
 #include "attnscope/core/text.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/output/layer_grid.h"
 #include "attnscope/output/legend.h"
 #include "attnscope/output/table_parts.h"
@@ -26,38 +27,53 @@ std::string size_text(std::int64_t count) {
   return count >= kScaledFrom ? scaled(static_cast<double>(count)) : grouped(count);
 }
 
+/// " 85%".
+std::string share_of(double part, double whole) {
+  return whole > 0 ? fmt::format("{:>4.0f}%", 100 * part / whole) : "";
+}
+
 /// "2.16 M   85%".
 std::string count_of(std::int64_t count, std::int64_t whole) {
-  if (whole <= 0) return size_text(count);
-  const double share = 100 * static_cast<double>(count) / static_cast<double>(whole);
-  return fmt::format("{} {:>4.0f}%", size_text(count), share);
+  if (whole <= 0) return fmt::format("{:>6}", size_text(count));
+  return fmt::format("{:>6} ", size_text(count)) +
+         share_of(static_cast<double>(count), static_cast<double>(whole));
 }
 
 std::string perplexity_text(double perplexity, double before) {
-  return fmt::format("{:.2f} {:>+7.1f}%", perplexity, 100 * (perplexity / before - 1));
+  return fmt::format("{:>6.2f} {:>+7.1f}%", perplexity, 100 * (perplexity / before - 1));
+}
+
+/// "5.1 M   98%".
+std::string work_of(const Record& plan) {
+  const double after = real_field(plan, "flops_per_token_after");
+  return fmt::format("{:>6} ", scaled(after)) +
+         share_of(after, real_field(plan, "flops_per_token_before"));
 }
 
 /// `named`: the model is named by what follows.
-void write_title(const Record& model, const Record& parameters, double perplexity, bool named,
-                 const Style& style, std::ostream& out) {
+void write_title(const Record& model, const Record& parameters, std::int64_t windows,
+                 double perplexity, bool named, const Style& style, std::ostream& out) {
   if (!named) {
     out << style.bold(text_field(model, "name")) << "  " << model_title(model) << ", "
         << size_text(integer_field(model, "parameters")) << " parameters, KV cache "
         << grouped(integer_field(model, "kv_cache_bytes_per_token")) << " bytes a token\n";
   }
-  out << fmt::format("fitted to {} × {} tokens of {}; perplexity on held-out text {:.2f}\n\n",
+  out << fmt::format("fitted to {} × {} tokens of {}; perplexity on {} {:.2f}\n\n",
                      integer_field(parameters, "sequences"), integer_field(parameters, "length"),
-                     printable(text_field(parameters, "source")), perplexity);
+                     printable(text_field(parameters, "source")),
+                     counted(windows, "held-out window"), perplexity);
 }
 
 void write_menu(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   const Record& model = report.models.front();
   const double before = real_field(model, "perplexity");
-  write_title(model, report.parameters, before, /*named=*/false, style, out);
+  const std::int64_t windows = std::min(integer_field(report.parameters, "held_out_windows"),
+                                        integer_field(report.parameters, "held_out_sequences"));
+  write_title(model, report.parameters, windows, before, /*named=*/false, style, out);
   Lines lines(1);
-  for (const char* name :
-       {"form", "choice", "parameters", "kv_cache_bytes_per_token", "perplexity", "loadable"}) {
+  for (const char* name : {"form", "choice", "parameters", "kv_cache_bytes_per_token", "work",
+                           "perplexity", "loadable"}) {
     lines.front().push_back(style.bold(heading("plan", name)));
   }
   std::string last;
@@ -71,6 +87,7 @@ void write_menu(const Report& report, const WriteOptions& options, std::ostream&
          count_of(integer_field(row, "parameters"), integer_field(model, "parameters")),
          count_of(integer_field(row, "kv_cache_bytes_per_token"),
                   integer_field(model, "kv_cache_bytes_per_token")),
+         share_of(real_field(row, "work"), 1),
          style.shade(std::clamp(loss, 0.0, 1.0),
                      perplexity_text(real_field(row, "perplexity"), before)),
          (loads ? "yes" : "no") + (remark.empty() ? "" : (loads ? ", " : ": ") + remark)});
@@ -131,15 +148,30 @@ void write_chosen(const Report& report, const WriteOptions& options, std::ostrea
   const Record& plan = expect<Record>(model, "plan");
   const double before = real_field(plan, "perplexity_before");
   const std::string form = text_field(plan, "form");
-  write_title(model, report.parameters, before, /*named=*/form == "ranks", style, out);
-  if (form == "ranks") write_rank_grid(report, options, out);
-  if (form == "layers") write_removals(report, out, style);
+  write_title(model, report.parameters, integer_field(report.parameters, "held_out_windows"),
+              before, /*named=*/form == "ranks", style, out);
+  if (form == "ranks") {
+    write_rank_grid(report, options, out);
+    write_legend(
+        "The rank of each matrix and its share of the largest; parameters below are those "
+        "of factors.\n",
+        options, out);
+  }
+  if (form == "layers") {
+    write_removals(report, out, style);
+    write_legend(
+        "influence: 1 less the cosine of what enters and leaves; alone: nats that the "
+        "held-out text loses without it; goes: in this order.\n",
+        options, out);
+  }
   const bool loads = expect<bool>(plan, "loadable");
+  const std::string remark = text_field(plan, "remark");
   Lines lines = {{style.bold(form), text_field(plan, "choice")},
                  {"parameters", count_of(integer_field(plan, "parameters_after"),
                                          integer_field(plan, "parameters_before"))},
                  {"KV bytes", count_of(integer_field(plan, "kv_cache_bytes_per_token_after"),
-                                       integer_field(plan, "kv_cache_bytes_per_token_before"))}};
+                                       integer_field(plan, "kv_cache_bytes_per_token_before"))},
+                 {"FLOPs a token", work_of(plan)}};
   if (const auto* expected = plan.find("expected_loss")->get<double>()) {
     lines.push_back({"expected", fmt::format("{:.4f} nats of divergence", *expected)});
   }
@@ -147,8 +179,9 @@ void write_chosen(const Report& report, const WriteOptions& options, std::ostrea
       {"perplexity", perplexity_text(real_field(plan, "perplexity_after"), before) +
                          fmt::format("  ({:+.4f} nats)", real_field(plan, "mean_nll_after") -
                                                              real_field(plan, "mean_nll_before"))});
-  lines.push_back({"loads in transformers",
-                   loads ? "yes" : "as it is, in the same shapes: saves nothing there"});
+  lines.push_back(
+      {"loads in transformers", loads ? "yes" + (remark.empty() ? "" : ", " + remark)
+                                      : "as it is, in the same shapes: saves nothing there"});
   out << align(lines, 2);
 }
 

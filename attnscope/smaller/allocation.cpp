@@ -91,7 +91,8 @@ std::vector<std::int64_t> allocate_ranks(std::span<const RankOptions> matrices, 
   return ranks_at(std::exp(high));
 }
 
-std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, std::int64_t budget) {
+std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, std::int64_t budget,
+                                       std::int64_t step) {
   const auto ranks_at = [&](double share) {
     std::vector<std::int64_t> ranks;
     for (const RankOptions& matrix : matrices) {
@@ -101,7 +102,10 @@ std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, st
         dropped += matrix.energies[static_cast<std::size_t>(rank - 1)];
         if (dropped > most) break;
       }
-      ranks.push_back(rank > matrix.break_even() ? 0 : rank);
+      rank = (rank + step - 1) / step * step;
+      const std::int64_t least = std::min(step, matrix.break_even());
+      const bool factors = rank <= matrix.break_even() || rank == step;
+      ranks.push_back(factors ? std::max(least, std::min(rank, matrix.break_even())) : 0);
     }
     return ranks;
   };
@@ -115,8 +119,8 @@ std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, st
   return ranks_at(low);
 }
 
-std::vector<std::int64_t> uniform_ranks(std::span<const RankOptions> matrices,
-                                        std::int64_t budget) {
+std::vector<std::int64_t> uniform_ranks(std::span<const RankOptions> matrices, std::int64_t budget,
+                                        std::int64_t step) {
   std::int64_t whole = 0;
   for (const RankOptions& matrix : matrices) whole += matrix.rows * matrix.cols;
   const double share =
@@ -126,8 +130,8 @@ std::vector<std::int64_t> uniform_ranks(std::span<const RankOptions> matrices,
     const double full = static_cast<double>(matrix.rows * matrix.cols) /
                         static_cast<double>(matrix.rows + matrix.cols);
     const std::int64_t most = std::max<std::int64_t>(1, matrix.break_even());
-    const auto rank = static_cast<std::int64_t>(share * full);
-    ranks.push_back(share >= 1 ? 0 : std::clamp<std::int64_t>(rank, 1, most));
+    const auto rank = static_cast<std::int64_t>(share * full) / step * step;
+    ranks.push_back(share >= 1 ? 0 : std::clamp<std::int64_t>(rank, std::min(step, most), most));
   }
   return ranks;
 }

@@ -22,17 +22,20 @@ struct RankOptions {
 /// The ranks with the least Σ weight · dropped whose factors have at most `budget` parameters
 /// together; 0: the matrix stays whole, which loses nothing. For a price of a parameter each matrix
 /// takes the option with the least weight · dropped + price · parameters, of equal ones the smaller
-/// rank; the price is bisected in its logarithm, 200 steps. `step`: ranks are multiples of it.
+/// rank; the price is bisected in its logarithm, 200 steps. `step`, here and below: ranks are
+/// multiples of it, but for matrices that have no room for one.
 /// Source: Lagrangian relaxation (Everett 1963).
 std::vector<std::int64_t> allocate_ranks(std::span<const RankOptions> matrices, std::int64_t budget,
                                          std::int64_t step = 1);
 
 /// Of every matrix the fewest ranks that hold the same share of its energy, the largest share that
 /// the budget allows. A rank above its break-even leaves the matrix whole.
-std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, std::int64_t budget);
+std::vector<std::int64_t> energy_ranks(std::span<const RankOptions> matrices, std::int64_t budget,
+                                       std::int64_t step = 1);
 
 /// Of every matrix the same share of its parameters, as SVD-LLM has it.
-std::vector<std::int64_t> uniform_ranks(std::span<const RankOptions> matrices, std::int64_t budget);
+std::vector<std::int64_t> uniform_ranks(std::span<const RankOptions> matrices, std::int64_t budget,
+                                        std::int64_t step = 1);
 
 /// Parameters with these ranks, as factors.
 std::int64_t factored_parameters(std::span<const RankOptions> matrices,

@@ -105,9 +105,11 @@ std::vector<std::int64_t> possible_expert_counts(const Model& model) {
   }
   std::vector<std::int64_t> out;
   if (spec == nullptr) return out;
+  const bool of_two = spec->groups > 1 && spec->group_score == GroupScore::sum_of_two_best;
   for (std::int64_t count = model.dimensions().experts; count >= spec->chosen; --count) {
-    const bool divides = count % spec->groups == 0;
-    if (divides && count / spec->groups * spec->kept_groups >= spec->chosen) out.push_back(count);
+    const std::int64_t size = count / spec->groups;  // of a group
+    if (count % spec->groups != 0 || size < (of_two ? 2 : 1)) continue;
+    if (size * spec->kept_groups >= spec->chosen) out.push_back(count);
   }
   return out;
 }

@@ -87,6 +87,9 @@ ChangedModel with_latent(const Model& model, const Choice& choice, const TextSta
                          const Compute& compute);
 /// Needs no text: the choice names all that stays.
 ChangedModel with_experts(const Model& model, const Choice& choice);
+/// Which rank of the choice is none of the model's, or one at which factors are no smaller than the
+/// matrix; empty where all are sound.
+std::string why_not_ranks(const Model& model, const Choice& choice);
 ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
                         const Compute& compute);
 

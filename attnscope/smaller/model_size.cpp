@@ -1,9 +1,10 @@
 #include "attnscope/smaller/model_size.h"
 
 #include <algorithm>
-#include <set>
+#include <vector>
 
 #include "attnscope/model/inventory.h"
+#include "attnscope/model/tensor_roles.h"
 #include "attnscope/smaller/forms.h"
 
 namespace attnscope {
@@ -13,15 +14,19 @@ std::int64_t elements(const CheckpointTensor* tensor) {
   return tensor == nullptr ? 0 : tensor->view.element_count();
 }
 
-/// Parameters of one unit of what a form cuts, in all layers.
-std::int64_t per_unit(const Model& model, Form form) {
+/// Products are the elements of matrices alone: a token is multiplied by each once.
+enum class Counted { parameters, products };
+
+/// What one unit of what a form cuts has, in all layers.
+std::int64_t per_unit(const Model& model, Form form, Counted counted = Counted::parameters) {
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
+  const bool all = counted == Counted::parameters;
   std::int64_t sum = 0;
+  const auto bias_of = [&](const Weight& weight) { return all && weight.bias != nullptr ? 1 : 0; };
   const auto of_rows = [&](std::int64_t layer, Role role) {
     const Weight& weight = model.weight(layer, role);
-    if (weight.tensor == nullptr) return std::int64_t{0};
-    return weight.matrix.cols + (weight.bias == nullptr ? 0 : 1);
+    return weight.tensor == nullptr ? std::int64_t{0} : weight.matrix.cols + bias_of(weight);
   };
   const auto of_columns = [&](std::int64_t layer, Role role) {
     const Weight& weight = model.weight(layer, role);
@@ -39,7 +44,7 @@ std::int64_t per_unit(const Model& model, Form form) {
       case Form::head_width:
         sum += heads.heads * (query + output) + heads.kv_heads * (key + value);
         break;
-      case Form::experts: return parameters_of_expert(model);
+      case Form::experts: return all ? parameters_of_expert(model) : 0;  // a token passes as many
       case Form::kv_heads: sum += heads.head_dim * key + heads.value_dim * value; break;
       case Form::heads:
         sum += heads.head_dim * query + heads.value_dim * output;
@@ -49,10 +54,9 @@ std::int64_t per_unit(const Model& model, Form form) {
         for (const Role role : stored_projections(model, layer)) {
           const Weight& weight = model.weight(layer, role);
           const bool writes = role == Role::output || role == Role::down;
-          sum +=
-              writes ? weight.matrix.cols + (weight.bias == nullptr ? 0 : 1) : weight.matrix.rows;
+          sum += writes ? weight.matrix.cols + bias_of(weight) : weight.matrix.rows;
         }
-        sum += 2;
+        if (all) sum += 2;
         break;
       default: break;
     }
@@ -82,29 +86,140 @@ std::int64_t of_layers(const Model& model, const std::vector<std::int64_t>& laye
   return sum;
 }
 
-std::int64_t attention_elements(const Model& model) {
+/// What a latent stands in the place of: queries, keys and values of all layers, and biases.
+std::int64_t attention_elements(const Model& model, Counted counted) {
+  const bool all = counted == Counted::parameters;
   std::int64_t sum = 0;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const Role role : {Role::query, Role::key, Role::value}) {
-      sum += elements(model.weight(layer, role).tensor) + elements(model.weight(layer, role).bias);
+      sum += elements(model.weight(layer, role).tensor);
+      if (all) sum += elements(model.weight(layer, role).bias);
     }
-    sum += elements(model.weight(layer, Role::output).bias);
+    if (all) sum += elements(model.weight(layer, Role::output).bias);
   }
   return sum;
 }
 
-std::int64_t latent_elements(const Model& model, const Choice& choice) {
+/// Elements of a head's query that are not rotary, in a latent.
+std::int64_t content_of(const Model& model, const Choice& choice) {
+  return choice.exact ? 0 : model.dimensions().heads.head_dim;
+}
+
+std::int64_t latent_elements(const Model& model, const Choice& choice, Counted counted) {
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   const std::int64_t width = dimensions.width, rank = choice.joint + 1;
-  const std::int64_t content = choice.exact ? 0 : heads.head_dim;
+  const std::int64_t content = content_of(model, choice);
   const std::int64_t query = heads.heads * (content + choice.size);
   const bool biased = model.weight(0, Role::query).bias != nullptr;
-  const std::int64_t of_queries =
-      biased ? (width + 1) * width + 2 * (width + 1) + query * (width + 1) : query * width;
-  const std::int64_t of_keys = (rank + choice.size) * (width + 1) + rank;
+  const std::int64_t of_queries = biased ? (width + 1) * (width + query) : query * width;
+  const std::int64_t of_keys = (rank + choice.size) * width;
   const std::int64_t up = heads.heads * (content + heads.value_dim) * rank;
-  return dimensions.layers * (of_queries + of_keys + up + width);
+  const std::int64_t vectors =  // biases, and gains of the norms of latents
+      (biased ? 2 * (width + 1) : 0) + 2 * rank + choice.size + width;
+  const std::int64_t beside = counted == Counted::parameters ? vectors : 0;
+  return dimensions.layers * (of_queries + of_keys + up + beside);
+}
+
+/// Of a layer whose heads do so many products for each of the tokens before, half way through the
+/// context.
+double flops_of_maps(const Model& model, std::int64_t heads, std::int64_t elements) {
+  const double half = static_cast<double>(model.dimensions().context.value_or(2)) / 2;
+  return 2 * half * static_cast<double>(heads * elements);
+}
+
+/// Scores and mixed values, and keys and values of the tokens before, made anew of their latents.
+double flops_of_maps(const Model& model, std::int64_t layer) {
+  const Dimensions& dimensions = model.dimensions(layer);
+  if (!model.dimensions().attends(layer)) return 0;
+  const HeadShape& heads = dimensions.heads;
+  std::int64_t elements = heads.head_dim + heads.value_dim;
+  if (dimensions.latent) {
+    elements +=
+        dimensions.latent->key_value * (heads.head_dim - heads.shared_key_dim + heads.value_dim);
+  }
+  return flops_of_maps(model, heads.heads, elements);
+}
+
+/// Products of a token in each layer; the last: of the head that foretells tokens.
+std::vector<double> products_of(const Model& model) {
+  const Inventory inventory = take_inventory(model, declared_copies(model));
+  const Dimensions& dimensions = model.dimensions();
+  std::vector<double> out(static_cast<std::size_t>(dimensions.layers) + 1);
+  const auto& experts = inventory.facts.experts;
+  for (const TensorFacts& tensor : inventory.tensors) {
+    const bool counts = tensor.layer && !tensor.tied_to && tensor.role != "buffer";
+    if (!counts || tensor.shape.size() < 2) continue;
+    double products = 1;
+    for (const std::int64_t extent : tensor.shape) products *= static_cast<double>(extent);
+    if (tensor.role.starts_with(kOfExpert) && experts) {
+      products *= static_cast<double>(experts->chosen.value_or(experts->count)) /
+                  static_cast<double>(experts->count);
+    }
+    out[static_cast<std::size_t>(*tensor.layer)] += products;
+  }
+  if (model.spec().causal && dimensions.vocabulary) {
+    out.back() = static_cast<double>(*dimensions.vocabulary * dimensions.width);
+  }
+  return out;
+}
+
+std::vector<std::int64_t> layers_gone(const Model& model, const Choice& choice) {
+  std::vector<std::int64_t> gone;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    const auto& kept = choice.kept.front();
+    if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
+  }
+  return gone;
+}
+
+double flops_after(const Model& model, const Choice& choice, double before) {
+  const Dimensions& dimensions = model.dimensions();
+  const HeadShape& heads = dimensions.heads;
+  const double layers = static_cast<double>(dimensions.layers);
+  const auto without = [&](std::int64_t whole) {
+    const std::int64_t units = whole - choice.size;
+    return before -
+           2 * static_cast<double>(per_unit(model, choice.form, Counted::products) * units);
+  };
+  switch (choice.form) {
+    case Form::layers: {
+      const std::vector<double> products = products_of(model);
+      for (const std::int64_t layer : layers_gone(model, choice)) {
+        before -= 2 * products[static_cast<std::size_t>(layer)] + flops_of_maps(model, layer);
+      }
+      return before;
+    }
+    case Form::width: return without(dimensions.mlp_width);
+    case Form::experts: return before;
+    case Form::kv_heads: return without(heads.kv_heads);
+    case Form::hidden:
+      return without(dimensions.width) - 2 * static_cast<double>(dimensions.vocabulary.value_or(0) *
+                                                                 (dimensions.width - choice.size));
+    case Form::head_width:
+      return without(heads.head_dim) -
+             layers * flops_of_maps(model, heads.heads, 2 * (heads.head_dim - choice.size));
+    case Form::heads:
+      return without(heads.heads) - layers * flops_of_maps(model, heads.heads - choice.size,
+                                                           heads.head_dim + heads.value_dim);
+    case Form::latent: {
+      const std::int64_t content = content_of(model, choice);
+      const std::int64_t anew = (choice.joint + 1) * (content + heads.value_dim);
+      const std::int64_t more = content + choice.size - heads.head_dim + anew;
+      return before +
+             2 * static_cast<double>(latent_elements(model, choice, Counted::products) -
+                                     attention_elements(model, Counted::products)) +
+             layers * flops_of_maps(model, heads.heads, more);
+    }
+    case Form::ranks:
+      for (const auto& [place, rank] : choice.ranks) {
+        const TensorMatrix& matrix = model.weight(place.first, place.second).matrix;
+        before +=
+            2 * static_cast<double>(rank * (matrix.rows + matrix.cols) - matrix.rows * matrix.cols);
+      }
+      return before;
+  }
+  return before;
 }
 
 }  // namespace
@@ -122,28 +237,16 @@ ModelSize size_of(const Model& model) {
       out.kv_cache_bytes_per_token = beside.kv_cache_bytes_per_token.value_or(0);
     }
   }
-  const Dimensions& dimensions = model.dimensions();
-  double products = 0;
-  std::set<const CheckpointTensor*> seen;
-  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    for (const Role role : stored_projections(model, layer)) {
-      const TensorMatrix& matrix = model.weight(layer, role).matrix;
-      products += static_cast<double>(matrix.rows * matrix.cols);
-    }
-    const HeadShape& heads = model.dimensions(layer).heads;
-    const double half = static_cast<double>(dimensions.context.value_or(2)) / 2;
-    out.flops_per_token += 2 * half * static_cast<double>(heads.heads) *
-                           static_cast<double>(heads.head_dim + heads.value_dim);
+  for (const double products : products_of(model)) out.flops_per_token += 2 * products;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    out.flops_per_token += flops_of_maps(model, layer);
   }
-  if (model.spec().causal && dimensions.vocabulary) {
-    products += static_cast<double>(*dimensions.vocabulary * dimensions.width);
-  }
-  out.flops_per_token += 2 * products;
   return out;
 }
 
-ModelSize size_after(const Model& model, const Choice& choice) {
-  ModelSize out = size_of(model);
+ModelSize size_after(const Model& model, const ModelSize& before, const Choice& choice) {
+  ModelSize out = before;
+  out.flops_per_token = flops_after(model, choice, out.flops_per_token);
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   const auto cut = [&](std::int64_t whole) {
@@ -153,16 +256,10 @@ ModelSize size_after(const Model& model, const Choice& choice) {
     out.kv_cache_bytes_per_token = out.kv_cache_bytes_per_token * choice.size / whole;
   };
   switch (choice.form) {
-    case Form::layers: {
-      std::vector<std::int64_t> gone;
-      for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-        const auto& kept = choice.kept.front();
-        if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
-      }
-      out.parameters -= of_layers(model, gone);
+    case Form::layers:
+      out.parameters -= of_layers(model, layers_gone(model, choice));
       if (model.stack() != "encoder") cut_cache(dimensions.layers);
       break;
-    }
     case Form::width:
       cut(dimensions.mlp_width);
       if (const Model* other = stack_of_same_width(model)) {
@@ -184,7 +281,8 @@ ModelSize size_after(const Model& model, const Choice& choice) {
       if (heads.group_size() == 1) cut_cache(heads.heads);
       break;
     case Form::latent:
-      out.parameters += latent_elements(model, choice) - attention_elements(model);
+      out.parameters += latent_elements(model, choice, Counted::parameters) -
+                        attention_elements(model, Counted::parameters);
       out.kv_cache_bytes_per_token = 2 * dimensions.layers * (choice.size + choice.joint + 1);
       break;
     case Form::ranks:

@@ -160,7 +160,12 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   }
   out.own_held_out = !reader.field(parameters, "held_out").is_null();
   const json& rows = reader.field(report, "rows");
-  if (!rows.is_array() || rows.empty()) reader.refuse("rows", "are missing");
+  if (!rows.is_array()) reader.refuse("rows", "are missing");
+  const std::int64_t parts = reader.integer(plan, "parts");
+  if (std::ssize(rows) != parts) {
+    reader.refuse(
+        "rows", "are " + std::to_string(rows.size()) + ", not the plan's " + std::to_string(parts));
+  }
   for (const json& row : rows) reader.add_row(reader.choice_of(out.choices, row), row);
   return out;
 }

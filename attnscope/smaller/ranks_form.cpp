@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
 #include "attnscope/numerics/all_finite.h"
+#include "attnscope/smaller/allocation.h"
 #include "attnscope/smaller/forms.h"
 
 namespace attnscope {
@@ -37,6 +39,23 @@ void for_matrices(const Model& model, std::int64_t layer, std::span<const Role> 
   }
 }
 
+std::string why_not_ranks(const Model& model, const Choice& choice) {
+  for (const auto& [place, rank] : choice.ranks) {
+    const std::string matrix =
+        std::string(role_name(place.second)) + " in layer " + std::to_string(place.first);
+    const bool is_layer = place.first >= 0 && place.first < model.dimensions().layers;
+    if (!is_layer || model.weight(place.first, place.second).tensor == nullptr) {
+      return verbatim(model.name()) + " has no " + matrix;
+    }
+    const TensorMatrix& shape = model.weight(place.first, place.second).matrix;
+    const std::int64_t most = RankOptions{.rows = shape.rows, .cols = shape.cols}.break_even();
+    if (rank >= 1 && rank <= most) continue;
+    return "a rank of " + std::to_string(rank) + " of " + matrix + " is not from 1 to " +
+           std::to_string(most) + ", where factors stop to be smaller";
+  }
+  return "";
+}
+
 ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
                         const Compute& compute) {
   ChangedModel changed(model, text.dtype);
@@ -45,12 +64,6 @@ ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStat
     std::vector<std::int64_t> ranks;
     for (auto at = choice.ranks.lower_bound({layer, Role{}});
          at != choice.ranks.end() && at->first.first == layer; ++at) {
-      const auto shape = model.weight(layer, at->first.second).matrix;
-      if (at->second < 0 || at->second > std::min(shape.rows, shape.cols)) {
-        throw Error(ErrorKind::format,
-                    std::to_string(layer) + "." + std::string(role_name(at->first.second)),
-                    "a rank of " + std::to_string(at->second) + " is none of the matrix");
-      }
       roles.push_back(at->first.second);
       ranks.push_back(at->second);
     }

@@ -46,9 +46,9 @@ std::string diff_table(const Report& report, int width = 80) {
 const std::string kDiffTitle =
     "tuned  llama, 2 layers, 4 heads (2 key/value) of 16, width 64, BF16\n\n";
 const std::string kDiffLegend =
-    "Singular values that hold 0.9 and 0.99 of what changed, squared; %: the norm of\n"
-    "the change over that of the base's matrix; all: of the layer's matrices\n"
-    "together.\n";
+    "Singular values that hold 0.9 and 0.99 of what changed beside base, squared; %:\n"
+    "the norm of the change over that of the base's matrix; all: of the layer's\n"
+    "matrices together.\n";
 
 TEST(DiffTable, HasRanksAndSizeOfWhatChangedInEachMatrix) {
   Report report = change_report();
@@ -77,6 +77,14 @@ TEST(DiffTable, HasHeadsBelowTheirMatrix) {
   head 0     0   0   0.0%
   head 1     8  12  15.0%
 
+)" + kDiffLegend);
+}
+
+TEST(DiffTable, KeepsLargeRanksApartAndSaysNoShareOfNothing) {
+  Report report = change_report();
+  report.rows = {change_row(0, "q", Value(), 1260, 1386, 3, 40),
+                 change_row(0, "v", Value(), 3, 6, 3, 0)};
+  EXPECT_EQ(diff_table(report), kDiffTitle + R"(X
 )" + kDiffLegend);
 }
 

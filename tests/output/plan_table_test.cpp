@@ -15,7 +15,7 @@ constexpr double kPerplexity = 22.17;
 const std::string kPlanTitle =
     "tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16, 2.56 M parameters, "
     "KV cache 1,536 bytes a token\n"
-    "fitted to 64 × 256 tokens of book.txt; perplexity on held-out text 22.17\n"
+    "fitted to 64 × 256 tokens of book.txt; perplexity on 32 held-out windows 22.17\n"
     "\n";
 
 Record planned_model() {
@@ -34,7 +34,11 @@ Record planned_model() {
 Report plan_report() {
   Report report;
   report.command = "plan";
-  report.parameters = {{"source", "book.txt"}, {"sequences", 64}, {"length", 256}};
+  report.parameters = {{"source", "book.txt"},
+                       {"sequences", 64},
+                       {"length", 256},
+                       {"held_out_windows", 32},
+                       {"held_out_sequences", 48}};
   return report;
 }
 
@@ -51,6 +55,7 @@ Record menu_row(const std::string& form, const std::string& choice, std::int64_t
           {"choice", choice},
           {"parameters", parameters},
           {"kv_cache_bytes_per_token", bytes},
+          {"work", static_cast<double>(parameters) / 2'558'400},
           {"perplexity", perplexity},
           {"loss", std::log(perplexity / kPerplexity)},
           {"loadable", loadable},
@@ -89,12 +94,15 @@ Record plan_of(const std::string& form, const std::string& choice, std::int64_t 
           {"parameters_after", parameters},
           {"kv_cache_bytes_per_token_before", 1536},
           {"kv_cache_bytes_per_token_after", bytes},
+          {"flops_per_token_before", 5e6},
+          {"flops_per_token_after", 4.5e6},
           {"mean_nll_before", std::log(kPerplexity)},
           {"mean_nll_after", std::log(perplexity)},
           {"perplexity_before", kPerplexity},
           {"perplexity_after", perplexity},
           {"expected_loss", Value()},
-          {"loadable", loadable}};
+          {"loadable", loadable},
+          {"remark", form == "hidden" ? "head untied" : ""}};
 }
 
 TEST(PlanTable, OfOneFormSaysWhatItComesTo) {
@@ -158,7 +166,7 @@ TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers
   report.rows = {rank_row(0, "q", 24, 0.01), rank_row(0, "down", Value(), 0.0),
                  rank_row(1, "q", 8, 0.002), rank_row(1, "down", 96, Value())};
   EXPECT_EQ(plan_table(report),
-            R"(fitted to 64 × 256 tokens of book.txt; perplexity on held-out text 22.17
+            R"(fitted to 64 × 256 tokens of book.txt; perplexity on 32 held-out windows 22.17
 
 tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16
 

@@ -47,6 +47,10 @@ Field perplexity_number(std::string_view name, std::string_view meaning) {
   return {.name = name, .meaning = meaning, .where = kPlan};
 }
 
+Field flops_field(std::string_view name, std::string_view meaning) {
+  return {.name = name, .unit = "FLOPs", .meaning = meaning, .where = kPlan};
+}
+
 Field hash_field(std::string_view name, std::string_view meaning) {
   return {.name = name, .type = text, .meaning = meaning, .where = kPlanParameters};
 }
@@ -114,6 +118,9 @@ Field planned_field() {
                      count_field("parameters_after", "what is left of them; of ranks as factors"),
                      count_field("kv_cache_bytes_per_token_before", "bytes of its cache, 16 bit"),
                      count_field("kv_cache_bytes_per_token_after", "what is left of them"),
+                     flops_field("flops_per_token_before", "work of a token: see flops_per_token"),
+                     flops_field("flops_per_token_after", "what is left of it"),
+                     count_field("parts", "rows of the plan"),
                      nats_field("mean_nll_before", "mean negative log likelihood, held out"),
                      nats_field("mean_nll_after", "the same of the smaller model"),
                      perplexity_number("perplexity_before", "e to mean_nll_before"),
@@ -123,6 +130,10 @@ Field planned_field() {
                      {.name = "loadable",
                       .type = flag,
                       .meaning = "whether stock transformers loads it, smaller than before",
+                      .where = kPlan},
+                     {.name = "remark",
+                      .type = text,
+                      .meaning = "as what it is loaded; may be empty",
                       .where = kPlan},
                      hash_field("model_hash", "a hash of the model's config and weights")}};
 }
@@ -150,6 +161,13 @@ RowKind plan_rows_of_menu() {
                       .unit = "bytes",
                       .heading = "KV bytes",
                       .meaning = "that its cache takes of each token, at 16 bits",
+                      .where = kPlan},
+                     flops_field("flops_per_token",
+                                 "that generate a token half way through the context; latents of "
+                                 "the tokens before it are expanded anew"),
+                     {.name = "work",
+                      .heading = "work",
+                      .meaning = "the same as a share of the model's",
                       .where = kPlan},
                      nats_field("mean_nll", "mean negative log likelihood on the held-out text"),
                      {.name = "perplexity",
@@ -273,6 +291,7 @@ RowKind shrink_rows() {
                            {.name = "choice", .type = text, .meaning = "in words", .where = kPlan},
                            count_field("parameters", "of what was written"),
                            count_field("kv_cache_bytes_per_token", "of its cache, 16 bit"),
+                           flops_field("flops_per_token", "its work: see the plan"),
                            count_field("bytes", "of its weights' files"),
                            perplexity_number("planned_perplexity", "what the plan says"),
                            perplexity_number("perplexity", "what was measured of the files"),

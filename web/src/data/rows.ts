@@ -836,6 +836,10 @@ export interface PlanRow {
   parameters: number;
   /** that its cache takes of each token, at 16 bits */
   kv_cache_bytes_per_token: number;
+  /** that generate a token half way through the context; latents of the tokens before it are expanded anew */
+  flops_per_token: number;
+  /** the same as a share of the model's */
+  work: number;
   /** mean negative log likelihood on the held-out text */
   mean_nll: number;
   /** e to mean_nll */

@@ -11,6 +11,7 @@ const row = (form: string, parameters: number, bytes: number, loss: number, targ
   choice: form,
   parameters,
   kv_cache_bytes_per_token: bytes,
+  work: 1,
   loss,
   loadable: form !== "ranks",
   remark: "",

@@ -34,11 +34,12 @@ function menu_table(context: Context): HTMLElement {
     row.choice,
     `${count_words(row.parameters)}${share_of(row.parameters, model.parameters)}`,
     `${format_number(row.kv_cache_bytes_per_token, ",")}${share_of(row.kv_cache_bytes_per_token, model.kv_cache_bytes_per_token)}`,
+    format_number(row.work, "percent"),
     format_number(row.perplexity, ".2f"),
     signed(rise_percent(row)),
     row.loadable ? `yes${row.remark ? `, ${row.remark}` : ""}` : `no: ${row.remark}`,
   ];
-  const heads = ["form", "what is left", "parameters", "KV bytes a token", "perplexity", "change", "loads in transformers"];
+  const heads = ["form", "what is left", "parameters", "KV bytes a token", "work", "perplexity", "change", "loads in transformers"];
   return h(
     "div",
     { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "smaller models" },
@@ -51,7 +52,7 @@ function menu_table(context: Context): HTMLElement {
         h(
           "tr",
           {},
-          heads.map((name, index) => h("th", { scope: "col", class: index < 2 || index === 6 ? "text plain-head" : "plain-head" }, name)),
+          heads.map((name, index) => h("th", { scope: "col", class: index < 2 || index === 7 ? "text plain-head" : "plain-head" }, name)),
         ),
       ),
       h(
@@ -66,7 +67,7 @@ function menu_table(context: Context): HTMLElement {
               { class: "text" },
               h("a", { href: context.link({ p: index }), "aria-current": row === chosen ? "true" : null }, row.form),
             ),
-            cells(row).map((cell, column) => h("td", { class: column === 0 || column === 5 ? "text" : null }, cell)),
+            cells(row).map((cell, column) => h("td", { class: column === 0 || column === 6 ? "text" : null }, cell)),
           ),
         ),
       ),
