@@ -1,32 +1,38 @@
 #!/usr/bin/env python3
-"""Holds what `plan` says against NumPy in float64 and transformers: energies, probes, ranks, perplexities.
+"""Holds what `plan` says against NumPy in float64 and transformers: energies, probes, ranks, perplexities, forms.
 
     tools/check_plan_numbers.py BINARY [MODEL…]
 
 Of tiny models with tied and untied heads, with and without biases: second moments are those of hooks in transformers,
 energies eigenvalues of W G Wᵀ, probes the divergence of a model whose matrix was replaced, ranks those of a Lagrangian
-written here, perplexities those of transformers on what `shrink` writes. Needs torch and transformers; exits 77
-(skipped) with a line where they are missing.
+written here, perplexities those of transformers on what `shrink` writes. Forms keep what plan_truncations.py keeps, and
+give the logits of the original that is cut there in place. Needs torch and transformers; exits 77 (skipped) with a line
+where they are missing.
 """
 
+import copy
 import json
 import pathlib
 import sys
 import tempfile
+from functools import partial
+from typing import NamedTuple
 
-from check_smaller_models import CONTEXT, MODELS, VOCABULARY, load, make, run, shard
+from tiny_models import CONTEXT, MODELS, SAME_LOSS, VOCABULARY, layers_of, load, make, places_of, projection, run, shard
 
 import numpy as np
 import torch
 from transformers import BertConfig, BertForMaskedLM
-from transformers.pytorch_utils import Conv1D
 
-torch.set_num_threads(1)
-RIDGE, PROBED, KEEP = 0.01, 128, 0.7
-PLACES = {
-    "llama": {"q": "self_attn.q_proj", "k": "self_attn.k_proj", "v": "self_attn.v_proj", "o": "self_attn.o_proj",
-              "gate": "mlp.gate_proj", "up": "mlp.up_proj", "down": "mlp.down_proj"},
-    "gpt2": {"o": "attn.c_proj", "up": "mlp.c_fc", "down": "mlp.c_proj"},  # q, k and v share one tensor
+import plan_truncations
+from plan_truncations import read, write
+
+RIDGE, PROBED, KEEPS = 0.01, 128, (0.7, 0.4)
+# Of each form how it is cut in place, what is asked for, and the matrix that is fitted to what stays.
+CUTS = {
+    "llama-biased": {"width": (plan_truncations.width, 50, "down"), "heads": (plan_truncations.heads, 4, "o"),
+                     "head-width": (plan_truncations.head_width, 4, None), "kv-heads": (plan_truncations.kv_heads, 1, None)},
+    "gpt2": {"width": (plan_truncations.width, 50, "down")},
 }
 faults = []
 
@@ -36,33 +42,23 @@ def expect(what, ours, theirs, relative, absolute=0.0):
         faults.append(f"{what}: {ours!r}, not {theirs!r}")
 
 
-def layers_of(model):
-    return model.transformer.h if hasattr(model, "transformer") else model.model.layers
-
-
-def module(model, kind, layer, matrix):
-    return layers_of(model)[layer].get_submodule(PLACES["gpt2" if kind == "gpt2" else "llama"][matrix])
-
-
-def canonical(linear):
-    weight = linear.weight.detach().double().numpy()
-    return weight.T if isinstance(linear, Conv1D) else weight
-
-
-def moments_of(model, linears, windows):
-    """Means of x xᵀ of what each reads."""
+def moments_of(model, windows):
+    """Of what each matrix reads, with a last element of 1: means of x xᵀ."""
     sums, rows, hooks = {}, {}, []
-    for place, linear in linears.items():
-        def add(_, inputs, place=place):
+    matrices = {(layer, matrix): projection(model, layer, matrix).module
+                for layer in range(len(layers_of(model))) for matrix in places_of(model)}
+    for module in set(matrices.values()):
+        def add(module, inputs):
             x = inputs[0].reshape(-1, inputs[0].shape[-1]).double().numpy()
-            sums[place] = sums.get(place, 0) + x.T @ x
-            rows[place] = rows.get(place, 0) + len(x)
-        hooks.append(linear.register_forward_pre_hook(add))
+            x = np.column_stack([x, np.ones(len(x))])
+            sums[module] = sums.get(module, 0) + x.T @ x
+            rows[module] = rows.get(module, 0) + len(x)
+        hooks.append(module.register_forward_pre_hook(add))
     for window in windows:
         model(torch.tensor([window]))
     for hook in hooks:
         hook.remove()
-    return {place: sums[place] / rows[place] for place in sums}
+    return {place: sums[module] / rows[module] for place, module in matrices.items()}
 
 
 def log_p(model, windows):
@@ -114,54 +110,89 @@ def written(folder, text, scratch, name):
     return scratch / name
 
 
-def check_ranks(name, kind, original, folder, text, tokens, scratch):
-    report = plan_of(folder, text, scratch, "--by", "ranks", "--keep", str(KEEP), "--ridge", str(RIDGE))
-    facts, parameters = report["models"][0]["plan"], report["parameters"]
-    fitted = len(tokens) * 9 // 10
-    windows = [tokens[at * CONTEXT:(at + 1) * CONTEXT] for at in range(parameters["sequences"])]
-    held_out = [tokens[at:at + CONTEXT] for at in range(fitted, len(tokens) - 1, CONTEXT)]
-    probes = windows[:PROBED // CONTEXT]
-    expect(f"{name}: mean_nll_before", facts["mean_nll_before"], mean_nll(original, held_out), 1e-5)
-    names = PLACES["gpt2" if kind == "gpt2" else "llama"]
-    rows = [row for row in report["rows"] if row["matrix"] in names]
-    linears = {(row["layer"], row["matrix"]): module(original, kind, row["layer"], row["matrix"]) for row in rows}
-    moments, before = moments_of(original, linears, windows), log_p(original, probes)
-    energies, shapes, weights = [], [], []
+class Texts(NamedTuple):
+    """Windows that a plan is fitted to, and that it is measured on."""
+    fitted: list[list[int]]
+    held_out: list[list[int]]
+
+
+def texts_of(tokens, sequences):
+    return Texts([tokens[at * CONTEXT:(at + 1) * CONTEXT] for at in range(sequences)],
+                 [tokens[at:at + CONTEXT] for at in range(len(tokens) * 9 // 10, len(tokens) - 1, CONTEXT)])
+
+
+def expect_losses(name, facts, original, smaller, texts):
+    expect(f"{name}: mean_nll_before", facts["mean_nll_before"], mean_nll(original, texts.held_out), 0, SAME_LOSS)
+    expect(f"{name}: mean_nll_after", facts["mean_nll_after"], mean_nll(smaller, texts.held_out), 0, SAME_LOSS)
+
+
+def check_probes(name, original, rows, texts):
+    """The energies of each, with the ridge, and the sensitivity for each part of what its probe drops."""
+    probes, energies, weights = texts.fitted[:PROBED // CONTEXT], [], []
+    moments, before = moments_of(original, texts.fitted), log_p(original, probes)
     for row in rows:
-        linear = linears[row["layer"], row["matrix"]]
-        weight, g = canonical(linear), moments[row["layer"], row["matrix"]]
+        own = projection(original, row["layer"], row["matrix"])
+        weight, g = read(own), moments[row["layer"], row["matrix"]][:-1, :-1]
         g = g + RIDGE * np.trace(g) / len(g) * np.eye(len(g))
         values, vectors = np.linalg.eigh(weight @ g @ weight.T)
         values, vectors = np.maximum(values[::-1], 0)[:min(weight.shape)], vectors[:, ::-1]
-        place = f"{name}: layer {row['layer']} {row['matrix']}"
-        probed = max(1, row["break_even_rank"] // 2)
-        kept = linear.weight.detach().clone()
-        low = torch.tensor(vectors[:, :probed] @ vectors[:, :probed].T @ weight).float()
-        linear.weight.copy_(low.T if isinstance(linear, Conv1D) else low)
-        expect(f"{place}: sensitivity", row["sensitivity"], divergence(before, log_p(original, probes)), 1e-3, 1e-5)
-        linear.weight.copy_(kept)
-        if row["rank"] is not None:
-            share = values[row["rank"]:].sum() / values[probed:].sum()
-            expect(f"{place}: expected_loss", row["expected_loss"], row["sensitivity"] * share, 1e-4)
+        probed, kept = max(1, row["break_even_rank"] // 2), own.weight.clone()
+        write(own, vectors[:, :probed] @ vectors[:, :probed].T @ weight)
+        found = divergence(before, log_p(original, probes))
+        own.weight.copy_(kept)
+        expect(f"{name}: layer {row['layer']} {row['matrix']}: sensitivity", row["sensitivity"], found, 1e-3, 1e-5)
         energies.append(values)
-        shapes.append(weight.shape)
         weights.append(row["sensitivity"] / values[probed:].sum())
-    if len(rows) == len(report["rows"]):
-        own = lagrangian(weights, energies, shapes, int(KEEP * sum(r * c for r, c in shapes)))
-        for row, rank in zip(rows, own):
-            if (row["rank"] or 0) != rank:
-                faults.append(f"{name}: layer {row['layer']} {row['matrix']}: rank {row['rank']}, not {rank}")
-    smaller = load(written(folder, text, scratch, f"{name}-ranks"))
-    expect(f"{name}: mean_nll_after", facts["mean_nll_after"], mean_nll(smaller, held_out), 1e-4)
+    return energies, weights
 
 
-def check_layers(name, original, folder, text, tokens, scratch):
+def check_allocation(name, keep, rows, energies, weights, shapes):
+    own = lagrangian(weights, energies, shapes, int(keep * sum(r * c for r, c in shapes)))
+    for row, rank, values, weight in zip(rows, own, energies, weights):
+        place = f"{name}, {keep}: layer {row['layer']} {row['matrix']}"
+        if (row["rank"] or 0) != rank:
+            faults.append(f"{place}: rank {row['rank']}, not {rank}")
+        if row["rank"] is not None:
+            expect(f"{place}: expected_loss", row["expected_loss"], weight * values[row["rank"]:].sum(), 1e-4)
+
+
+def check_ranks(name, original, folder, text, tokens, scratch):
+    found = None
+    for keep in KEEPS:
+        report = plan_of(folder, text, scratch, "--by", "ranks", "--keep", str(keep), "--ridge", str(RIDGE))
+        texts, rows = texts_of(tokens, report["parameters"]["sequences"]), report["rows"]
+        matrices = [(layer, matrix) for layer in range(len(layers_of(original))) for matrix in places_of(original)]
+        if sorted((row["layer"], row["matrix"]) for row in rows) != sorted(matrices):
+            raise ValueError(f"{len(rows)} matrices are planned, of {len(matrices)}")
+        found = found or check_probes(name, original, rows, texts)
+        shapes = [tuple(projection(original, row["layer"], row["matrix"]).weight.shape) for row in rows]
+        check_allocation(name, keep, rows, *found, shapes)
+        smaller = load(written(folder, text, scratch, f"{name}-ranks-{keep}"))
+        expect_losses(f"{name}, {keep}", report["models"][0]["plan"], original, smaller, texts)
+
+
+def check_cut(name, form, original, folder, text, tokens, scratch):
+    """What is written against the original, cut in place by what is kept and fitted in NumPy."""
+    cut, size, fitted = CUTS[name][form]
+    report, wanted = plan_of(folder, text, scratch, "--set", f"{form}={size}"), copy.deepcopy(original)
+    texts = texts_of(tokens, report["parameters"]["sequences"])
+    smaller, what = load(written(folder, text, scratch, f"{name}-{form}")), f"{name}, {form}"
+    own, x = cut(wanted, moments_of(original, texts.fitted), size), torch.tensor([tokens[:CONTEXT]])
+    for layer, (row, (kept, fit)) in enumerate(zip(report["rows"], own, strict=True)):
+        if row["kept"] != kept:
+            faults.append(f"{what}: layer {layer}: {row['kept']} stay, not {kept}")
+        if fit:
+            expect(f"{what}: layer {layer} {fitted}", fit.distance(read(projection(smaller, layer, fitted))), 0, 0, 1e-4)
+    expect(f"{what}: logits", (smaller(x).logits - wanted(x).logits).abs().max().item(), 0, 0, 1e-4)
+    expect_losses(what, report["models"][0]["plan"], original, smaller, texts)
+
+
+def check_layers(name, _, folder, text, tokens, scratch):
     plan_of(folder, text, scratch, "--set", "without=1")
-    smaller, x = load(written(folder, text, scratch, f"{name}-layers")), torch.tensor([tokens[:24]])
-    theirs = smaller(x, use_cache=False).logits
-    layers = layers_of(original)
-    del layers[1]
-    difference = (original(x, use_cache=False).logits - theirs).abs().max().item()
+    smaller, skipped = load(written(folder, text, scratch, f"{name}-layers")), load(folder)
+    del layers_of(skipped)[1]
+    x = torch.tensor([tokens[:24]])
+    difference = (skipped(x, use_cache=False).logits - smaller(x, use_cache=False).logits).abs().max().item()
     expect(f"{name}: logits without layer 1", difference, 0, 0, 1e-6)
 
 
@@ -191,7 +222,8 @@ def check_masks(scratch):
             window[at] = 4
         found = torch.log_softmax(model(torch.tensor([window])).logits[0].double(), -1)
         losses += [-found[at, token].item() for at, token in zip(masks, hidden)]
-    expect("bert: mean_nll of masks", json.loads(ran.stdout)["models"][0]["plan"]["mean_nll_before"], np.mean(losses), 1e-5)
+    facts = json.loads(ran.stdout)["models"][0]["plan"]
+    expect("bert: mean_nll of masks", facts["mean_nll_before"], np.mean(losses), 0, SAME_LOSS)
 
 
 @torch.no_grad()
@@ -201,18 +233,19 @@ def main():
         scratch = pathlib.Path(name)
         text = scratch / "text.bin"
         shard(text, tokens)
-        for model in sys.argv[2:] or ("llama-biased", "gpt2"):
+        for model in sys.argv[2:] or CUTS:
             kind, values = MODELS[model]
-            original = make(scratch / model, kind, values)
-            try:
-                check_ranks(model, kind, original, scratch / model, text, tokens, scratch)
-                check_layers(model, original, scratch / model, text, tokens, scratch)
-            except (ValueError, OSError, RuntimeError) as error:
-                faults.append(f"{model}: {str(error)[:300]}")
+            of = (make(scratch / model, kind, values), scratch / model, text, tokens, scratch)
+            cuts = [partial(check_cut, model, form) for form in CUTS.get(model, ())]
+            for check in (partial(check_ranks, model), partial(check_layers, model), *cuts):
+                try:
+                    check(*of)
+                except (ValueError, OSError, RuntimeError) as error:
+                    faults.append(f"{model}: {str(error)[:300]}")
         check_masks(scratch)
     for fault in faults:
         print("fault:", fault)
-    print("energies, probes, ranks and perplexities were compared")
+    print("energies, probes, ranks, perplexities and forms were compared")
     return 1 if faults else 0
 
 

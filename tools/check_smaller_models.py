@@ -4,55 +4,33 @@
     tools/check_smaller_models.py BINARY
 
 For tiny models of each family and form, and for a trained one: loading leaves out and adds no weight, logits are
-those that attnscope computes of the folder, also with a cache; where nothing is cut, they are the model's own. Needs
-torch, transformers and peft; exits 77 (skipped) with a line where they are missing.
+those that attnscope computes of the folder, also with a cache; where nothing is cut, they are the model's own. Each
+takes the forms of a table, and no others. Needs torch, transformers and peft; exits 77 (skipped) with a line where they
+are missing.
 """
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 from functools import partial
+from typing import NamedTuple
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-try:
-    import numpy as np
-    import torch
-    from peft import PeftModel, get_peft_model_state_dict
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import Whitespace
-    from tokenizers.processors import TemplateProcessing
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
-except ImportError as error:
-    print(f"torch, transformers and peft are not all here ({error}): nothing was checked")
-    sys.exit(77)
+from tiny_models import (CONTEXT, GPT2, LLAMA, MODELS, SAME_LOSS, VOCABULARY, WITHOUT_HEAD_DIM, expect_same, load, make, run,
+                         shard)
 
-BINARY = sys.argv[1]
+import numpy as np
+import torch
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+
+from smaller_adapters import OWN_ADAPTERS, check_experts, check_fixed_rank, check_own_adapter, check_whole_change
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TOLERANCE = 1e-4  # of logits whose deviation is 1 or more; of others that share of theirs. Float32 leaves a tenth
-VOCABULARY, CONTEXT = 96, 64
-SMALL = dict(vocab_size=VOCABULARY, num_hidden_layers=3, bos_token_id=0, eos_token_id=0, pad_token_id=None)
-LLAMA = dict(SMALL, hidden_size=48, intermediate_size=80, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
-             max_position_embeddings=CONTEXT)
-MODELS = {
-    "llama": ("llama", dict(LLAMA, tie_word_embeddings=True)),
-    "llama-biased": ("llama", dict(LLAMA, attention_bias=True, mlp_bias=True)),
-    "mistral": ("mistral", dict(LLAMA, sliding_window=None)),
-    "qwen2": ("qwen2", dict(LLAMA, tie_word_embeddings=True)),
-    "qwen3": ("qwen3", LLAMA),
-    "phi3": ("phi3", {name: value for name, value in LLAMA.items() if name != "head_dim"}),
-    "gemma": ("gemma", LLAMA),
-    "gemma2": ("gemma2", dict(LLAMA, query_pre_attn_scalar=8, sliding_window=16)),
-    "mixtral": ("mixtral", dict(LLAMA, num_local_experts=4, num_experts_per_tok=2, sliding_window=None)),
-    "qwen3_moe": ("qwen3_moe", dict(LLAMA, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=20)),
-    "gpt2": ("gpt2", dict(vocab_size=VOCABULARY, n_layer=3, n_embd=48, n_head=6, n_positions=CONTEXT, bos_token_id=0,
-                          eos_token_id=0)),
-}
 FORMS = {
     "layers": "without=1", "width": "width=50", "hidden": "hidden=36", "head-width": "head-width=4",
     "kv-heads": "kv-heads=1", "heads": "heads=4", "latent": "latent=8+10", "experts": "experts=3",
@@ -77,47 +55,41 @@ MASKED = {
                                       max_position_embeddings=CONTEXT)),
 }
 OF_STACKS = {"layers": "without=0", "width": "width=50", "ranks": "ranks=0.q:6,1.up:9,1.down:5"}
-OF_EXPERTS = "ranks=0.q:6,2.o:9,1.k:5"  # whose layers have no MLP of their own
+OF_EXPERTS = {"ranks": "ranks=0.q:6,2.o:9,1.k:5"}  # whose layers have no MLP of their own
+ASKED = {  # where it is not that of FORMS
+    "mixtral": OF_EXPERTS, "qwen3_moe": OF_EXPERTS, "deepseek_v3": {"ranks": "ranks=0.o:6,2.up:9,1.down:5"},
+    "deepseek_v3-groups": {"experts": "experts=4"},
+}
 SEVERAL = ("hidden,width", "heads,kv-heads,width", "head-width,hidden", "layers,width")
 WHOLE = {"hidden": "hidden=48", "latent": "latent=16+16"}
+# The forms that each must take, and no others: docs/plan.md, "The forms".
+DENSE = {"layers", "width", "ranks"}
+ROTARY = DENSE | {"hidden", "head-width", "kv-heads", "heads", "latent"}
+TAKES = {
+    "llama": ROTARY, "llama-biased": ROTARY - {"latent"}, "mistral": ROTARY, "qwen2": ROTARY,
+    "qwen3": DENSE | {"hidden", "heads"}, "phi3": DENSE | {"hidden", "kv-heads", "heads"},
+    "gemma": DENSE | {"hidden", "kv-heads", "heads"}, "gemma2": DENSE | {"heads"}, "gemma3": DENSE | {"heads"},
+    "phi": DENSE | {"heads"}, "mixtral": {"layers", "experts", "ranks"}, "qwen3_moe": {"layers", "experts", "ranks"},
+    "deepseek_v3": DENSE, "gpt2": DENSE,
+}
+# Tied where those are not, and the other way round, with other biases and experts: the forms that this matters to.
+VARIANTS = {
+    "llama-attention-biased": ("llama", dict(LLAMA, attention_bias=True), ("latent",)),
+    "mistral-tied": ("mistral", dict(LLAMA, sliding_window=None, tie_word_embeddings=True), ("hidden", "latent")),
+    "qwen2-untied": ("qwen2", LLAMA, ("hidden", "latent")),
+    "phi3-tied": ("phi3", dict(WITHOUT_HEAD_DIM, tie_word_embeddings=True), ("hidden", "kv-heads")),
+    "deepseek_v3-groups": ("deepseek_v3", dict(MODELS["deepseek_v3"][1], first_k_dense_replace=1, moe_intermediate_size=20,
+                                               n_routed_experts=6, n_group=2, topk_group=1, num_experts_per_tok=1),
+                           ("layers", "experts")),
+    "gpt2-untied": ("gpt2", dict(GPT2, tie_word_embeddings=False), ("layers", "width")),
+}
+ONE_FILE = {"llama-biased": ("width", "kv-heads"), "gpt2": ("width", "ranks")}
 # Of examples/shakespeare-llama, whose logits vary by 4; it is stored in bfloat16, but written in float32.
 TRAINED = ("without=2", "width=384", "hidden=144", "head-width=16", "kv-heads=1", "heads=4", "latent=32+32")
 TRAINED_WHOLE = ("hidden=192", "latent=64+64")
+UNSUPPORTED, NOT_REACHABLE = 5, 6  # exit codes
+REFUSED = "refused"
 faults = []
-
-
-def run(*words):
-    return subprocess.run([BINARY, *map(str, words)], capture_output=True, text=True, check=False)
-
-
-def make(folder, kind, values, loader=AutoModelForCausalLM):
-    torch.manual_seed(0)
-    config = AutoConfig.for_model(kind, **values)
-    config.dtype = "float32"
-    model = loader.from_config(config).eval()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if weight.ndim == 1:
-                weight.add_(0.1 * torch.randn_like(weight))
-            elif "t5" not in kind and not any(part in name for part in ("embed", "shared", "wte", "wpe")):
-                weight.mul_(4)  # attention that is not even, as that of T5 is, which does not scale scores
-    model.save_pretrained(folder, max_shard_size="60KB")
-    return model
-
-
-def shard(path, tokens):
-    header = np.zeros(256, np.int32)
-    header[:3] = 20240520, 1, len(tokens)
-    path.write_bytes(header.tobytes() + np.asarray(tokens, np.uint16).tobytes())
-
-
-def load(folder, loader=AutoModelForCausalLM):
-    model, info = loader.from_pretrained(folder, dtype=torch.float32, output_loading_info=True,
-                                                       attn_implementation="eager")
-    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if info.get(kind):
-            raise ValueError(f"{kind}: {sorted(map(str, info[kind]))[:4]}")
-    return model.eval()
 
 
 def logits_of(folder, ids, scratch, *target):
@@ -128,46 +100,112 @@ def logits_of(folder, ids, scratch, *target):
     return torch.tensor(load_file(saved)["logits"])
 
 
-def expect_same(what, found, wanted):
-    difference, most = (found - wanted).abs().max().item(), TOLERANCE * min(1.0, wanted.std().item())
-    if not difference <= most:
-        raise ValueError(f"{what}: logits differ by {difference:.2g}, more than {most:.2g}")
+def planned(given, texts, asked, plan):
+    """Whether the model takes what is asked for."""
+    ran = run("plan", given, *texts, *asked, "-o", plan)
+    if ran.returncode not in (0, UNSUPPORTED):
+        raise ValueError(ran.stderr.strip())
+    return ran.returncode == 0
 
 
-def planned_and_made(given, folder, texts, asked, out, scratch, *form):
-    """The facts of the plan whose model lies in `out` then; none for a form that the model cannot take."""
-    plan = scratch / "plan.json"
-    for words in (("plan", given, *texts, *asked, "-o", plan), ("shrink", folder, plan, *texts, "-o", out, *form)):
-        ran = run(*words)
-        if ran.returncode == 5:
-            return None
-        if ran.returncode:
-            raise ValueError(ran.stderr.strip())
+def made(folder, texts, plan, out, *words):
+    """The facts of the plan."""
+    ran = run("shrink", folder, plan, *texts, "-o", out, *words)
+    if ran.returncode:
+        raise ValueError(ran.stderr.strip())
     return json.loads(plan.read_text())["models"][0]["plan"]
 
 
-def check(name, form, choice, folder, text, ids, scratch, original):
-    out, length = scratch / f"{name}-{choice}", ("--length", CONTEXT)
-    asked = ("--by", choice, "--keep", "0.85") if form == "several" else ("--set", choice)
-    planned = planned_and_made(folder, folder, ("--token-file", text), (*asked, *length), out, scratch, "--shard-size", "40K")
-    if planned is None:
-        return "cannot"
-    model, x = load(out), torch.tensor([ids])
+def planned_and_made(given, folder, texts, asked, out, scratch, *words):
+    if not planned(given, texts, asked, scratch / "plan.json"):
+        raise ValueError("cannot be planned")
+    return made(folder, texts, scratch / "plan.json", out, *words)
+
+
+def cached_bytes(cache, tokens):
+    """Of one token at 16 bits, in all layers; each must hold all tokens, or those that its window sees beside the next."""
+    elements = 0
+    for layer in cache.layers:
+        held = min(tokens, layer.sliding_window - 1) if layer.is_sliding else tokens
+        if layer.keys.shape[-2] != held:
+            raise ValueError(f"the cache holds {layer.keys.shape[-2]} tokens, not {held}")
+        elements += (layer.keys.numel() + layer.values.numel()) // held
+    return 2 * elements
+
+
+class Subject(NamedTuple):
+    """A model, and what its forms are fitted to and run on."""
+    folder: pathlib.Path
+    original: torch.nn.Module
+    text: pathlib.Path
+    ids: list[int]
+    scratch: pathlib.Path
+
+
+def parts_of(form, choice):
+    return choice.split(",") if form == "several" else [form]
+
+
+def asked_of(name):
+    return FORMS | ASKED.get(name, {})
+
+
+def cases_of(name, forms):
+    """Pairs of a form and what is asked of it."""
+    return [case for case in (*asked_of(name).items(), *WHOLE.items()) if case[0] in forms]
+
+
+def check_loaded(form, choice, facts, out, subject):
+    model, x = load(out), torch.tensor([subject.ids])
     theirs = model(x).logits[0]
-    expect_same("in attnscope", logits_of(out, ids, scratch), theirs)
+    expect_same("in attnscope", logits_of(out, subject.ids, subject.scratch), theirs)
     first = model(x[:, :-3], use_cache=True)
     expect_same("with a cache", model(x[:, -3:], past_key_values=first.past_key_values).logits[0], theirs[-3:])
-    if form != "ranks" and planned["parameters_after"] != model.num_parameters():
-        raise ValueError(f"{model.num_parameters()} parameters, not {planned['parameters_after']}")
-    held = 2 * sum(elements(part, len(ids)) for part in first.past_key_values.layers)
-    if "sliding_window" not in MODELS[name][1] and held != planned["kv_cache_bytes_per_token_after"]:
-        raise ValueError(f"{held} bytes of cache a token, not {planned['kv_cache_bytes_per_token_after']}")
+    # What corrects the choice of experts is in the files, but no parameter of the model.
+    count = model.num_parameters() + sum(weight.numel() for place, weight in model.named_buffers() if "correction" in place)
+    if form != "ranks" and facts["parameters_after"] != count:
+        raise ValueError(f"{count} parameters, not {facts['parameters_after']}")
+    held = cached_bytes(first.past_key_values, len(subject.ids))
+    if held != facts["kv_cache_bytes_per_token_after"]:
+        raise ValueError(f"{held} bytes of cache a token, not {facts['kv_cache_bytes_per_token_after']}")
     if choice == WHOLE.get(form):
-        expect_same("nothing is cut", theirs, original(x).logits[0])
-        before, after = planned["mean_nll_before"], planned["mean_nll_after"]
-        if not abs(after - before) <= 1e-5 * before:
+        expect_same("nothing is cut", theirs, subject.original(x).logits[0])
+        before, after = facts["mean_nll_before"], facts["mean_nll_after"]
+        if not abs(after - before) <= SAME_LOSS:
             raise ValueError(f"nothing is cut, and the loss is {after}, not {before}")
-    return "ok"
+
+
+def check_form(subject, takes, form, choice, sharded=True):
+    out, plan = subject.scratch / f"{subject.folder.name}-{choice}", subject.scratch / "plan.json"
+    texts = ("--token-file", subject.text)
+    asked = ("--by", choice, "--keep", "0.85") if form == "several" else ("--set", choice)
+    can = planned(subject.folder, texts, (*asked, "--length", CONTEXT), plan)
+    if can != takes.issuperset(parts_of(form, choice)):
+        raise ValueError("can be planned" if can else "cannot be planned")
+    if not can:
+        return REFUSED
+    facts = made(subject.folder, texts, plan, out, *(("--shard-size", "40K") if sharded else ()))
+    if (out / "model.safetensors.index.json").exists() != sharded:
+        raise ValueError("is written in one file" if sharded else "is written in several files")
+    check_loaded(form, choice, facts, out, subject)
+    return None
+
+
+def check_menu(subject, takes):
+    ran = run("plan", subject.folder, "--token-file", subject.text, "--length", CONTEXT, "--format", "json", "--quiet")
+    if ran.returncode:
+        raise ValueError(ran.stderr.strip())
+    forms = {row["form"] for row in json.loads(ran.stdout)["rows"]}
+    if forms != takes:
+        raise ValueError(f"the menu has or lacks {', '.join(forms ^ takes)}")
+
+
+def check_fewest_experts(subject):
+    """The score of a group is that of its two best experts: with fewer than two there is none."""
+    asked = ("--by", "experts", "--keep", "0.75")
+    ran = run("plan", subject.folder, "--token-file", subject.text, "--length", CONTEXT, *asked, "--quiet")
+    if ran.returncode != NOT_REACHABLE:
+        raise ValueError(f"exit code {ran.returncode}: {ran.stderr.strip()}")
 
 
 def words_tokenizer(folder):
@@ -179,31 +217,36 @@ def words_tokenizer(folder):
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def check_count(model, planned, choice):
+def check_count(model, facts, choice):
     # Marian's positions, which no file holds; BERT's bias of its head, which the files have twice, and one is unused.
     computed = {*(model._keys_to_ignore_on_save or ()), "cls.predictions.decoder.bias"}
     count = sum(weight.numel() for place, weight in model.named_parameters() if place not in computed)
-    if not choice.startswith("ranks") and planned["parameters_after"] != count:
-        raise ValueError(f"{count} parameters, not {planned['parameters_after']}")
+    if not choice.startswith("ranks") and facts["parameters_after"] != count:
+        raise ValueError(f"{count} parameters, not {facts['parameters_after']}")
 
 
 def check_stack(name, stack, choice, folder, texts, scratch):
     out = scratch / f"{name}-{stack}-{choice}"
-    planned = planned_and_made(f"{folder}:{stack}", folder, texts, ("--set", choice), out, scratch, "--shard-size", "40K")
+    facts = planned_and_made(f"{folder}:{stack}", folder, texts, ("--set", choice), out, scratch, "--shard-size", "40K")
     model = load(out, AutoModelForSeq2SeqLM)
     source, target = [*range(5, 19), 1], [0, *range(30, 21, -1)]
     ours = logits_of(f"{out}:decoder", source, scratch, "--target-tokens", ",".join(map(str, target)))
     theirs = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits[0]
     expect_same("in attnscope", ours, theirs)
-    check_count(model, planned, choice)
+    check_count(model, facts, choice)
 
 
 def check_masked(name, choice, folder, texts, scratch):
     out, ids = scratch / f"{name}-{choice}", [*range(5, 19), 1]
-    planned = planned_and_made(folder, folder, texts, ("--set", choice), out, scratch)
+    facts = planned_and_made(folder, folder, texts, ("--set", choice), out, scratch)
     model = load(out, AutoModelForMaskedLM)
     expect_same("in attnscope", logits_of(out, ids, scratch), model(torch.tensor([ids])).logits[0])
-    check_count(model, planned, choice)
+    check_count(model, facts, choice)
+
+
+def check_refused(given, texts, choice, scratch):
+    if planned(given, texts, ("--set", choice), scratch / "plan.json"):
+        raise ValueError("can be planned")
 
 
 def check_trained(choice, text, scratch):
@@ -218,12 +261,11 @@ def check_trained(choice, text, scratch):
 
 
 def tried(cases):
-    """How many hold, of names and what is to be called."""
+    """How many smaller models hold, of names and what is to be called."""
     count = 0
     for name, check_one in cases:
         try:
-            check_one()
-            count += 1
+            count += check_one() is not REFUSED
         except (ValueError, OSError, RuntimeError) as error:
             faults.append(f"{name}: {str(error)[:300]}")
     return count
@@ -248,65 +290,63 @@ def check_with_texts(scratch):
         count += tried((f"{name} {choice}", partial(check_masked, name, choice, scratch / name, texts[:2], scratch))
                        for choice in OF_STACKS.values())
         print(f"{name}: {', '.join(OF_STACKS)}")
+    tried((f"{given} {choice}", partial(check_refused, scratch / given, texts if ":" in given else texts[:2], choice, scratch))
+          for given in ("t5:encoder", "bart:decoder", "bert", "distilbert")
+          for form, choice in FORMS.items() if form not in OF_STACKS)
     return count
 
 
-def ranks_of(model):
-    return OF_EXPERTS if "num_experts_per_tok" in MODELS[model][1] else FORMS["ranks"]
-
-
-def elements(layer, tokens):
-    """Of keys and values of one token."""
-    return (layer.keys.numel() + layer.values.numel()) // tokens
-
-
-def change_the_rest(folder):
-    """What a fine-tune changes beside matrices: the embedding, tied or not, and norms."""
-    model = load(folder)
-    for name, weight in model.named_parameters():
-        if weight.ndim == 1 and "bias" not in name or weight is model.get_input_embeddings().weight:
-            weight.add_(0.05 * torch.randn_like(weight))
-    model.save_pretrained(folder)
-
-
-def check_adapter(name, folder, text, ids, scratch):
+def check_adapters(name, subject):
+    folder, scratch, x = subject.folder, subject.scratch, torch.tensor([subject.ids])
     tuned, adapter = scratch / f"{name}-tuned", scratch / f"{name}-lora"
-    asked = ("--set", ranks_of(name), "--length", CONTEXT)
-    planned_and_made(folder, folder, ("--token-file", text), asked, tuned, scratch)
-    change_the_rest(tuned)
-    ran = run("diff", folder, tuned, "--lora", adapter, "--lora-energy", "0.999999999")
-    if ran.returncode:
-        raise ValueError(ran.stderr.strip())
-    x, wanted = torch.tensor([ids]), load(tuned)
-    model = PeftModel.from_pretrained(load(folder), adapter).eval()
-    keys = set(load_file(adapter / "adapter_model.safetensors"))
-    if keys != set(get_peft_model_state_dict(model)):
-        raise ValueError("the adapter's keys are not those of PEFT")
-    expect_same("loaded", model(x).logits, wanted(x).logits)
-    expect_same("merged", model.merge_and_unload()(x).logits, wanted(x).logits)
+    asked = ("--set", asked_of(name)["ranks"], "--length", CONTEXT)
+    make_tuned = partial(planned_and_made, folder, folder, ("--token-file", subject.text), asked, tuned, scratch)
+    if not tried([(f"{name} for an adapter", make_tuned)]):
+        return
+    cases = {"of a rank": partial(check_fixed_rank, folder, tuned, adapter.with_suffix(".rank"), x),
+             "of all that changed": partial(check_whole_change, folder, tuned, adapter, x)}
+    if "experts" in TAKES[name]:
+        cases["with experts"] = partial(check_experts, folder, scratch / f"{name}-experts", adapter.with_suffix(".experts"), x)
+    if name in OWN_ADAPTERS:
+        cases["of PEFT"] = partial(check_own_adapter, name, folder, scratch)
+    tried((f"{name} adapter {case}", check_one) for case, check_one in cases.items())
+
+
+def check_decoders(text, ids, scratch):
+    def subject_of(name, kind, values, **words):
+        return Subject(scratch / name, make(scratch / name, kind, values, **words), text, ids, scratch)
+
+    def forms(subject, takes, cases, **words):
+        return tried((f"{subject.folder.name} {case[1]}", partial(check_form, subject, takes, *case, **words)) for case in cases)
+
+    count = 0
+    for name, (kind, values) in MODELS.items():
+        subject = subject_of(name, kind, values)
+        count += forms(subject, TAKES[name], [*cases_of(name, FORMS), *(("several", of) for of in SEVERAL)])
+        tried([(f"{name} menu", partial(check_menu, subject, TAKES[name]))])
+        check_adapters(name, subject)
+        print(f"{name}: {', '.join(form for form in FORMS if form in TAKES[name])}")
+    for name, (kind, values, of) in VARIANTS.items():
+        subject = subject_of(name, kind, values)
+        count += forms(subject, set(of), cases_of(name, of))
+        if "n_group" in values:
+            tried([(f"{name} fewest experts", partial(check_fewest_experts, subject))])
+        print(f"{name}: {', '.join(of)}")
+    for name, of in ONE_FILE.items():
+        subject = subject_of(f"{name}-one-file", *MODELS[name], shard_size="1GB")
+        count += forms(subject, set(of), cases_of(name, of), sharded=False)
+        print(f"{name} in one file: {', '.join(of)}")
+    return count
 
 
 @torch.no_grad()
 def main():
     tokens = np.random.default_rng(0).integers(0, VOCABULARY, 3000)
-    count = 0
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
-        text, ids = scratch / "text.bin", tokens[:24].tolist()
+        text = scratch / "text.bin"
         shard(text, tokens)
-        for model, (kind, values) in MODELS.items():
-            original = make(scratch / model, kind, values)
-            cases = [*{**FORMS, "ranks": ranks_of(model)}.items(), *WHOLE.items(), *(("several", of) for of in SEVERAL)]
-            done = []
-
-            def check_form(form, choice, own=model, original=original, done=done):
-                if check(own, form, choice, scratch / own, text, ids, scratch, original) == "ok":
-                    done.append(form)
-
-            tried((f"{model} {case[1]}", partial(check_form, *case)) for case in cases)
-            tried([(f"{model} adapter", partial(check_adapter, model, scratch / model, text, ids, scratch))])
-            count += len(done)
-            print(f"{model}: {', '.join(dict.fromkeys(done))}")
+        count = check_decoders(text, tokens[:24].tolist(), scratch)
         count += check_with_texts(scratch)
         prose = scratch / "prose.txt"
         prose.write_text((ROOT / "docs" / "metrics.md").read_text())
