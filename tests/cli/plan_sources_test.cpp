@@ -34,6 +34,15 @@ TEST_F(PlanOfLatents, WhatIsWrittenIsWhatWasPlanned) {
   }
 }
 
+TEST_F(PlanOfLatents, RefusesRanksOfMatricesFromTheLatentsUp) {
+  for (const char* set : {"ranks=0.q_b:2", "ranks=1.kv_b:2"}) {
+    const RunResult run =
+        run_attnscope(on_tokens({"plan", tiny_model("deepseek_v3"), "--set", set}, 48));
+    EXPECT_TRUE(run.exit_code == kUsage || run.exit_code == kUnsupported) << run.err;
+    EXPECT_FALSE(contains(run.err, "internal")) << run.err;
+  }
+}
+
 class PlanOfQuantised : public PlanOfTokens, public ::testing::WithParamInterface<const char*> {};
 
 /// Those of tests/data/quantised that run.
