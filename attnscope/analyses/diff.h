@@ -34,7 +34,7 @@ struct AdapterRank {
 
 /// The adapter that makes `tuned` of `base`, as far as its ranks go: W_tuned - W_base by its
 /// singular vectors, and whole what is no linear layer. `notes` is told what it cannot hold. Throws
-/// Error(numerical) where nothing changed.
+/// Error(numerical) where nothing changed, Error(unsupported) where experts did.
 Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& rank,
                      const Context& context, RowSink& notes);
 

@@ -126,12 +126,12 @@ PlanMemory plan_memory(const Model& model, const PlanRequest& request, const Con
   }
   if (request.target.text.empty() || forms.size() < 2) return out;
   // Models that are planned on: the given one and, of each number of forms, those that a step of
-  // one more form could leave.
+  // one more form could leave; and the one that is being measured.
   const auto count = static_cast<std::uint64_t>(forms.size());
   const std::uint64_t left = count * (count + 1) / 2 - 1;
   out.moments += left * moments_bytes(model, context.memory_bytes / 2 / count);
   out.copies *= 1 + left;
-  out.smaller *= left;
+  out.smaller *= 1 + left;
   return out;
 }
 

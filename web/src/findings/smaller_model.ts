@@ -7,6 +7,7 @@ import { at_least_percent, type Claim, type Kind, percent } from "./finding";
 
 const kLeastSaved: Readonly<Record<Saving, number>> = { parameters: 0.1, cache: 0.25 };
 const kMostRise = 5; // percent
+const kMoreWork = 1.1; // from here on it is said
 const kFewestTokens = 2000; // a perplexity of fewer is too rough for such differences
 
 const kWords: Readonly<Record<Saving, string>> = { parameters: "fewer parameters", cache: "less KV cache" };
@@ -46,7 +47,9 @@ export const smaller_model: Kind = (reading) => {
       strong(`${format_number(rise, "+.1f")}\u202f%`),
       ` on held-out text: ${row.form}, `,
       strong(row.choice),
-      ", measured; stock transformers loads it, nothing was trained anew.",
+      ", measured; stock transformers loads it",
+      row.work > kMoreWork ? `, and takes ${format_number(row.work, "percent")} of the work to generate a token` : "",
+      "; nothing was trained anew.",
     ],
     distance: saved,
     see: { view: "plan", state: { p: index, of: saving } },

@@ -96,7 +96,7 @@ function menu(context: Context): HTMLElement {
   const chart = cost_chart(context);
   return section(
     "Cost against saving",
-    "Choose a row, or a point, for the commands that make it.",
+    "Choose a row, or a point, for the commands that make it. Work: of generating a token half way through the context.",
     controls(
       choice(
         "saving",

@@ -10,6 +10,7 @@ const form = (more: object) => ({
   choice: "MLP 512 → 384",
   parameters: 830,
   kv_cache_bytes_per_token: 100,
+  work: 0.9,
   loss: 0.02,
   loadable: true,
   ...more,
@@ -24,11 +25,11 @@ describe("a smaller model", () => {
   test("is the form that saves most for little", () => {
     expect(said(smaller_model, menu([form({}), form({ form: "hidden", choice: "192 → 174", parameters: 890 })]))).toBe(
       "17 % fewer parameters can be had for a perplexity of +2.0 % on held-out text: width, MLP 512 → 384, measured; stock " +
-        "transformers loads it, nothing was trained anew.",
+        "transformers loads it; nothing was trained anew.",
     );
     expect(
-      said(smaller_model, menu([form({ form: "latent", choice: "32 + 32", parameters: 1090, kv_cache_bytes_per_token: 50 })])),
-    ).toMatch(/^50 % less KV cache can be had for/);
+      said(smaller_model, menu([form({ form: "latent", choice: "32 + 32", parameters: 1090, kv_cache_bytes_per_token: 50, work: 4.5 })])),
+    ).toMatch(/^50 % less KV cache can be had for .*loads it, and takes 450 % of the work to generate a token; nothing/);
   });
 
   test.each([
