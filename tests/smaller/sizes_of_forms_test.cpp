@@ -62,6 +62,7 @@ void expect_made_as_planned(const Model& model, Form form) {
   const Model made = make_smaller(model, choice, text, compute).open();
   if (form != Form::ranks) {
     EXPECT_EQ(size_of(made).parameters, planned.parameters);
+    EXPECT_DOUBLE_EQ(size_of(made).flops_per_token, planned.flops_per_token);
   }
   EXPECT_EQ(size_of(made).kv_cache_bytes_per_token, planned.kv_cache_bytes_per_token);
   const ForwardPass pass(made, /*copy_weights=*/true, compute);
