@@ -58,10 +58,11 @@ void expect_made_as_planned(const Model& model, Form form) {
   TextStatistics text = calibration.statistics(compute);
   text.work_bytes = 1 << 26;
   const Choice choice = half_of(model, form, text, compute);
-  const ModelSize planned = size_after(model, choice);
+  const ModelSize planned = size_after(model, size_of(model), choice);
   const Model made = make_smaller(model, choice, text, compute).open();
   if (form != Form::ranks) {
     EXPECT_EQ(size_of(made).parameters, planned.parameters);
+    EXPECT_DOUBLE_EQ(size_of(made).flops_per_token, planned.flops_per_token);
   }
   EXPECT_EQ(size_of(made).kv_cache_bytes_per_token, planned.kv_cache_bytes_per_token);
   const ForwardPass pass(made, /*copy_weights=*/true, compute);
