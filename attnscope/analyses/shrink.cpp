@@ -65,14 +65,8 @@ std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& w
   return card;
 }
 
-/// Whether it holds numbers in a dtype that is not written.
 bool has_quantised(const Model& model) {
-  return std::ranges::any_of(model.checkpoint().tensors(), [](const CheckpointTensor& tensor) {
-    const TensorView& view = tensor.view;
-    const bool plain = view.source == nullptr && view.dtype != DType::packed;
-    if (plain && dtype_info(view.dtype).kind == DTypeClass::integer) return false;
-    return !plain || !can_encode(view.dtype);
-  });
+  return !std::ranges::all_of(model.checkpoint().tensors(), is_plain, &CheckpointTensor::view);
 }
 
 /// One row for each tensor that either model has.

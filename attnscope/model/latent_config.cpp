@@ -9,7 +9,9 @@ namespace attnscope {
 void read_latent(const LatentRule& rule, const ConfigReader& config, Dimensions& dimensions) {
   HeadShape& heads = dimensions.heads;
   heads.kv_heads = heads.heads;
-  const std::int64_t plain = config.required(rule.plain_dim);
+  // 0: all of a key turns, as `shrink` writes latents of little cache.
+  const auto given = config.number(rule.plain_dim, /*least=*/0);
+  const std::int64_t plain = given ? *given : config.required(rule.plain_dim);
   heads.shared_key_dim = config.required(rule.rotary_dim);
   heads.head_dim = plain + heads.shared_key_dim;
   if (heads.shared_key_dim % 2 != 0) {

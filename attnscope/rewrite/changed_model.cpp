@@ -78,8 +78,7 @@ DType dtype_of_projections(const Model& model) {
     for (const Role role : kProjections) {
       const CheckpointTensor* tensor = model.weight(layer, role).tensor;
       if (tensor == nullptr) continue;
-      const bool plain = tensor->view.source == nullptr && can_encode(tensor->view.dtype);
-      return plain ? tensor->view.dtype : DType::bf16;
+      return is_plain(tensor->view) ? tensor->view.dtype : DType::bf16;
     }
   }
   return DType::f32;

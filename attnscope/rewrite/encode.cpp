@@ -60,6 +60,11 @@ bool can_encode(DType dtype) {
   return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
+bool is_plain(const TensorView& tensor) {
+  const bool integer = dtype_info(tensor.dtype).kind == DTypeClass::integer;
+  return tensor.storage_name() == dtype_name(tensor.dtype) && (integer || can_encode(tensor.dtype));
+}
+
 std::vector<std::byte> encode(std::span<const double> values, DType dtype) {
   switch (dtype) {
     case DType::f64: return encode_each<double>(values, [](double value) { return value; });

@@ -13,6 +13,10 @@ namespace attnscope {
 /// Whether encode() knows it: f64, f32, f16, bf16.
 bool can_encode(DType dtype);
 
+/// Whether its numbers, in whatever order, are stored in a dtype that is written: else they are
+/// quantised.
+bool is_plain(const TensorView& tensor);
+
 /// Each value rounded once to the nearest one of `dtype`, ties to even; little-endian. Throws
 /// std::invalid_argument for a dtype that can_encode() does not name.
 std::vector<std::byte> encode(std::span<const double> values, DType dtype);

@@ -18,10 +18,10 @@ constexpr const char* kWeights = "model.safetensors";
 
 /// How a tensor of the model is written.
 DType written_dtype(const TensorView& view, const std::optional<DType>& wanted) {
-  const bool plain = view.source == nullptr && view.dtype != DType::packed;
+  const bool plain = is_plain(view);
   if (plain && dtype_info(view.dtype).kind == DTypeClass::integer) return view.dtype;
   if (wanted) return *wanted;
-  return plain && can_encode(view.dtype) ? view.dtype : DType::bf16;
+  return plain ? view.dtype : DType::bf16;
 }
 
 struct Shard {

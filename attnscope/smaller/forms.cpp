@@ -127,7 +127,9 @@ std::string why_no_width(const Model& model) {
   if (!model.describes(Role::down) || spec.dimensions.mlp_width < 2) return "it has no MLP";
   if (!spec.own_dimensions.empty()) return "its layers have MLPs of several widths";
   if (spec.dimensions.layer_groups > 0) return "its layers share one set of weights";
-  if (spec.architecture.keys.mlp_width.name.empty()) return "its config has no key for it";
+  const ConfigKeys& keys = spec.architecture.keys;
+  if (keys.mlp_width.name.empty()) return "its config has no key for it";
+  if (!keys.mlp_adjusted.enabled.name.empty()) return "its class rounds what its config says";
   return "";
 }
 
@@ -169,6 +171,7 @@ std::string why_not(const Model& model, Form form) {
   if (form == Form::kv_heads && spec.dimensions.heads.kv_heads < 2) {
     return "it has one key/value head";
   }
+  if (form == Form::hidden && spec.multimodal) return "other models beside it read its stream";
   if (form == Form::hidden || form == Form::heads) return "";
   if (form == Form::latent && has_windows(spec)) return "its layers see windows of a text";
   if (form == Form::latent && has_mlp_biases(model)) return "its MLPs have biases";

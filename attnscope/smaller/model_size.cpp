@@ -1,6 +1,8 @@
 #include "attnscope/smaller/model_size.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/model/inventory.h"
@@ -9,6 +11,8 @@
 
 namespace attnscope {
 namespace {
+
+constexpr std::string_view kBuffer = "buffer";  // a role of the inventory
 
 std::int64_t elements(const CheckpointTensor* tensor) {
   return tensor == nullptr ? 0 : tensor->view.element_count();
@@ -44,7 +48,10 @@ std::int64_t per_unit(const Model& model, Form form, Counted counted = Counted::
       case Form::head_width:
         sum += heads.heads * (query + output) + heads.kv_heads * (key + value);
         break;
-      case Form::experts: return all ? parameters_of_expert(model) : 0;  // a token passes as many
+      case Form::experts:  // a token passes as many as before, of fewer that its router weighs
+        if (all) return parameters_of_expert(model);
+        sum += of_rows(layer, Role::router);
+        break;
       case Form::kv_heads: sum += heads.head_dim * key + heads.value_dim * value; break;
       case Form::heads:
         sum += heads.head_dim * query + heads.value_dim * output;
@@ -75,13 +82,16 @@ std::int64_t after_hidden(const Model& model, std::int64_t width, std::int64_t b
 }
 
 std::int64_t of_layers(const Model& model, const std::vector<std::int64_t>& layers) {
+  std::set<std::string> beside;  // buffers and repeated tensors, which are no parameters
+  for (const TensorFacts& tensor : take_inventory(model, declared_copies(model)).tensors) {
+    if (tensor.role == kBuffer || tensor.tied_to) beside.insert(tensor.name);
+  }
   std::int64_t sum = 0;
   for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
     const std::int64_t layer = layer_of_tensor(model, tensor.name);
     const bool real = dtype_info(tensor.view.dtype).kind == DTypeClass::real;
-    if (real && std::find(layers.begin(), layers.end(), layer) != layers.end()) {
-      sum += elements(&tensor);
-    }
+    const bool goes = std::find(layers.begin(), layers.end(), layer) != layers.end();
+    if (real && goes && !beside.contains(tensor.name)) sum += elements(&tensor);
   }
   return sum;
 }
@@ -148,8 +158,9 @@ std::vector<double> products_of(const Model& model) {
   std::vector<double> out(static_cast<std::size_t>(dimensions.layers) + 1);
   const auto& experts = inventory.facts.experts;
   for (const TensorFacts& tensor : inventory.tensors) {
-    const bool counts = tensor.layer && !tensor.tied_to && tensor.role != "buffer";
-    if (!counts || tensor.shape.size() < 2) continue;
+    const bool counts = tensor.layer && !tensor.tied_to && tensor.role != kBuffer;
+    const auto axes = std::ranges::count_if(tensor.shape, [](auto extent) { return extent > 1; });
+    if (!counts || axes < 2) continue;  // vectors, some of which are stored as one row
     double products = 1;
     for (const std::int64_t extent : tensor.shape) products *= static_cast<double>(extent);
     if (tensor.role.starts_with(kOfExpert) && experts) {
@@ -191,7 +202,7 @@ double flops_after(const Model& model, const Choice& choice, double before) {
       return before;
     }
     case Form::width: return without(dimensions.mlp_width);
-    case Form::experts: return before;
+    case Form::experts: return without(dimensions.experts);
     case Form::kv_heads: return without(heads.kv_heads);
     case Form::hidden:
       return without(dimensions.width) - 2 * static_cast<double>(dimensions.vocabulary.value_or(0) *

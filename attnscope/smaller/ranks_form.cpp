@@ -47,6 +47,9 @@ std::string why_not_ranks(const Model& model, const Choice& choice) {
     if (!is_layer || model.weight(place.first, place.second).tensor == nullptr) {
       return verbatim(model.name()) + " has no " + matrix;
     }
+    if (place.second == Role::query_up || place.second == Role::kv_up) {
+      return matrix + " stays whole: it reads a latent";
+    }
     const TensorMatrix& shape = model.weight(place.first, place.second).matrix;
     const std::int64_t most = RankOptions{.rows = shape.rows, .cols = shape.cols}.break_even();
     if (rank >= 1 && rank <= most) continue;

@@ -72,7 +72,7 @@ TEST_F(Plan, AWholeModelLosesNothing) {
     const json plan = planned(kPlanExample, {"--set", set})["models"][0]["plan"];
     const double before = plan["mean_nll_before"].get<double>();
     // Numbers that are made anew are rounded to bfloat16 once more: 2^-9 of each, at random.
-    EXPECT_NEAR(plan["mean_nll_after"].get<double>(), before, 5e-4) << set;
+    EXPECT_NEAR(plan["mean_nll_after"].get<double>(), before, 5e-3) << set;
   }
   // All rotary keys and all values in a latent: rounded to bfloat16, as the model is.
   const json plan = planned(kPlanExample, {"--set", "latent=64+64"})["models"][0]["plan"];

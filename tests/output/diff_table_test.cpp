@@ -84,7 +84,9 @@ TEST(DiffTable, KeepsLargeRanksApartAndSaysNoShareOfNothing) {
   Report report = change_report();
   report.rows = {change_row(0, "q", Value(), 1260, 1386, 3, 40),
                  change_row(0, "v", Value(), 3, 6, 3, 0)};
-  EXPECT_EQ(diff_table(report), kDiffTitle + R"(X
+  EXPECT_EQ(diff_table(report), kDiffTitle + R"(layer                  q                v    all
+0       1260 1386   7.5%     3   6      -  10.6%
+
 )" + kDiffLegend);
 }
 

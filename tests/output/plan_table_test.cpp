@@ -75,12 +75,12 @@ TEST(PlanTable, OfAMenuSaysWhatEachFormSavesCostsAndWhetherItLoads) {
   EXPECT_EQ(
       plan_table(report),
       kPlanTitle +
-          R"(form    what                    parameters    KV bytes     perplexity      loads in transformers
-hidden  192 → 168               2.31 M   90%  1,536  100%  22.39    +1.0%  yes, head untied
-        192 → 96                1.43 M   56%  1,536  100%  28.40   +28.1%  yes, head untied
-latent  32 rotary + 32 + 1      2.78 M  109%  780   51%    22.52    +1.6%  yes, as deepseek_v3
-layers  6 → 5 (without 2)       2.16 M   85%  1,280   83%  24.05    +8.5%  yes
-ranks   42 matrices as factors  2.09 M   82%  1,536  100%  22.10    -0.3%  no: as factors, in own runtimes
+          R"(form    what                    parameters    KV bytes      work   perplexity       loads in transformers
+hidden  192 → 168               2.31 M   90%   1,536  100%    90%   22.39    +1.0%  yes, head untied
+        192 → 96                1.43 M   56%   1,536  100%    56%   28.40   +28.1%  yes, head untied
+latent  32 rotary + 32 + 1      2.78 M  109%     780   51%   109%   22.52    +1.6%  yes, as deepseek_v3
+layers  6 → 5 (without 2)       2.16 M   85%   1,280   83%    85%   24.05    +8.5%  yes
+ranks   42 matrices as factors  2.09 M   82%   1,536  100%    82%   22.10    -0.3%  no: as factors, in own runtimes
 
 One form and its size; choose with by and keep, kv_bytes or max_perplexity. Nothing is trained.
 )");
@@ -111,8 +111,9 @@ TEST(PlanTable, OfOneFormSaysWhatItComesTo) {
       planned_model().add("plan", plan_of("width", "MLP 512 → 384", 2'116'032, 1536, 22.71, true))};
   EXPECT_EQ(plan_table(report), kPlanTitle + R"(width                  MLP 512 → 384
 parameters             2.12 M   83%
-KV bytes               1,536  100%
-perplexity             22.71    +2.4%  (+0.0241 nats)
+KV bytes                1,536  100%
+FLOPs a token           4.5 M   90%
+perplexity              22.71    +2.4%  (+0.0241 nats)
 loads in transformers  yes
 )");
 }
@@ -137,10 +138,14 @@ TEST(PlanTable, OfLayersSaysWhichGoAndWhatEachIsWorth) {
 2          0.250     -0.0002          -0.0001          -  goes, 1
 3          0.250     +0.1250          +0.0625          -    stays
 
+influence: 1 less the cosine of what enters and leaves; alone: nats that the held-out text loses
+without it; goes: in this order.
+
 layers                 6 → 4 (without 1-2)
 parameters             1.77 M   69%
-KV bytes               1,024   67%
-perplexity             26.50   +19.5%  (+0.1784 nats)
+KV bytes                1,024   67%
+FLOPs a token           4.5 M   90%
+perplexity              26.50   +19.5%  (+0.1784 nats)
 loads in transformers  yes
 )");
 }
@@ -174,11 +179,14 @@ layer        q     down
 0      24  12%    whole
 1       8   4%  96  50%
 
+The rank of each matrix and its share of the largest; parameters below are those of factors.
+
 ranks                  3 matrices as factors
 parameters             2.09 M   82%
-KV bytes               1,536  100%
+KV bytes                1,536  100%
+FLOPs a token           4.5 M   90%
 expected               0.0123 nats of divergence
-perplexity             22.37    +0.9%  (+0.0090 nats)
+perplexity              22.37    +0.9%  (+0.0090 nats)
 loads in transformers  as it is, in the same shapes: saves nothing there
 )");
 }
