@@ -113,7 +113,14 @@ std::string why_no_layers(const Model& model) {
     return "which of its layers have experts is said by their numbers";
   }
   if (!spec.key_values.empty()) return "layers take keys and values of earlier ones";
+  if (spec.architecture.norm->not_in_first_layer) {
+    return "its first layer lacks a norm that the others have";
+  }
+  const auto& window = spec.architecture.window;
+  if (window && window->last_is_full) return "its last layer never has a window";
   for (const LayerSpec& layer : spec.layers) {
+    const auto& indexer = layer.attention.indexer;
+    if (indexer && indexer->shared) return "layers see the keys that an earlier one selects";
     if (layer.input || layer.convolution || layer.own_input || layer.attention.value_embedding) {
       return "layers read more than the stream";
     }

@@ -1,62 +1,152 @@
-// Layers removed: tensors renumbered, and every list of the config that has an entry for each layer
-// cut.
+// Layers removed: tensors renumbered, lists of the config that have an entry for each layer cut,
+// and what layers were by their numbers written out, so that those that stay are what they were.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/model/config_reader.h"
+#include "attnscope/model/expert_rule.h"
+#include "attnscope/model/layer_config.h"
 #include "attnscope/smaller/forms.h"
 
 namespace attnscope {
 namespace {
 
-/// "sliding_attention" or "full_attention" of the kept layers, where the config leaves it to the
-/// layer's number.
-void write_kinds(ChangedModel& changed, const std::vector<std::int64_t>& kept) {
-  const ModelSpec& spec = changed.source().spec();
-  const auto& window = spec.architecture.window;
-  if (!window || !window->reads_layer_types || changed.config("layer_types")) return;
-  const auto reach = [&](std::int64_t layer) {
-    return spec.layers[static_cast<std::size_t>(layer)].attention.mask.reach;
-  };
-  const bool differ = std::any_of(spec.layers.begin(), spec.layers.end(), [&](const auto& layer) {
-    return layer.attention.mask.reach != spec.layers.front().attention.mask.reach;
-  });
-  if (!differ && !reach(0)) return;
-  nlohmann::json kinds = nlohmann::json::array();
-  for (const std::int64_t layer : kept) {
-    kinds.push_back(reach(layer) ? "sliding_attention" : "full_attention");
-  }
-  changed.set_config("layer_types", kinds.dump());
-}
+/// Lists of config.json that have an entry for each layer, by the families that attnscope reads and
+/// those whose classes know more of them (HunYuan-MoE). Other lists may be as long by chance.
+constexpr std::array<const char*, 11> kListsOfLayers = {
+    "layer_types",         "no_rope_layers",    "mlp_layer_types",      "indexer_types",
+    "index_topk_pattern",  "num_experts",       "num_local_experts",    "moe_topk",
+    "num_experts_per_tok", "num_shared_expert", "moe_intermediate_size"};
 
-void cut_lists(ChangedModel& changed, const std::vector<std::int64_t>& kept) {
-  const auto layers = static_cast<std::size_t>(changed.source().dimensions().layers);
+/// What the config says, which ConfigReader points into.
+nlohmann::json all_of_config(const ChangedModel& changed) {
+  nlohmann::json all = nlohmann::json::object();
   for (const std::string& key : changed.config_keys()) {
-    const nlohmann::json list = nlohmann::json::parse(*changed.config(key));
-    if (!list.is_array() || list.size() != layers || key == "architectures") continue;
-    nlohmann::json cut = nlohmann::json::array();
-    for (const std::int64_t layer : kept) cut.push_back(list[static_cast<std::size_t>(layer)]);
-    changed.set_config(key, cut.dump());
-    // GPT-Neo says the same in runs of layers, which must agree.
-    if (key == "attention_layers") {
-      changed.set_config("attention_types", nlohmann::json{{cut, 1}}.dump());
-    }
+    all[key] = nlohmann::json::parse(*changed.config(key));
   }
+  return all;
 }
 
-/// Runs of kinds, [[["global", "local"], 6]], as GPT-Neo's config has them without the list.
-void cut_runs(ChangedModel& changed, const std::vector<std::int64_t>& kept) {
-  const auto text = changed.config("attention_types");
-  if (!text || changed.config("attention_layers")) return;
-  std::vector<nlohmann::json> kinds;
-  for (const nlohmann::json& run : nlohmann::json::parse(*text)) {
-    for (int time = 0; time < run.at(1).get<int>(); ++time) {
-      for (const nlohmann::json& kind : run.at(0)) kinds.push_back(kind);
+template <typename List>
+nlohmann::json cut(const List& list, const std::vector<std::int64_t>& kept) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const std::int64_t layer : kept) out.push_back(list[static_cast<std::size_t>(layer)]);
+  return out;
+}
+
+/// What layers are by their numbers, where the config leaves it to them.
+class NumberedFacts {
+ public:
+  NumberedFacts(ChangedModel& changed, const std::vector<std::int64_t>& kept)
+      : changed_(changed),
+        spec_(changed.source().spec()),
+        kept_(kept),
+        config_(all_of_config(changed)),
+        reader_(&config_, spec_.source) {}
+
+  void write() {
+    cut_lists();
+    write_kinds();
+    write_rotated();
+    write_dense();
+    write_branch_factor();
+  }
+
+ private:
+  /// Longer ones, too: the entries after the model's layers count for none.
+  void cut_lists() {
+    for (const char* key : kListsOfLayers) {
+      const nlohmann::json* list = reader_.find(key);
+      if (list == nullptr || !list->is_array() || std::ssize(*list) < layers()) continue;
+      changed_.set_config(key, cut(*list, kept_).dump());
     }
   }
-  nlohmann::json cut = nlohmann::json::array();
-  for (const std::int64_t layer : kept) cut.push_back(kinds.at(static_cast<std::size_t>(layer)));
-  changed.set_config("attention_types", nlohmann::json{{cut, 1}}.dump());
-}
+
+  void write_kinds() {
+    const auto& window = spec_.architecture.window;
+    if (!window) return;
+    if (window->layers == WindowedLayers::listed_kinds) return write_listed_kinds();
+    // Of layers that rotate, or do not, classes say the kind by their list of those.
+    const bool by_rotation =
+        window->layers == WindowedLayers::rotated || window->layers == WindowedLayers::unrotated;
+    const bool listed = reader_.find("layer_types") != nullptr;
+    if (!window->reads_layer_types || listed || by_rotation || !kinds_matter()) return;
+    nlohmann::json kinds = nlohmann::json::array();
+    for (const nlohmann::json& windowed : cut(windowed_layers(), kept_)) {
+      kinds.push_back(windowed.get<bool>() ? "sliding_attention" : "full_attention");
+    }
+    changed_.set_config("layer_types", kinds.dump());
+  }
+
+  /// GPT-Neo's, as a list and in runs of layers, [[["global", "local"], 1]], which must agree.
+  void write_listed_kinds() {
+    nlohmann::json kinds = nlohmann::json::array();
+    for (const nlohmann::json& windowed : cut(windowed_layers(), kept_)) {
+      kinds.push_back(windowed.get<bool>() ? "local" : "global");
+    }
+    changed_.set_config("attention_layers", kinds.dump());
+    const nlohmann::json run = nlohmann::json::array({kinds, 1});
+    changed_.set_config("attention_types", nlohmann::json::array({run}).dump());
+  }
+
+  /// Classes take no list and an empty one alike: all layers but every n-th rotate.
+  void write_rotated() {
+    const auto& rope = spec_.architecture.rope;
+    if (!rope || rope->layers != RotatedLayers::listed) return;
+    const nlohmann::json* list = reader_.find(rope->layer_list);
+    if (list != nullptr && !list->empty()) return;
+    nlohmann::json rotated = nlohmann::json::array();
+    for (const nlohmann::json& one :
+         cut(listed_rotation(*rope, reader_, static_cast<std::size_t>(layers())), kept_)) {
+      rotated.push_back(one.get<bool>() ? 1 : 0);
+    }
+    changed_.set_config(rope->layer_list, rotated.dump());
+  }
+
+  /// How many layers come before those with experts; the class's number where the config has none.
+  void write_dense() {
+    if (spec_.architecture.experts == nullptr) return;
+    const ExpertLayersRule& rule = spec_.architecture.experts->layers;
+    const ConfigKey& key = rule.first;
+    const bool by_list = reader_.find(rule.types) != nullptr;
+    if (by_list && reader_.find(key.name) == nullptr) return;
+    const std::int64_t limit = reader_.number(key, /*least=*/0).value_or(0);
+    const auto dense = std::count_if(kept_.begin(), kept_.end(),
+                                     [&](std::int64_t layer) { return layer < limit; });
+    if (dense != std::min(limit, std::ssize(kept_))) changed_.set_config(key.name, dense);
+  }
+
+  /// MiniCPM divides what a layer adds to the stream by the square root of how many layers it has.
+  void write_branch_factor() {
+    const MultiplierRule& rule = spec_.architecture.multipliers;
+    const auto factor = reader_.positive(rule.branches);
+    if (!rule.by_depth || !factor) return;
+    const double share = static_cast<double>(kept_.size()) / static_cast<double>(layers());
+    changed_.set_config(rule.branches.name, nlohmann::json(*factor * std::sqrt(share)).dump());
+  }
+
+  std::int64_t layers() const { return spec_.dimensions.layers; }
+
+  std::vector<bool> windowed_layers() const {
+    return attnscope::windowed_layers(spec_.architecture, reader_, layers());
+  }
+
+  /// Whether a layer's kind changes what it sees, or how it rotates.
+  bool kinds_matter() const {
+    return std::any_of(spec_.layers.begin(), spec_.layers.end(), [&](const LayerSpec& layer) {
+      const AttentionSpec& own = layer.attention;
+      return own.mask.reach || own.mask.chunk || own.rope != spec_.layers.front().attention.rope;
+    });
+  }
+
+  ChangedModel& changed_;
+  const ModelSpec& spec_;
+  const std::vector<std::int64_t>& kept_;
+  nlohmann::json config_;  // as it was
+  ConfigReader reader_;
+};
 
 /// GPT-2 may divide scores by the layer's number + 1, which is another now.
 void keep_scales(ChangedModel& changed, const std::vector<std::int64_t>& kept) {
@@ -101,17 +191,8 @@ ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>&
                             std::optional<DType> dtype) {
   ChangedModel changed(model, dtype);
   keep_scales(changed, kept);
-  write_kinds(changed, kept);
-  cut_runs(changed, kept);
-  cut_lists(changed, kept);
-  const auto layers = static_cast<std::int64_t>(kept.size());
-  set_layers(changed, layers);
-  if (const auto dense = changed.config("first_k_dense_replace")) {
-    const std::int64_t limit = std::stoll(*dense);
-    changed.set_config(
-        "first_k_dense_replace",
-        std::count_if(kept.begin(), kept.end(), [&](std::int64_t layer) { return layer < limit; }));
-  }
+  NumberedFacts(changed, kept).write();
+  set_layers(changed, std::ssize(kept));
   const std::string pattern = model.spec().architecture.weights.front().tensor;
   const std::string start = model.prefix() + pattern.substr(0, pattern.find("{layer}"));
   const std::map<std::string, TensorView> before = changed.tensors();

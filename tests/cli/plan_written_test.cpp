@@ -31,24 +31,23 @@ TEST_P(PlanWithoutLayers, WritesWhatIsLeftAsGoodAsTheModelRunPastThem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Configs, PlanWithoutLayers,
-                         ::testing::Values(NumberedLayers{"gpt2", ".inverse-layer"},
-                                           NumberedLayers{"gpt_neo", ""},
-                                           NumberedLayers{"gpt_neo", ".old"},
-                                           NumberedLayers{"gpt_neo", ".order"},
-                                           NumberedLayers{"qwen2", ".window-layers"},
-                                           NumberedLayers{"qwen2", ".window-layers.old"},
-                                           NumberedLayers{"gemma2", ".types-absent"},
-                                           NumberedLayers{"gemma3", ".pattern"},
-                                           NumberedLayers{"gemma3", ".pattern-absent"},
-                                           NumberedLayers{"gemma3", ".old"}),
-                         [](const auto& layers) {
-                           std::string name = layers.param.model + layers.param.config;
-                           for (char& c : name) {
-                             if (c == '.' || c == '-') c = '_';
-                           }
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Configs, PlanWithoutLayers,
+    ::testing::Values(
+        NumberedLayers{"gpt2", ".inverse-layer"}, NumberedLayers{"gpt_neo", ""},
+        NumberedLayers{"gpt_neo", ".old"}, NumberedLayers{"gpt_neo", ".order"},
+        NumberedLayers{"smollm3", ".list-absent"}, NumberedLayers{"smollm3", ".window"},
+        NumberedLayers{"minicpm3", ".depth-absent"}, NumberedLayers{"glm4_moe", ".old"},
+        NumberedLayers{"qwen2", ".window-layers"}, NumberedLayers{"qwen2", ".window-layers.old"},
+        NumberedLayers{"gemma2", ".types-absent"}, NumberedLayers{"gemma3", ".pattern"},
+        NumberedLayers{"gemma3", ".pattern-absent"}, NumberedLayers{"gemma3", ".old"}),
+    [](const auto& layers) {
+      std::string name = layers.param.model + layers.param.config;
+      for (char& c : name) {
+        if (c == '.' || c == '-') c = '_';
+      }
+      return name;
+    });
 
 using PlanOfLatent = PlanCase;
 

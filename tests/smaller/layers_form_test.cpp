@@ -182,6 +182,26 @@ TEST(LayersForm, CutsNoListThatIsNotOfLayers) {
   EXPECT_EQ(changed.config("eos_token_id"), "[2,5]");
 }
 
+/// Files may have more entries than layers; none of them is of a layer that stays.
+TEST(LayersForm, CutsListsOfLayersThatAreLongerThanTheModel) {
+  json config = config_of("qwen2", ".window-layers");
+  const std::int64_t layers = config["num_hidden_layers"].get<std::int64_t>();
+  ASSERT_EQ(layers, 3);
+  config["layer_types"] = {"full_attention", "sliding_attention", "full_attention",
+                           "sliding_attention"};
+  const ChangedModel changed = without_layers(model_with_config("qwen2", config), {1, 2});
+  EXPECT_EQ(changed.config("layer_types"), R"(["sliding_attention","full_attention"])");
+}
+
+/// That of a class without a norm in its first layer, which another cannot become; that of layers
+/// whose indexer is an earlier one's.
+TEST(LayersForm, IsRefusedWhereALayerCannotBeAnother) {
+  EXPECT_NE(why_not(model_of({.model = "modernbert"}), Form::layers), "");
+  EXPECT_NE(why_not(model_of({.model = "glm_moe_dsa-selects", .name = ".shared"}), Form::layers),
+            "");
+  EXPECT_EQ(why_not(model_of({.model = "glm_moe_dsa"}), Form::layers), "");
+}
+
 /// Queries alone change, by (new number + 1) / (old number + 1).
 TEST(LayersForm, ScalesQueriesAnewWhereScoresAreDividedByTheLayersNumber) {
   const Model model = model_with_config("gpt2", config_of("gpt2", ".inverse-layer"));
