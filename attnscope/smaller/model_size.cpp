@@ -160,7 +160,8 @@ std::vector<double> products_of(const Model& model) {
   for (const TensorFacts& tensor : inventory.tensors) {
     const bool counts = tensor.layer && !tensor.tied_to && tensor.role != kBuffer;
     const auto axes = std::ranges::count_if(tensor.shape, [](auto extent) { return extent > 1; });
-    if (!counts || axes < 2) continue;  // vectors, some of which are stored as one row
+    const bool of_one_expert = tensor.role == role_name(Role::router);
+    if (!counts || (axes < 2 && !of_one_expert)) continue;  // vectors, some stored as one row
     double products = 1;
     for (const std::int64_t extent : tensor.shape) products *= static_cast<double>(extent);
     if (tensor.role.starts_with(kOfExpert) && experts) {
