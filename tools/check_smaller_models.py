@@ -62,6 +62,7 @@ ASKED = {  # where it is not that of FORMS
 }
 SEVERAL = ("hidden,width", "heads,kv-heads,width", "head-width,hidden", "layers,width")
 WHOLE = {"hidden": "hidden=48", "latent": "latent=16+16"}
+LITTLE_CACHE = "0.3"  # of a latent that keeps rotary keys alone
 # The forms that each must take, and no others: docs/plan.md, "The forms".
 DENSE = {"layers", "width", "ranks"}
 ROTARY = DENSE | {"hidden", "head-width", "kv-heads", "heads", "latent"}
@@ -152,7 +153,7 @@ def asked_of(name):
 
 def cases_of(name, forms):
     """Pairs of a form and what is asked of it."""
-    return [case for case in (*asked_of(name).items(), *WHOLE.items()) if case[0] in forms]
+    return [case for case in (*asked_of(name).items(), *WHOLE.items(), ("latent", LITTLE_CACHE)) if case[0] in forms]
 
 
 def check_loaded(form, choice, facts, out, subject):
@@ -178,7 +179,8 @@ def check_loaded(form, choice, facts, out, subject):
 def check_form(subject, takes, form, choice, sharded=True):
     out, plan = subject.scratch / f"{subject.folder.name}-{choice}", subject.scratch / "plan.json"
     texts = ("--token-file", subject.text)
-    asked = ("--by", choice, "--keep", "0.85") if form == "several" else ("--set", choice)
+    asked = (("--by", choice, "--keep", "0.85") if form == "several"
+             else ("--by", form, "--kv-bytes", choice) if choice == LITTLE_CACHE else ("--set", choice))
     can = planned(subject.folder, texts, (*asked, "--length", CONTEXT), plan)
     if can != takes.issuperset(parts_of(form, choice)):
         raise ValueError("can be planned" if can else "cannot be planned")

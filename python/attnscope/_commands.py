@@ -1299,9 +1299,9 @@ def plan(
     - size: what is left, in the form's own unit
     - parameters: of the smaller model; of ranks as factors
     - kv_cache_bytes_per_token: that its cache takes of each token, at 16 bits
-    - flops_per_token: that generate a token half way through the context; latents of the tokens
+    - flops_per_token: to generate a token half way through the context; latents of the tokens
       before it are expanded anew
-    - work: the same as a share of the model's
+    - work: flops_per_token over that of the model as it is
     - mean_nll: mean negative log likelihood on the held-out text
     - perplexity: e to mean_nll
     - loss: the rise of mean_nll

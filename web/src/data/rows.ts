@@ -836,9 +836,9 @@ export interface PlanRow {
   parameters: number;
   /** that its cache takes of each token, at 16 bits */
   kv_cache_bytes_per_token: number;
-  /** that generate a token half way through the context; latents of the tokens before it are expanded anew */
+  /** to generate a token half way through the context; latents of the tokens before it are expanded anew */
   flops_per_token: number;
-  /** the same as a share of the model's */
+  /** flops_per_token over that of the model as it is */
   work: number;
   /** mean negative log likelihood on the held-out text */
   mean_nll: number;
