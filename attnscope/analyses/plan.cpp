@@ -75,6 +75,12 @@ Choice largest_within(Planner& planner, Form form, const std::string& parameter,
                                std::to_string(static_cast<std::int64_t>(number(planner.size()))));
 }
 
+[[noreturn]] void refuse_empty_menu(const std::vector<Form>& forms) {
+  throw Error(
+      ErrorKind::numerical,
+      {.parameter = "by", .problem = forms_text(forms) + " can have no size but the model's own"});
+}
+
 double parameters_of(const ModelSize& size) { return static_cast<double>(size.parameters); }
 double cache_of(const ModelSize& size) {
   return static_cast<double>(size.kv_cache_bytes_per_token);
@@ -244,6 +250,9 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                          planned.nll_before = nll_as_it_is(planner, /*all=*/!menu_asked);
                          if (menu_asked) {
                            menu = whole_menu(planner, forms, notes);
+                           if (menu.empty() && notes.size() == request.text.notes.size()) {
+                             refuse_empty_menu(forms);
+                           }
                          } else if (forms.size() > 1) {
                            planned = combined(planner, request, context, compute);
                          } else {

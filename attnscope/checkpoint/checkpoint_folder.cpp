@@ -54,8 +54,6 @@ std::vector<std::string> CheckpointFolder::names_ending(std::string_view ending)
   if (!is_remote_) {
     for (fs::directory_iterator entry(path_, error), end; !error && entry != end;
          entry.increment(error)) {
-      std::error_code ignored;
-      if (entry->is_directory(ignored)) continue;
       std::string name = entry->path().filename().string();
       if (name.ends_with(ending)) found.push_back(std::move(name));
     }

@@ -58,10 +58,11 @@ void write_title(const Record& model, const Record& parameters, std::int64_t win
         << size_text(integer_field(model, "parameters")) << " parameters, KV cache "
         << grouped(integer_field(model, "kv_cache_bytes_per_token")) << " bytes a token\n";
   }
-  out << fmt::format("fitted to {} × {} tokens of {}; perplexity on {} {:.2f}\n\n",
+  const auto* held_out = parameters.find("held_out")->get<std::string>();
+  out << fmt::format("fitted to {} × {} tokens of {}; perplexity on {} of {} {:.2f}\n\n",
                      integer_field(parameters, "sequences"), integer_field(parameters, "length"),
-                     printable(text_field(parameters, "source")),
-                     counted(windows, "held-out window"), perplexity);
+                     printable(text_field(parameters, "source")), counted(windows, "window"),
+                     held_out == nullptr ? "its last tenth" : printable(*held_out), perplexity);
 }
 
 void write_menu(const Report& report, const WriteOptions& options, std::ostream& out) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -128,7 +129,9 @@ void write_model(const ChangedModel& model, const CheckpointFolder& beside, cons
   names.erase(std::unique(names.begin(), names.end()), names.end());
   constexpr std::uint64_t kLargest = 1'000'000'000;
   for (const std::string& name : names) {
-    if (!goes_along(name) || !beside.has(name)) continue;
+    std::error_code ignored;  // pipelines have folders of such names
+    const bool is_folder = std::filesystem::is_directory(beside.path() / name, ignored);
+    if (!goes_along(name) || !beside.has(name) || is_folder) continue;
     folder.write(name, beside.read_text(name, kLargest));
   }
   folder.write("README.md", form.card);

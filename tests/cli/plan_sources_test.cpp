@@ -172,6 +172,13 @@ TEST_F(PlanOfGguf, OfPlainWeightsLeavesThemAsTheyAre) {
 }
 
 /// Repositories of pipelines have one.
+TEST_F(PlanOfTokens, OfAFormWithoutASmallerSizeSaysSo) {
+  const RunResult run =
+      run_attnscope(on_tokens({"plan", data_path("forward/dots1"), "--by", "experts"}, 48));
+  EXPECT_EQ(run.exit_code, 6) << run.err;
+  EXPECT_TRUE(contains(run.err, "experts can have no size but the model's own")) << run.err;
+}
+
 TEST_F(PlanOfTokens, AFolderNamedTokenizerBesideTheWeightsIsPassedOver) {
   for (const char* file : {"config.json", "model.safetensors"}) {
     scratch_.write(std::string("model/") + file, read_file(tiny_model("llama") + "/" + file));

@@ -15,7 +15,7 @@ constexpr double kPerplexity = 22.17;
 const std::string kPlanTitle =
     "tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16, 2.56 M parameters, "
     "KV cache 1,536 bytes a token\n"
-    "fitted to 64 × 256 tokens of book.txt; perplexity on 32 held-out windows 22.17\n"
+    "fitted to 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth 22.17\n"
     "\n";
 
 Record planned_model() {
@@ -37,6 +37,7 @@ Report plan_report() {
   report.parameters = {{"source", "book.txt"},
                        {"sequences", 64},
                        {"length", 256},
+                       {"held_out", Value()},
                        {"held_out_windows", 32},
                        {"held_out_sequences", 48}};
   return report;
@@ -171,7 +172,7 @@ TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers
   report.rows = {rank_row(0, "q", 24, 0.01), rank_row(0, "down", Value(), 0.0),
                  rank_row(1, "q", 8, 0.002), rank_row(1, "down", 96, Value())};
   EXPECT_EQ(plan_table(report),
-            R"(fitted to 64 × 256 tokens of book.txt; perplexity on 32 held-out windows 22.17
+            R"(fitted to 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth 22.17
 
 tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16
 
