@@ -14,7 +14,7 @@ import tempfile
 import textwrap
 
 from attnscope import _core, _describe
-from attnscope._values import is_ids
+from attnscope._values import is_amount, is_ids
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "python/attnscope"
 
@@ -105,6 +105,8 @@ def type_of(parameter):
         return f"Literal[{words}]" + (" | bool" if parameter["implied_text"] else "")
     if is_ids(parameter):
         return "Ids"
+    if is_amount(parameter):
+        return "float | str"
     if parameter["name"] in IN_MEMORY:
         return "Path | Any"
     return TYPES[kind] + (" | bool" if parameter["beside"] else "")

@@ -111,6 +111,11 @@ def is_ids(parameter: dict[str, Any]) -> bool:
     return bool(parameter["type"] == "text" and parameter["metavariable"] == "IDS")
 
 
+def is_amount(parameter: dict[str, Any]) -> bool:
+    """Whether a text is a number, or a number with a word to it, such as '+5%'."""
+    return bool(parameter["type"] == "text" and parameter["metavariable"] in ("SHARE", "P", "X"))
+
+
 def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     """The text of `value` for the parameter; None where the command is not to be given it."""
     name: str = parameter["name"]
@@ -129,7 +134,7 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
         return value
     write, needed = _WRITERS[kind]
     if kind == "text" and not is_ids(parameter):
-        write, needed = _text, "a str"
+        write, needed = (_number, "a number or a str") if is_amount(parameter) else (_text, "a str")
     try:
         return write(value)
     except TypeError:

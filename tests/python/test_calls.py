@@ -44,6 +44,12 @@ def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None
         asc.open(gpt2).spectrum(**keywords)
 
 
+@pytest.mark.parametrize("keep", [1.5, "1.5"])
+def test_amounts_are_numbers_or_texts(gpt2: str, keep: float | str) -> None:
+    with pytest.raises(asc.UsageError, match="a share above 0"):
+        asc.open(gpt2).plan(by="width", keep=keep)
+
+
 def test_errors_are_those_of_the_exit_codes(gpt2: str, tmp_path: Any) -> None:
     assert [kind for kind, _ in _core.error_kinds()] == [
         "usage", "io", "format", "unsupported", "numerical",

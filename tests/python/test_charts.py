@@ -48,3 +48,18 @@ def test_charts_are_those_of_a_report(part: str, of_report: Charts, gpt2: str, l
     assert any(name.startswith("model-0-") for name in shared) and any(name.startswith("model-1-") for name in shared)
     for name in shared:
         assert charts[name] == of_report[name], name
+
+
+@pytest.mark.parametrize(
+    ("asked", "charts"),
+    [
+        ({}, {"plan-cost"}),
+        ({"by": "layers", "set": "without=2"}, {"plan-layers", "plan-influence"}),
+        ({"by": "ranks", "keep": 0.8}, {"plan-ranks"}),
+    ],
+)
+def test_of_a_plan(gpt2: str, tmp_path: pathlib.Path, asked: dict[str, Any], charts: set[str]) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("".join(f"ROMEO:\nWhat light {line} through yonder window breaks?\n\n" for line in range(160)))
+    fitted: dict[str, Any] = {"length": 64, "sequences": 12, "held_out_sequences": 3, "probe_tokens": 64}
+    assert set(asc.open(gpt2).plan(text_file=book, **fitted, **asked).charts) == charts
