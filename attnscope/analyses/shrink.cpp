@@ -13,6 +13,7 @@
 #include "attnscope/rewrite/encode.h"
 #include "attnscope/run/work_queue.h"
 #include "attnscope/smaller/calibration.h"
+#include "attnscope/smaller/kept_moments.h"
 #include "attnscope/smaller/measure.h"
 #include "attnscope/smaller/model_size.h"
 #include "attnscope/smaller/plan_file.h"
@@ -100,26 +101,22 @@ std::vector<Record> tensor_rows(const Model& before, const ChangedModel& after) 
   return rows;
 }
 
+/// Throws Error(format) for a plan of another model or text, or one that does not fit the model.
 void check_plan(const PlanFile& plan, const Model& model, const ShrinkRequest& request) {
-  const auto refuse = [&](const std::string& field, const std::string& problem) {
-    throw Error(ErrorKind::format,
-                {.file = request.plan_place, .place = field, .problem = problem});
+  const auto check_hash = [&](const std::string& field, const std::string& found,
+                              const std::string& expected, const std::string& other) {
+    if (found == expected) return;
+    throw Error(
+        ErrorKind::format,
+        {.file = request.plan_place, .place = field, .problem = "is that of " + verbatim(other)});
   };
-  if (plan.model_hash != model_hash(model)) {
-    refuse("model_hash", "is that of another model than " + verbatim(model.name()));
-  }
-  if (plan.tokens_hash != windows_hash(request.text.fitted())) {
-    refuse("tokens_hash", "is that of another text");
-  }
-  if (plan.held_out_hash != windows_hash(request.text.measured())) {
-    refuse("held_out_hash", "is that of another held-out text");
-  }
-  for (const Choice& choice : plan.choices) {
-    const std::string why = why_not(model, choice.form);
-    if (!why.empty()) refuse("form", verbatim(why));
-    const std::string wrong = why_not_ranks(model, choice);
-    if (!wrong.empty()) refuse("rank", wrong);
-  }
+  check_hash("models[0].plan.model_hash", plan.model_hash, model_hash(model),
+             "another model than " + model.name());
+  check_plan_of_model(plan, model, request.plan_place);
+  check_hash("parameters.tokens_hash", plan.tokens_hash, windows_hash(request.text.fitted()),
+             "another text");
+  check_hash("parameters.held_out_hash", plan.held_out_hash, windows_hash(request.text.measured()),
+             "another held-out text");
 }
 
 }  // namespace
@@ -161,7 +158,16 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     form.card = card_of(model, plan, words, size_of(model), size_of(made), request.text);
     write_model(changed, model.checkpoint().folder(), form, folder, compute.stop);
   };
-  run_with_all_threads(context, work, {"model", "models"});
+  try {
+    run_with_all_threads(context, work, {"model", "models"});
+  } catch (const Error& error) {
+    // The next run would fail in the same way, unless it is the disk that failed.
+    if (error.kind() != ErrorKind::io) {
+      finished.remove();
+      KeptMoments(request.folder, "").remove();
+    }
+    throw;
+  }
   folder.commit();
   finished.remove();
   if (finished.taken() > 0) {

@@ -1,5 +1,10 @@
 #include "attnscope/rewrite/new_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -50,17 +55,45 @@ NewFolder::NewFolder(fs::path path) : path_(trimmed(path)) {
     fail_writing(path_, "exists and is not empty; nothing was written");
   }
   temporary_ = hidden_beside(path_, "attnscope-tmp");
-  fs::remove_all(temporary_, failed);
-  if (!fs::create_directory(temporary_, failed)) {
-    const fs::path wanted = std::exchange(temporary_, fs::path());
-    fail_writing(path_, "cannot make the folder " + verbatim(wanted.string()) + ": " +
-                            (failed ? failed.message() : "it is there"));
+  try {
+    lock();
+  } catch (...) {
+    if (lock_ >= 0) close(lock_);
+    throw;
   }
+  for (const fs::directory_entry& entry : fs::directory_iterator(temporary_, failed)) {
+    fs::remove_all(entry.path(), failed);
+  }
+}
+
+void NewFolder::lock() {
+  // A run that ends between open() and flock() takes its folder along: the next try makes one.
+  constexpr int kTries = 10;
+  for (int tries = 0; tries < kTries; ++tries) {
+    std::error_code failed;
+    fs::create_directory(temporary_, failed);
+    lock_ = open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (lock_ < 0) {
+      fail_writing(path_, "cannot make the folder " + verbatim(temporary_.string()) + ": " +
+                              (failed ? failed.message() : std::strerror(errno)));
+    }
+    if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      fail_writing(path_, "another run is writing this folder; nothing was written");
+    }
+    struct stat held = {}, named = {};
+    if (fstat(lock_, &held) == 0 && lstat(temporary_.c_str(), &named) == 0 &&
+        held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
+      return;
+    }
+    close(std::exchange(lock_, -1));
+  }
+  fail_writing(path_, "another run is writing this folder; nothing was written");
 }
 
 NewFolder::~NewFolder() {
   std::error_code ignored;
   if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  close(lock_);
 }
 
 void NewFolder::write(const std::string& name,

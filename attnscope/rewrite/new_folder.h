@@ -19,12 +19,13 @@ std::filesystem::path hidden_beside(const std::filesystem::path& path, const std
 void write_new_file(const std::filesystem::path& path, const std::filesystem::path& called,
                     const std::function<void(std::ostream&)>& write);
 
-/// Written under a hidden name beside its own; commit() gives it its name. Without that, it is
-/// removed again.
+/// Written under a hidden name next to its own; commit() gives it its name. Without that, it is
+/// removed again. One run at a time holds the hidden folder, locked by flock().
 class NewFolder {
  public:
-  /// Throws Error(io) where something else than an empty folder has the name, or nothing can be
-  /// written beside it. What a run that was killed left under the hidden name goes.
+  /// Throws Error(io) if the name belongs to something other than an empty folder, if another run
+  /// is writing the same folder, or if nothing can be written next to it. Removes what a killed run
+  /// left under the hidden name.
   explicit NewFolder(std::filesystem::path path);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
@@ -37,7 +38,10 @@ class NewFolder {
   void commit();
 
  private:
+  void lock();
+
   std::filesystem::path path_, temporary_;  // the second is empty after commit()
+  int lock_ = -1;                           // the hidden folder, open
 };
 
 }  // namespace attnscope

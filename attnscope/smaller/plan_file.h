@@ -8,11 +8,25 @@
 #include <vector>
 
 #include "attnscope/smaller/choice.h"
+#include "attnscope/smaller/model_size.h"
 
 namespace attnscope {
 
+/// What a row of a plan decides, in the order of the file.
+struct PlanRow {
+  Form form = Form::layers;
+  std::string model;                    // the name of the model, or of the other stack
+  std::optional<std::int64_t> layer;    // none: the row is about the whole model
+  std::optional<Role> matrix;           // of `ranks`
+  std::optional<std::int64_t> rank;     // of `ranks`; none: the matrix stays whole
+  std::vector<std::int64_t> kept = {};  // of forms that list what stays
+};
+
 struct PlanFile {
   std::vector<Choice> choices;  // one, or several that combine, each of what the one before left
+  std::vector<PlanRow> rows;
+  std::string model;        // its name when it was planned
+  ModelSize before, after;  // parameters and bytes of the cache per token
   double ridge = 0.01;
   double mean_nll_before = 0, mean_nll_after = 0;
   std::string tokens_hash, held_out_hash, model_hash;
@@ -24,8 +38,16 @@ struct PlanFile {
   std::string method;
 };
 
-/// Throws Error(format) that names the field at fault, Error(usage) for a menu, which chooses
-/// nothing.
+/// Checks all that can be checked without the model: types, ranges, one row for each layer in the
+/// order of layers, and perplexities that agree with their losses. Throws Error(format) that names
+/// the file, the row and the field, Error(usage) for a menu, which chooses no form.
 PlanFile read_plan(std::string_view text, std::string_view place);
+
+/// Checks the plan against the model that it was made for: layers and matrices by name, sizes, what
+/// is kept, ranks, and the parameters that are left. Throws Error(format) as read_plan() does.
+void check_plan_of_model(const PlanFile& plan, const Model& model, std::string_view place);
+
+/// "rows[3].kept": the name of a field of a row in errors.
+std::string row_place(std::size_t row, std::string_view field);
 
 }  // namespace attnscope

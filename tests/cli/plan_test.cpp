@@ -138,13 +138,13 @@ TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
     if (row["rank"].is_number()) row["rank"] = row["break_even_rank"].get<int>() + 1;
   }
   scratch_.write("edited.json", edited.dump());
-  expect(shrink(kPlanExample, "edited.json", "out"), 4, "break_even_rank");
+  expect(shrink(kPlanExample, "edited.json", "out"), 4, "rank: 96 is out of range, expected a whole number from 1 to 95");
   for (json& row : edited["rows"]) row["break_even_rank"] = 1000;
   scratch_.write("edited.json", edited.dump());
   expect(shrink(kPlanExample, "edited.json", "out"), 4, "where factors stop to be smaller");
   edited["rows"].erase(3);
   scratch_.write("edited.json", edited.dump());
-  expect(shrink(kPlanExample, "edited.json", "out"), 4, "rows: are 41, not the plan's 42");
+  expect(shrink(kPlanExample, "edited.json", "out"), 4, "rows: expected 42 rows (models[0].plan.parts), got 41");
   edited = json::parse(read_file(path("plan.json")));
   for (json& row : edited["rows"]) {
     if (row["rank"].is_number()) row["rank"] = 3;
