@@ -8,6 +8,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/output/terminal.h"
+#include "attnscope/results/asked.h"
 #include "attnscope/results/field.h"
 #include "attnscope/results/report.h"
 
@@ -40,12 +41,15 @@ std::string type_text(const Field& field) {
   return type;
 }
 
-/// "rows of spectrum --mla", "parameters of weights", "models of every report".
+/// "rows of spectrum --mla", "rows of experts with a text", "parameters of weights", "models of
+/// every report".
 std::string part_text(const FieldPlace& place, const SpellParameter& spell) {
   std::string text = std::string(place.part) + " of ";
   if (place.kind == nullptr) return text + "every report";
   text += place.kind->command;
-  return place.kind->option.empty() ? text : text + " " + spell(place.kind->option);
+  if (place.kind->option.empty()) return text;
+  const std::string_view words = asked_in_words(place.kind->command, place.kind->option);
+  return text + (words.empty() ? " " + spell(place.kind->option) : " with " + std::string(words));
 }
 
 /// The same, and in which record: "kv in rows of spectrum --mla".
@@ -73,7 +77,11 @@ void write_field(const std::vector<FieldPlace>& places, const SpellParameter& sp
   const Field& field = *places.front().field;
   std::vector<std::string> details = {type_text(field)};
   if (!field.unit.empty()) details.emplace_back(field.unit);
-  if (!field.with.empty()) details.push_back("only with " + spell(field.with));
+  if (!field.with.empty()) {
+    const RowKind* kind = places.front().kind;
+    const std::string_view words = asked_in_words(kind == nullptr ? "" : kind->command, field.with);
+    details.push_back("only with " + (words.empty() ? spell(field.with) : std::string(words)));
+  }
   if (field.nulls == Nulls::whole) details.emplace_back("may be null");
   if (field.nulls == Nulls::entries) details.emplace_back("entries may be null");
   out << field.name << ": " << join(details, "; ") << '\n';
@@ -149,6 +157,7 @@ void write_explanation_json(std::string_view name, std::ostream& out) {
     const ordered_json entry = {{"kind", text(kind.name)},
                                 {"command", text(kind.command)},
                                 {"option", text(kind.option)},
+                                {"asked", text(asked_in_words(kind.command, kind.option))},
                                 {"part", place.part},
                                 {"path", place.path},
                                 {"name", field.name},

@@ -29,6 +29,14 @@ TEST(CliExplain, AFieldWithSeveralMeaningsHasThemAll) {
                        " mla_cache_at_share in models of "));
 }
 
+TEST(CliExplain, NamesWhatAFieldNeedsThatIsNotAnOption) {
+  const std::string text = output_of({"explain", "tokens_hash"});
+  EXPECT_TRUE(contains(text, "tokens_hash: text; only with a text\n")) << text;
+  EXPECT_TRUE(contains(text, "parameters of experts with a text")) << text;
+  EXPECT_FALSE(contains(text, "--tokens-hash")) << text;
+  EXPECT_TRUE(contains(output_of({"explain", "label_id"}), "predict with an image or audio"));
+}
+
 TEST(CliExplain, WithoutANameListsAllFields) {
   const std::string text = output_of({"explain"});
   for (const char* line : {"rows of weights\n", "\n  histogram.edges  ", "models of every report\n",

@@ -24,14 +24,19 @@ def example(run):
     return "\n".join(parts)
 
 
+def asked_by(field):
+    """What asks for rows of the field's kind: "--mla", "a text"; None for the usual rows of its command."""
+    return field["asked"] or (field["option"] and f"--{field['option'].replace('_', '-')}")
+
+
 def rows_of(command, fields):
     """Fields of the command's rows, by the option that asks for rows of that kind."""
     kinds = {}
     for field in fields:
         if field["command"] == command.name and field["part"] == "rows":
-            kinds.setdefault(field["option"], []).append(field)
-    for option, found in kinds.items():
-        heading = "## Its rows" if option is None else f"## Rows with --{option.replace('_', '-')}"
+            kinds.setdefault(asked_by(field), []).append(field)
+    for asked, found in kinds.items():
+        heading = f"## Rows with {asked}" if asked else "## Its rows"
         yield f"{heading}\n"
         yield table(["field", "is", "unit"], [[code(field["path"]), cell(field["meaning"]), cell(field["unit"] or "")]
                                               for field in found])

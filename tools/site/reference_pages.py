@@ -14,6 +14,8 @@ def place(field):
     if field["command"] is None:
         return "every report"
     option = f" --{field['option'].replace('_', '-')}" if field["option"] else ""
+    if field["asked"]:
+        option = f" with {field['asked']}"
     return f"{PARTS.get(field['part'], field['part'] + ' of')} {field['command']}{option}"
 
 
