@@ -6,6 +6,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/text_encoding.h"
 #include "attnscope/core/utf8.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/tokens/token_shard.h"
@@ -64,6 +65,7 @@ void check_text(std::string_view text, ErrorParts where) {
     where.problem = "is empty";
     throw Error(ErrorKind::usage, where);
   }
+  if (const auto encoding = unmarked_encoding(text)) refuse_encoding(where, *encoding);
   if (const auto broken = first_broken_utf8(text)) {
     where.problem = "is not UTF-8 at byte " + std::to_string(*broken);
     throw Error(ErrorKind::format, where);
