@@ -179,16 +179,6 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
   return found;
 }
 
-std::string one_token_hint(const Tokenizer& tokenizer, const std::string& text) {
-  const auto is_one = [&](const std::string& other) {
-    return !other.empty() && tokenizer.encode(other, /*special=*/false).size() == 1;
-  };
-  if (text.starts_with(' ')) {
-    return is_one(text.substr(1)) ? "without the space before it, it is one" : "";
-  }
-  return is_one(" " + text) ? "with a space before it, it is one" : "";
-}
-
 TokenizedText shown_tokens_of(const Model& model) {
   TokenizedText out;
   try {
