@@ -14,7 +14,7 @@ import tempfile
 import textwrap
 
 from attnscope import _core, _describe
-from attnscope._values import is_amount, is_ids
+from attnscope._values import is_amount, is_ids, is_token
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "python/attnscope"
 
@@ -107,6 +107,8 @@ def type_of(parameter):
         return "Ids"
     if is_amount(parameter):
         return "float | str"
+    if is_token(parameter):
+        return "int | str"
     if parameter["name"] in IN_MEMORY:
         return "Path | Any"
     return TYPES[kind] + (" | bool" if parameter["beside"] else "")

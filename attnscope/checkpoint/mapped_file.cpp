@@ -9,7 +9,9 @@
 #include <cstring>
 #include <utility>
 
+#include "attnscope/checkpoint/file_bytes.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text_encoding.h"
 
 namespace attnscope {
 namespace {
@@ -176,15 +178,7 @@ void MappedFile::check_intact() const {
 }
 
 std::string text_of(const MappedFile& file, std::uint64_t limit_bytes) {
-  if (file.bytes().size() > limit_bytes) {
-    throw Error(ErrorKind::format,
-                {.file = file.path().string(),
-                 .problem = "is larger than " + std::to_string(limit_bytes) + " bytes"});
-  }
-  file.need(file.bytes());
-  std::string text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  file.check_intact();
-  return text;
+  return without_byte_order_mark(bytes_of(file, limit_bytes), {.file = file.path().string()});
 }
 
 std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {

@@ -1,6 +1,7 @@
 #include "attnscope/commands/piped_text.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,6 +27,11 @@ struct Descriptor {
   }
 };
 
+bool is_null_device(const struct stat& opened) {
+  struct stat null;
+  return stat("/dev/null", &null) == 0 && null.st_rdev == opened.st_rdev;
+}
+
 }  // namespace
 
 bool is_pipe(const fs::path& path) {
@@ -37,6 +43,11 @@ std::string read_pipe(const fs::path& path, std::uint64_t limit_bytes) {
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.number < 0)
     fail(path, ErrorKind::io, std::string("cannot open: ") + std::strerror(errno));
+  struct stat status;
+  const bool device = fstat(file.number, &status) == 0 && S_ISCHR(status.st_mode);
+  if (device && isatty(file.number) == 0 && !is_null_device(status)) {
+    fail(path, ErrorKind::io, "is a device, expected a file or a pipe");
+  }
   std::string text;
   std::array<char, 1 << 16> part;
   for (;;) {

@@ -29,8 +29,8 @@ TokenIds file_tokens(const Session& session, const Model& model, const std::stri
     if (const auto vocabulary = model.dimensions().vocabulary) tokens.check_ids(*vocabulary);
     return tokens.ids(0, tokens.size());
   }
-  constexpr std::uint64_t kLimit = 1'000'000'000;
-  const std::string text = session.files->read_text(path, kLimit);
+  const std::string text = session.files->read_text(path, kTextLimitBytes);
+  check_text(text, {.file = path});
   return tokenizer_of(model, "token_file").encode(text, /*special=*/false);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "attnscope/analyses/image_prediction.h"
+#include "attnscope/commands/one_token.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
@@ -180,17 +181,39 @@ void run_target_perplexity_of(const Arguments& arguments, const Session& session
   run_target_perplexity(models, request, session.context, sink);
 }
 
-/// The id of a parameter's text, which is to be one token.
-std::optional<std::int64_t> one_token(const Arguments& arguments, const char* parameter,
-                                      const Model& model) {
+/// The token of a parameter: by its id, or by its text.
+std::optional<std::int64_t> named_token(const Arguments& arguments, const char* parameter,
+                                        const Model& model, const Tokenizer* tokenizer,
+                                        RowSink& sink) {
   if (!arguments.given(parameter)) return {};
-  const Tokenizer tokenizer = tokenizer_of(model);
-  const TokenIds ids = tokenizer.encode(arguments.text(parameter), /*special=*/false);
-  if (ids.size() == 1) return ids.front();
-  throw Error(ErrorKind::usage, {.parameter = parameter,
-                                 .problem = "is " + counted(std::ssize(ids), "token") + " of " +
-                                            model.name() + ", and one is asked for",
-                                 .hint = one_token_hint(tokenizer, arguments.text(parameter))});
+  const std::string text = arguments.text(parameter);
+  if (const auto id = id_of_digits(text)) {
+    const auto vocabulary = model.dimensions().vocabulary;
+    if (vocabulary && *id >= *vocabulary) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = parameter,
+                   .problem = "token id " + text + " is not in the vocabulary of " +
+                              verbatim(model.name()) + ", expected 0 to " +
+                              std::to_string(*vocabulary - 1)});
+    }
+    const auto other = tokenizer == nullptr ? std::nullopt : one_token_of(*tokenizer, text, "").id;
+    if (other && other != id) {
+      sink.add_note("{" + std::string(parameter) + "} " + text + " is a token id; the text '" +
+                    text + "' has the id " + std::to_string(*other));
+    }
+    return id;
+  }
+  std::optional<Tokenizer> own;
+  if (tokenizer == nullptr) tokenizer = &own.emplace(tokenizer_of(model));
+  const OneToken found = one_token_of(*tokenizer, text, model.name());
+  if (!found.id) {
+    throw Error(ErrorKind::usage, {.parameter = parameter,
+                                   .problem = verbatim(found.problem),
+                                   .hint = found.hint.empty() ? "or give a token id" : found.hint});
+  }
+  if (!found.note.empty())
+    sink.add_note("{" + std::string(parameter) + "}: " + verbatim(found.note));
+  return found.id;
 }
 
 void run_attribution_of(const Arguments& arguments, const std::vector<Model>& models,
@@ -199,10 +222,11 @@ void run_attribution_of(const Arguments& arguments, const std::vector<Model>& mo
   AttributionRequest request{.text = {{"source", texts.front().source}}};
   for (std::size_t index = 0; index < models.size(); ++index) {
     const TokenizedText& text = texts[index];
-    request.prompts.push_back(
-        {.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr});
-    request.asked.push_back({.token = one_token(arguments, "token", models[index]),
-                             .against = one_token(arguments, "against", models[index])});
+    const Tokenizer* tokenizer = text.tokenizer ? &*text.tokenizer : nullptr;
+    const Model& model = models[index];
+    request.prompts.push_back({.tokens = text.tokens, .tokenizer = tokenizer});
+    request.asked.push_back({.token = named_token(arguments, "token", model, tokenizer, sink),
+                             .against = named_token(arguments, "against", model, tokenizer, sink)});
   }
   run_attribution(models, request, context, sink);
 }
@@ -291,9 +315,12 @@ Parameters predict_parameters() {
        .help = "instead: what each part adds to the logits of the tokens that follow"},
       {.name = "token",
        .type = text,
-       .help = "with {attribution}: to the logit of this token after the text",
+       .help = "with {attribution}: to the logit of this token after the text; digits are an id",
        .metavariable = "TOKEN"},
-      {.name = "against", .type = text, .help = "less that of this one", .metavariable = "TOKEN"},
+      {.name = "against",
+       .type = text,
+       .help = "less that of this one, by its text or id",
+       .metavariable = "TOKEN"},
       prompts_parameter("with {attribution}: to the right answer's logit less the wrong one's, of "
                         "prompts in JSON "
                         "lines"),

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "attnscope/commands/one_token.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
@@ -84,20 +85,26 @@ class PromptTokenizer {
   TokenIds text(const PromptText& text) { return ids_of(text, special_); }
 
   std::int64_t answer(const PromptText& text, const char* key, std::size_t line) {
-    const TokenIds ids = ids_of(text, /*special=*/false);
-    if (ids.size() == 1) return ids.front();
-    const auto* words = std::get_if<std::string>(&text);
-    PromptPlace{.file = file_, .number = line}.refuse(
-        "'" + std::string(key) + "' is " + counted(std::ssize(ids), "token") + " of " +
-            model_.name() + ", and one is asked for",
-        words == nullptr ? "" : one_token_hint(*tokenizer_, *words));
+    const PromptPlace place{.file = file_, .number = line};
+    const std::string name = "'" + std::string(key) + "'";
+    if (const auto* ids = std::get_if<TokenIds>(&text)) {
+      if (ids->size() == 1) return ids->front();
+      place.refuse(name + " is " + std::to_string(ids->size()) + " token ids, expected one");
+    }
+    const OneToken found = one_token_of(tokenizer(), std::get<std::string>(text), model_.name());
+    if (!found.id) place.refuse(name + ": " + found.problem, found.hint);
+    return *found.id;
   }
 
  private:
   TokenIds ids_of(const PromptText& text, bool special) {
     if (const auto* ids = std::get_if<TokenIds>(&text)) return *ids;
+    return tokenizer().encode(std::get<std::string>(text), special);
+  }
+
+  const Tokenizer& tokenizer() {
     if (!tokenizer_) tokenizer_ = tokenizer_of(model_, "prompts");
-    return tokenizer_->encode(std::get<std::string>(text), special);
+    return *tokenizer_;
   }
 
   const Model& model_;

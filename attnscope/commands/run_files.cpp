@@ -7,6 +7,7 @@
 #include "attnscope/commands/file_endings.h"
 #include "attnscope/commands/piped_text.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text_encoding.h"
 
 namespace attnscope {
 namespace {
@@ -142,7 +143,8 @@ std::string RunFiles::read_text(const fs::path& path, std::uint64_t limit_bytes)
   const auto kept = kept_.find(path);
   if (kept != kept_.end()) return kept->second;
   if (!is_pipe(path)) return read_text_file(path, limit_bytes);
-  return kept_.emplace(path, read_pipe(path, limit_bytes)).first->second;
+  std::string text = without_byte_order_mark(read_pipe(path, limit_bytes), {.file = path.string()});
+  return kept_.emplace(path, std::move(text)).first->second;
 }
 
 void RunFiles::keep_text(const fs::path& path, std::string text) {

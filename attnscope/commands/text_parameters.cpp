@@ -6,6 +6,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/core/text_encoding.h"
 #include "attnscope/core/utf8.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/tokens/token_shard.h"
@@ -64,6 +65,7 @@ void check_text(std::string_view text, ErrorParts where) {
     where.problem = "is empty";
     throw Error(ErrorKind::usage, where);
   }
+  if (const auto encoding = unmarked_encoding(text)) refuse_encoding(where, *encoding);
   if (const auto broken = first_broken_utf8(text)) {
     where.problem = "is not UTF-8 at byte " + std::to_string(*broken);
     throw Error(ErrorKind::format, where);
@@ -175,16 +177,6 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
     found.unknown = std::count(ids.begin(), ids.end(), *id);
   }
   return found;
-}
-
-std::string one_token_hint(const Tokenizer& tokenizer, const std::string& text) {
-  const auto is_one = [&](const std::string& other) {
-    return !other.empty() && tokenizer.encode(other, /*special=*/false).size() == 1;
-  };
-  if (text.starts_with(' ')) {
-    return is_one(text.substr(1)) ? "without the space before it, it is one" : "";
-  }
-  return is_one(" " + text) ? "with a space before it, it is one" : "";
 }
 
 TokenizedText shown_tokens_of(const Model& model) {

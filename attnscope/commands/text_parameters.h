@@ -43,10 +43,6 @@ void check_text(std::string_view text, ErrorParts where);
 /// the parameter `ids` instead.
 Tokenizer tokenizer_of(const Model& model, std::string_view ids = "tokens");
 
-/// Of a text that is not one token: how it would be one, where a space at its beginning decides;
-/// else empty.
-std::string one_token_hint(const Tokenizer& tokenizer, const std::string& text);
-
 /// How many tokens of a text stand for what its tokenizer has no token for.
 struct UnknownTokens {
   std::int64_t unknown = 0, all = 0;

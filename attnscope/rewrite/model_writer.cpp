@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/checkpoint/file_bytes.h"
 #include "attnscope/core/error.h"
 #include "attnscope/rewrite/encode.h"
 #include "attnscope/tensor/safetensors_writer.h"
@@ -97,6 +98,13 @@ std::string written_config(ChangedModel model, const std::optional<DType>& dtype
   return model.config_text();
 }
 
+/// A file byte for byte, or the text that the weights bring in its place.
+std::string copied_bytes(const CheckpointFolder& folder, const std::string& name) {
+  constexpr std::uint64_t kLargest = 1'000'000'000;
+  const bool brought = folder.place_of(name) != (folder.path() / name).string();
+  return brought ? folder.read_text(name, kLargest) : bytes_of(folder.open(name), kLargest);
+}
+
 }  // namespace
 
 bool goes_along(const std::string& name) {
@@ -127,12 +135,11 @@ void write_model(const ChangedModel& model, const CheckpointFolder& beside, cons
   if (beside.has("tokenizer.json")) names.emplace_back("tokenizer.json");  // of the weights' file
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  constexpr std::uint64_t kLargest = 1'000'000'000;
   for (const std::string& name : names) {
     std::error_code ignored;  // pipelines have folders of such names
     const bool is_folder = std::filesystem::is_directory(beside.path() / name, ignored);
     if (!goes_along(name) || !beside.has(name) || is_folder) continue;
-    folder.write(name, beside.read_text(name, kLargest));
+    folder.write(name, copied_bytes(beside, name));
   }
   folder.write("README.md", form.card);
 }

@@ -5,6 +5,7 @@
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text_encoding.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/serve/limits.h"
 
@@ -35,7 +36,7 @@ bool is_chosen(std::span<const ReportModel> models, const TextRequest& request, 
 Session with_sent_text(const Session& session, const std::string& sent) {
   Session with = session;
   with.files = std::make_shared<RunFiles>();
-  with.files->keep_text(kSentFile, sent);
+  with.files->keep_text(kSentFile, without_byte_order_mark(sent, {.file = kSentFile}));
   with.spell = [of_commands = session.spell](std::string_view name) {
     return name == kLongText ? std::string(name) : of_commands(name);  // of requests alone
   };

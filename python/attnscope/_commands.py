@@ -817,8 +817,8 @@ def predict(
     perplexity: bool = False,
     stride: int | None = None,
     attribution: bool = False,
-    token: str | None = None,
-    against: str | None = None,
+    token: int | str | None = None,
+    against: int | str | None = None,
     prompts: Path | None = None,
     target_file: Path | None = None,
     save: Path | bool | None = None,
@@ -853,8 +853,8 @@ def predict(
     - stride: tokens from one window to the next; where windows overlap, only new ones count
       (default: the context)
     - attribution: instead: what each part adds to the logits of the tokens that follow
-    - token: with attribution: to the logit of this token after the text
-    - against: less that of this one
+    - token: with attribution: to the logit of this token after the text; digits are an id
+    - against: less that of this one, by its text or id
     - prompts: with attribution: to the right answer's logit less the wrong one's, of prompts in
       JSON lines
     - target_file: of perplexity: a file of targets, line by line those of text_file
@@ -1878,8 +1878,8 @@ class ModelCommands:
         perplexity: bool = False,
         stride: int | None = None,
         attribution: bool = False,
-        token: str | None = None,
-        against: str | None = None,
+        token: int | str | None = None,
+        against: int | str | None = None,
         prompts: Path | None = None,
         target_file: Path | None = None,
         save: Path | bool | None = None,
@@ -1910,8 +1910,8 @@ class ModelCommands:
         - stride: tokens from one window to the next; where windows overlap, only new ones count
           (default: the context)
         - attribution: instead: what each part adds to the logits of the tokens that follow
-        - token: with attribution: to the logit of this token after the text
-        - against: less that of this one
+        - token: with attribution: to the logit of this token after the text; digits are an id
+        - against: less that of this one, by its text or id
         - prompts: with attribution: to the right answer's logit less the wrong one's, of prompts in
           JSON lines
         - target_file: of perplexity: a file of targets, line by line those of text_file

@@ -111,6 +111,11 @@ def is_ids(parameter: dict[str, Any]) -> bool:
     return bool(parameter["type"] == "text" and parameter["metavariable"] == "IDS")
 
 
+def is_token(parameter: dict[str, Any]) -> bool:
+    """Whether a text names one token, by its text or by its id."""
+    return bool(parameter["type"] == "text" and parameter["metavariable"] == "TOKEN")
+
+
 def is_amount(parameter: dict[str, Any]) -> bool:
     """Whether a text is a number, or a number with a word to it, such as '+5%'."""
     return bool(parameter["type"] == "text" and parameter["metavariable"] in ("SHARE", "P", "X"))
@@ -135,6 +140,8 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     write, needed = _WRITERS[kind]
     if kind == "text" and not is_ids(parameter):
         write, needed = (_number, "a number or a str") if is_amount(parameter) else (_text, "a str")
+        if is_token(parameter):
+            write, needed = _whole, "a str, or an int for a token id"
     try:
         return write(value)
     except TypeError:

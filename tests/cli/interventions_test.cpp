@@ -136,10 +136,10 @@ TEST(Attribution, SaysWhyThereIsNone) {
   const RunResult two = run_attnscope(
       {"predict", kShakespeare, "--text", "To be", "--attribution", "--token", "shakespeares"});
   EXPECT_EQ(two.exit_code, 2);
-  EXPECT_TRUE(contains(two.err, "and one is asked for")) << two.err;
+  EXPECT_TRUE(contains(two.err, "expected one: 's' (id 83), ")) << two.err;
   const RunResult joined = run_attnscope(
       {"predict", kShakespeare, "--text", "To be", "--attribution", "--token", "myself"});
-  EXPECT_TRUE(contains(joined.err, "with a space before it, it is one")) << joined.err;
+  EXPECT_TRUE(contains(joined.err, "with a space at its beginning it is one")) << joined.err;
 }
 
 TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {

@@ -109,7 +109,7 @@ TEST(Prompts, FaultsOfAFileNameItsLine) {
       {"[1, 2]", "line 1: is no JSON object"},
       {good + "\n\n{\"clean\": ", "line 3"},
       {"{\"clean\": \"a\xff\"}", "line 1: is not UTF-8 at byte 12"},
-      {R"({"clean": "To be", "right": " shakespeares", "wrong": " the"})", "and one is asked for"},
+      {R"({"clean": "To be", "right": " shakespeares", "wrong": " the"})", "expected one"},
       {R"({"clean": "To be", "right": " the", "wrong": " the"})", "are the same token"},
       {R"({"clean": "To be", "right": 5, "wrong": 5000})", "5000"},
       {R"({"clean": [1, -2], "right": 5, "wrong": 6})", "neither a text nor ids of tokens"},

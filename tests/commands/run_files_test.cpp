@@ -118,9 +118,20 @@ TEST_F(RunFilesTest, WhatComesThroughAPipeIsKept) {
   }
   EXPECT_EQ(files_.read_text(pipe, 1'000'000), long_text);
   EXPECT_EQ(files_.read_text("/dev/null", 10), "");
-  EXPECT_ERROR_SAYING(ErrorKind::format, files_.read_text("/dev/zero", 10), "/dev/zero",
-                      "larger than 10 bytes");
+  EXPECT_ERROR_SAYING(ErrorKind::io, files_.read_text("/dev/zero", 10), "/dev/zero",
+                      "is a device, expected a file or a pipe");
   EXPECT_ERROR(ErrorKind::io, files_.read_text(path("absent"), 10));
+}
+
+TEST_F(RunFilesTest, APipeWithoutAnEndIsReadToTheLimit) {
+  const fs::path pipe = path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::jthread writer([=] { std::ofstream(pipe, std::ios::binary) << "twelve bytes"; });
+  EXPECT_ERROR_SAYING(ErrorKind::format, files_.read_text(pipe, 10), "larger than 10 bytes");
+}
+
+TEST_F(RunFilesTest, TextsLoseTheirByteOrderMark) {
+  EXPECT_EQ(files_.read_text(folder_.write("text.txt", "\xEF\xBB\xBFtext"), 10), "text");
 }
 
 }  // namespace

@@ -50,6 +50,17 @@ def test_amounts_are_numbers_or_texts(gpt2: str, keep: float | str) -> None:
         asc.open(gpt2).plan(by="width", keep=keep)
 
 
+def test_tokens_are_texts_or_ids(gpt2: str) -> None:
+    model = asc.open(gpt2)
+    by_text = model.predict("To be, or not to", attribution=True, token=" be")
+    token = by_text.models[0]["attributed"]["token"]
+    assert token["text"] == " be"
+    by_id = model.predict("To be, or not to", attribution=True, token=token["id"])
+    assert by_id.models == by_text.models
+    with pytest.raises(TypeError, match="token: a str, or an int for a token id"):
+        model.predict("To be", attribution=True, token=1.5)
+
+
 def test_errors_are_those_of_the_exit_codes(gpt2: str, tmp_path: Any) -> None:
     assert [kind for kind, _ in _core.error_kinds()] == [
         "usage", "io", "format", "unsupported", "numerical",

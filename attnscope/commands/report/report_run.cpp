@@ -45,7 +45,7 @@ ReportRun::ReportRun(const Arguments& arguments, const Session& session)
       reports_(report_models(arguments, models_, session)),
       file_(empty_report(arguments, models_, session)) {
   check_places();
-  check_inputs(arguments, models_);
+  check_inputs(arguments, session_, models_);
 }
 
 ReportFile ReportRun::run() {

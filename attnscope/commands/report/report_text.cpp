@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/text.h"
-#include "attnscope/core/utf8.h"
 #include "attnscope/tokens/token_shard.h"
 
 namespace attnscope {
@@ -82,7 +80,8 @@ bool input_is_given(const Arguments& report, const Model& model) {
   return kind == InputKind::text ? text_is_given(report) : named_input(report) == kind;
 }
 
-void check_inputs(const Arguments& report, const std::vector<Model>& models) {
+void check_inputs(const Arguments& report, const Session& session,
+                  const std::vector<Model>& models) {
   if (text_is_given(report)) {
     const char* given = report.given("tokens") || report.given("token_file") ? "tokens" : "text";
     check_readers(models, InputKind::text, given);
@@ -93,10 +92,7 @@ void check_inputs(const Arguments& report, const std::vector<Model>& models) {
   if (report.given("token_file")) TokenShard(report.text("token_file"));
   if (!report.given("text_file")) return;
   const std::string file = report.text("text_file");
-  if (const auto at = first_broken_utf8(read_text_file(file, kTextLimitBytes))) {
-    throw Error(ErrorKind::format,
-                {.file = file, .problem = "is not UTF-8 at byte " + std::to_string(*at)});
-  }
+  check_text(session.files->read_text(file, kTextLimitBytes), {.file = file});
 }
 
 ModelText given_text(const ReportModel& model, const Session& session, const std::string& sent) {

@@ -22,7 +22,8 @@ bool input_is_given(const Arguments& report, const Model& model);
 
 /// Throws Error where the file of a text cannot be read, which is no model's fault, and where no
 /// model reads what is named.
-void check_inputs(const Arguments& report, const std::vector<Model>& models);
+void check_inputs(const Arguments& report, const Session& session,
+                  const std::vector<Model>& models);
 
 /// What a model is run on.
 struct ModelText {
