@@ -15,10 +15,14 @@ namespace {
 /// copy → original.
 using Copies = std::map<const CheckpointTensor*, const CheckpointTensor*>;
 
-/// None without an output head.
+/// None if the model has no output head over tokens: a head of labels, or one that compares texts
+/// with images, has no logits of tokens.
 std::optional<bool> is_tied(const Model& model, const Copies& copies) {
   const Checkpoint& checkpoint = model.checkpoint();
   const Architecture& architecture = model.spec().architecture;
+  if (!architecture.head.none.empty() || architecture.head.pooling != Pooling::none) {
+    return std::nullopt;
+  }
   const CheckpointTensor* embedding =
       checkpoint.find(model.prefix() + architecture.embedding.tokens);
   if (const CheckpointTensor* head = checkpoint.find_first(architecture.head.weight)) {

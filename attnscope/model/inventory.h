@@ -39,7 +39,7 @@ struct ModelFacts {
   std::string dtype;                                     // the dtype of most bytes
   std::uint64_t bytes = 0;                               // of the files, with all their stacks
   std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none if not causal
-  std::optional<bool> tied_embedding;                    // none without an output head
+  std::optional<bool> tied_embedding;                    // none without an output head over tokens
   bool causal = true;                                    // no token sees one after it
   bool rotary = false;                                   // positions turn queries and keys
   std::optional<ExpertFacts> experts;

@@ -2,10 +2,13 @@
 // and how they are made: tools/golden_forward.py.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/model/inventory.h"
 #include "tests/forward/golden_comparison.h"
 #include "tests/forward/golden_variants.h"
 
@@ -83,6 +86,34 @@ TEST_P(ForwardGolden, EqualsTransformers) {
       compare("logits", got[at].logits, kStatesTolerance);
     }
   }
+}
+
+TEST_P(ForwardGolden, FactsSayWhetherThereAreLogitsOfTokens) {
+  const Model model = model_of(GetParam());
+  const ForwardPass pass(model, /*copy_weights=*/false, {});
+  EXPECT_EQ(model_facts(model).tied_embedding.has_value(), pass.no_logits().empty())
+      << pass.no_logits();
+}
+
+TEST(ForwardStacks, FactsSayWhetherThereAreLogitsOfTokens) {
+  const auto data = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/stacks";
+  std::size_t with_logits = 0, without = 0;
+  for (const char* name : {"bart", "clip", "siglip", "t5", "vit", "wav2vec2", "whisper"}) {
+    const std::vector<Model> stacks =
+        Model::open_stacks(Checkpoint::open(data / name), std::nullopt, name);
+    for (const Model& model : stacks) {
+      if (model.stack() == "cross") {
+        EXPECT_EQ(model_facts(model).tied_embedding, std::nullopt) << model.name();
+        continue;
+      }
+      const ForwardPass pass(model, /*copy_weights=*/false, {});
+      const bool has_logits = pass.no_logits().empty();
+      EXPECT_EQ(model_facts(model).tied_embedding.has_value(), has_logits) << model.name();
+      ++(has_logits ? with_logits : without);
+    }
+  }
+  EXPECT_GE(with_logits, 3u);
+  EXPECT_GE(without, 6u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ForwardGolden, testing::ValuesIn(all_variants()), name_of_case);

@@ -113,7 +113,8 @@ const std::vector<Field>& model_facts() {
        .type = flag,
        .nulls = Nulls::whole,
        .heading = "output head tied to embedding",
-       .meaning = "whether the output head is the embedding; null where there is none",
+       .meaning = "Whether the output head is the embedding. Null if the model has no output head over "
+                  "tokens.",
        .where = kWhereModels},
       {.name = "causal",
        .type = flag,

@@ -1009,7 +1009,7 @@ export interface ModelFacts {
   bytes: number | null;
   /** what all layers keep of a token, in 16 bits; null where tokens see both ways */
   kv_cache_bytes_per_token: number | null;
-  /** whether the output head is the embedding; null where there is none */
+  /** Whether the output head is the embedding. Null if the model has no output head over tokens. */
   tied_embedding: boolean | null;
   /** whether a token sees none after it; false for encoders, and for decoders whose config lets tokens see both ways */
   causal: boolean;

@@ -5,7 +5,7 @@ import { at_threshold, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { attention_heads } from "../shaping/head_grid";
 import { strong, head_words } from "../shaping/words";
-import { between, type Claim, type Kind } from "./finding";
+import { between, type Claim, has_token_logits, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 /**
@@ -23,7 +23,8 @@ export const claim: Claim = {
   sentence: "`… heads have a mostly positive (negative) OV circuit … they would raise (lower) the token read`",
   guard:
     `score beyond ${kLeast} and ${kTimesNoise} times what random heads have, of all heads and of circuits of as few ` +
-    "directions; silent where a text says what heads do",
+    "directions; silent where a text says what heads do, and of models without logits of the tokens read: encoders without an output " +
+    "head, images, sound, cross-attention",
   chance: "random heads: 1.5 / d, and the largest of so many",
   experiment: "what the heads add on held-out text to the logits of the tokens that they read",
   result:
@@ -31,7 +32,9 @@ export const claim: Claim = {
     "beyond two standard errors. So it says `would`, and yields to *raises*",
 };
 
-export const copying_heads: Kind = ({ report, model, threshold }) => {
+export const copying_heads: Kind = (reading) => {
+  const { report, model, threshold } = reading;
+  if (!has_token_logits(reading)) return undefined;
   if (attention_heads(report, model.name).some((row) => typeof row.raises === "number")) return undefined;
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
   const heads = distinct(model, rows);

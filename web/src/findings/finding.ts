@@ -2,7 +2,7 @@
 import { format_number } from "../chart/number_format";
 import type { Spark } from "../chart/spark";
 import { matrix_words, type Word, type Words } from "../chart/words";
-import type { Matrix } from "../data/report_file";
+import type { AnyModel, Matrix } from "../data/report_file";
 import type { Reading } from "../shaping/reading";
 import type { Changes } from "../shaping/state";
 
@@ -42,6 +42,7 @@ export interface Finding {
   words: Words; // the sentence that continues the figure, with its null or chance value
   spark?: Spark; // over layers
   distance: number; // from the null, 0, to the most that the measure can be, 1
+  effect?: number; // in nats, of what was measured to change predictions on the text: see kinds.ts
   see: { view: string; state: Changes }; // where it is to be seen
 }
 
@@ -87,5 +88,14 @@ export const between = (from: number, value: number, most: number): number => (m
 
 /** Shorter texts leave attention too few places for a sentence about it. */
 export const kShortestText = 16;
+
+/**
+ * Whether a head's output can raise the logit of the token that it reads: not without an output head over tokens, and not if attention
+ * reads images, sound or another text.
+ */
+export const has_token_logits = ({ model }: Reading): boolean => {
+  const { reads = "texts", stack, tied_embedding } = model as AnyModel;
+  return tied_embedding !== null && stack !== "cross" && (reads === "texts" || stack === "decoder");
+};
 
 export const reads_one_way = ({ model }: Reading): boolean => model.causal !== false;

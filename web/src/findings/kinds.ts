@@ -29,6 +29,39 @@ import { weights_depth } from "./weights_depth";
 import { zero_heads, zero_matrices } from "./zero_matrices";
 
 /**
+ * What parts of the model do to its predictions of the text, each with its effect in nats. The effect of an ablation is the change of the
+ * mean loss. A logit is a log-odds: a head that adds δ to a token's logit changes the log of its probability by at most δ nats.
+ */
+const kEffects = {
+  matters: head_that_matters,
+  raises: raising_heads,
+  needed_layer,
+} satisfies Partial<Record<KindName, Kind>>;
+
+/** What was measured while the model ran. */
+const kOfRuns = {
+  attention_depth,
+  collapsed: collapsed_layers,
+  induction: induction_heads,
+  previous_token: previous_token_heads,
+  sink: sink_heads,
+  dead_experts,
+  smaller_model,
+} satisfies Partial<Record<KindName, Kind>>;
+
+const kOfWeights = {
+  zero_matrices,
+  fewest_directions,
+  matrix_like_random,
+  weights_depth,
+  latent,
+  heavy_tails,
+  expert_twins,
+  experts_one_space,
+  small_adapter,
+} satisfies Partial<Record<KindName, Kind>>;
+
+/**
  * Of heads, from the weights alone: what they say of a head does not tell whether the head matters, so none comes first where there is
  * another.
  */
@@ -42,39 +75,28 @@ export const kOfHeadsWeights = {
   zero_heads,
 } satisfies Partial<Record<KindName, Kind>>;
 
-const kOthers = {
-  matters: head_that_matters,
-  raises: raising_heads,
-  zero_matrices,
-  fewest_directions,
-  matrix_like_random,
-  weights_depth,
-  attention_depth,
-  collapsed: collapsed_layers,
-  induction: induction_heads,
-  previous_token: previous_token_heads,
-  sink: sink_heads,
-  latent,
-  heavy_tails,
-  dead_experts,
-  expert_twins,
-  experts_one_space,
-  smaller_model,
-  needed_layer,
-  small_adapter,
-} satisfies Partial<Record<KindName, Kind>>;
-
 /** All of them by name; `model_like_random` is asked only where none of these has a word. */
-export const kKinds: Readonly<Record<Exclude<KindName, "model_like_random">, Kind>> = { ...kOthers, ...kOfHeadsWeights };
+export const kKinds: Readonly<Record<Exclude<KindName, "model_like_random">, Kind>> = {
+  ...kEffects,
+  ...kOfRuns,
+  ...kOfWeights,
+  ...kOfHeadsWeights,
+};
 
-/** Furthest from the null first, at most six. Of a model in which nothing stands out, just that. */
+const kMost = 6;
+
+/**
+ * At most six: measured effects first, the largest first, then what else was measured while the model ran, then statistics of weights, both
+ * furthest from the null first. There are fewer kinds of effects than places, so that none is ever left out. If nothing stands out in a
+ * model, just that.
+ */
 export function findings(reading: Reading): Finding[] {
-  const by_distance = (kinds: Readonly<Record<string, Kind>>) =>
-    Object.values(kinds)
-      .flatMap((kind) => kind(reading) ?? [])
-      .sort((a, b) => b.distance - a.distance);
-  const [first, ...others] = by_distance(kOthers);
-  const rest = [...others, ...by_distance(kOfHeadsWeights)].sort((a, b) => b.distance - a.distance);
-  const found = first ? [first, ...rest] : rest;
-  return found.length > 0 ? found.slice(0, 6) : [model_like_random(reading) ?? []].flat();
+  const said = (kinds: Readonly<Record<string, Kind>>) => Object.values(kinds).flatMap((kind) => kind(reading) ?? []);
+  const by_distance = (found: Finding[]) => found.sort((a, b) => b.distance - a.distance);
+  const effects = said(kEffects).sort((a, b) => (b.effect ?? 0) - (a.effect ?? 0));
+  const measured = [...effects, ...by_distance(said(kOfRuns))];
+  const of_weights = by_distance(said(kOfWeights));
+  const first = measured.length > 0 ? [] : of_weights.splice(0, 1);
+  const found = [...measured, ...first, ...by_distance([...of_weights, ...said(kOfHeadsWeights)])];
+  return found.length > 0 ? found.slice(0, kMost) : [model_like_random(reading) ?? []].flat();
 }

@@ -34,6 +34,7 @@ export const needed_layer: Kind = ({ report, model }) => {
       " in the median.",
     ],
     distance: 1 - Math.max(0, median.loss) / most.loss,
+    effect: most.loss,
     see: { view: "plan", state: {} },
   };
 };

@@ -73,6 +73,7 @@ export const raising_heads: Kind = (reading) => {
       { role: "ov" },
     ),
     distance: Math.min(1, between(0, most, kMost)),
+    effect: most,
     see: { view: "matters", state: { l: best.layer, h: best.head } },
   };
 };

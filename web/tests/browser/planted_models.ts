@@ -143,8 +143,18 @@ export const kCollapsed = 3;
 export const kRaises = [5, 2] as const;
 export const kLowers = [5, 3] as const;
 
-/** Heads that look one back, at the first token, and at everything, of which two raise or lower the tokens that they read. */
-export function planted_heads(): Checkpoint {
+type Writer = readonly [readonly [number, number], number]; // a head, and by what it raises the tokens that it reads
+
+/** Five heads that raise them a little, and one that lowers them so much that the text's loss falls without it. */
+export const kOneInTheWay: readonly Writer[] = [...[0, 1, 2, 4, 5].map((head): Writer => [[5, head], 0.15]), [kLowers, -0.6]];
+
+/** Heads that look one back, at the first token, and at everything, of which some raise or lower the tokens that they read. */
+export function planted_heads(
+  writers: readonly Writer[] = [
+    [kRaises, 0.8],
+    [kLowers, -0.2],
+  ],
+): Checkpoint {
   const model = random_gpt2(31, 0.05);
   const normal = normal_numbers(32);
   Object.assign(model.config, { tie_word_embeddings: false });
@@ -185,10 +195,7 @@ export function planted_heads(): Checkpoint {
     fill(of_head(model, at, "k", each), (row, column) => (row === 0 && column < kPlaces && column % 2 === 0 ? 1 : 0));
   }
 
-  for (const [[at, each], factor] of [
-    [kRaises, 0.8],
-    [kLowers, -0.2],
-  ] as const) {
+  for (const [[at, each], factor] of writers) {
     fill(of_head(model, at, "q", each), () => 0);
     fill(of_head(model, at, "v", each), (row, column) => (column === kPlaces + row ? 1 : 0));
     fill(of_head(model, at, "o", each), (row, column) => (column === kPlaces + kToken + row ? factor : 0));

@@ -8,23 +8,58 @@ import { findings, kOfHeadsWeights } from "../../../src/findings/kinds";
 import { layers_words } from "../../../src/shaping/words";
 import { head_charts } from "../../../src/views/heads/charts";
 import { models_view } from "../../../src/views/models/view";
-import { attention_head, circuit, reading, said, spectrum, type Made } from "./made";
+import { attention_head, attention_layer, circuit, reading, said, spectrum, type Made } from "./made";
 
 const spectra = (rank: number) => Array.from({ length: 6 }, (_, layer) => spectrum(layer, "q", rank));
 
 describe("findings", () => {
-  test("the furthest from its null comes first", () => {
-    const found = findings(
-      reading({
-        rows: {
-          spectrum: spectra(30),
-          circuits: [circuit(0, "ov", 0, { copying_score: 0.8 })],
-          attention: [attention_head(0, 0, { sink_mass: 0.95 })],
-        },
-      }),
-    );
-    expect(found.map((each) => each.kind)).toEqual(["sink", "copying", "fewest_directions"]);
-    expect(found.map((each) => each.distance)).toEqual([...found.map((each) => each.distance)].sort((a, b) => b - a));
+  const of_weights = { spectrum: spectra(30), circuits: [circuit(0, "ov", 0, { copying_score: 0.8 })] };
+  const kinds_of = (made: Made) => findings(reading(made)).map((each) => each.kind);
+
+  test("what was measured on the text comes before the weights, each furthest from its null first", () => {
+    const rows = { ...of_weights, attention: [attention_head(0, 0, { sink_mass: 0.6 }), attention_head(0, 1, { previous_token: 0.9 })] };
+    expect(kinds_of({ rows })).toEqual(["previous_token", "sink", "copying", "fewest_directions"]);
+  });
+
+  const ablated = (loss_increase: number) => ({
+    component: "head",
+    layer: 0,
+    head: 1,
+    how: "mean",
+    loss_increase,
+    loss_increase_error: 0.001,
+    loss: 3,
+  });
+  const raising = attention_head(0, 2, { raises: 0.2, raises_error: 0.01, sink_mass: 0.99 });
+
+  test("measured effects come first, the largest in nats first", () => {
+    const made = (loss: number): Made => ({
+      model: { vocabulary: 99 },
+      rows: { ...of_weights, attention: [raising], ablate: [ablated(loss)] },
+    });
+    expect(kinds_of(made(0.3))).toEqual(["matters", "raises", "sink", "fewest_directions"]);
+    expect(kinds_of(made(-0.3))).toEqual(["matters", "raises", "sink", "fewest_directions"]);
+    expect(kinds_of(made(0.1))).toEqual(["raises", "matters", "sink", "fewest_directions"]);
+  });
+
+  test("an ablation is never left out, however small and however much else there is", () => {
+    const attention = [
+      ...[0, 1, 2, 3, 4, 5].map((layer) => attention_layer(layer, 30 - 5 * layer, { collapsed: layer === 5 })),
+      raising,
+      attention_head(0, 1, { previous_token: 0.9 }),
+    ];
+    const found = kinds_of({
+      model: { vocabulary: 99 },
+      rows: {
+        ...of_weights,
+        attention,
+        spectrum: [...spectra(10), ...spectra(0).map((row) => ({ ...row, matrix: "k", frobenius_norm: 0 }))],
+        induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, null_induction: 0.014 }],
+        ablate: [ablated(0.012)],
+      },
+    });
+    expect(found).toHaveLength(6);
+    expect(found.slice(0, 2)).toEqual(["raises", "matters"]);
   });
 
   test("at most six, each between the null and the most there can be", () => {

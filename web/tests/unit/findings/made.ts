@@ -1,7 +1,7 @@
 // Rows as small as a sentence needs them, and what a kind of sentence says of them.
 import { plain } from "../../../src/chart/words";
 import type { Report } from "../../../src/data/report";
-import type { AnalysisId, Model, ReportFile } from "../../../src/data/report_file";
+import type { AnalysisId, AnyModel, Model, ReportFile } from "../../../src/data/report_file";
 import type { Kind } from "../../../src/findings/finding";
 import type { Reading } from "../../../src/shaping/reading";
 
@@ -19,7 +19,7 @@ export const kModel: Model = {
   vocabulary: null,
   context: null,
   kv_cache_bytes_per_token: 1,
-  tied_embedding: null,
+  tied_embedding: true,
   dtype: "F32",
   bytes: 4,
   causal: true,
@@ -29,7 +29,7 @@ export const kModel: Model = {
 type Rows = Partial<Record<AnalysisId, readonly object[]>>;
 
 export interface Made {
-  model?: Partial<Model>;
+  model?: Partial<Model & AnyModel>;
   rows?: Rows;
   parameters?: Partial<Record<AnalysisId, object>>;
   threshold?: number;

@@ -69,6 +69,22 @@ describe("heads that raise what they read", () => {
     ["a short text", { ...text([2.6, 0.1]), parameters: { attention: { length: 8 } } }],
   ])("is silent of %s", (_, made) => expect(said(raising_heads, made as Made)).toBeUndefined());
 
+  test.each([
+    ["an encoder without an output head", { tied_embedding: null }],
+    ["images", { reads: "images" }],
+    ["sound", { reads: "sound" }],
+    ["an encoder of sound", { reads: "sound", stack: "encoder" }],
+    ["cross-attention", { stack: "cross" }],
+  ] as const)("no token logits are named of %s", (_, model) => {
+    const rows = { circuits: [circuit(1, "ov", 0, { copying_score: 0.95 })] };
+    expect(said(copying_heads, { rows, model })).toBeUndefined();
+  });
+
+  test("a decoder of sound has logits of the tokens that it reads", () => {
+    const rows = { circuits: [circuit(1, "ov", 0, { copying_score: 0.95 })] };
+    expect(said(copying_heads, { rows, model: { reads: "sound", stack: "decoder" } })).toMatch(/would raise the token read/);
+  });
+
   test("weights have no word where the text has one", () => {
     const rows = { circuits: [circuit(1, "ov", 0, { copying_score: -0.95 })] };
     expect(said(copying_heads, { rows })).toMatch(/would lower the token read/);
@@ -79,17 +95,34 @@ describe("heads that raise what they read", () => {
 describe("the head that matters", () => {
   const made = (...rows: object[]): Made => ({ model: { vocabulary: 1024 }, rows: { ablate: rows } });
 
-  test("names the one without which the loss rises most", () => {
-    expect(said(head_that_matters, made(part("head", 0, 2, 0.43, 0.03), part("head", 3, 3, -0.004), part("mlp", 0, null, 4.2)))).toBe(
-      "+0.43 nats is what the loss of 2.93 rises by on the text without layer 0 head 2 (±0.03), " +
-        "the most of any head. 1 of 2 heads matter " +
-        "beyond two standard errors, each alone.",
+  test("names the head with the largest effect, and counts both signs", () => {
+    expect(
+      said(
+        head_that_matters,
+        made(part("head", 0, 2, 0.43, 0.03), part("head", 3, 3, -0.004), part("head", 3, 2, 0.001), part("mlp", 0, null, 4.2)),
+      ),
+    ).toBe(
+      "+0.43 nats of loss on the text (now 2.93) when layer 0 head 2 is ablated (±0.03), the largest effect of any head. Beyond two " +
+        "standard errors, ablation raises the loss for 1 of 3 heads, and lowers it for 1.",
     );
   });
 
-  test("and that it looks one back, where its map does", () => {
+  test("also if ablation lowers the loss", () => {
+    expect(said(head_that_matters, made(part("head", 0, 2, 0.02), part("head", 1, 1, -0.35, 0.012)))).toBe(
+      "−0.35 nats of loss on the text (now 2.93) when layer 1 head 1 is ablated (±0.01), the largest effect of any head. The text's loss " +
+        "falls without it. Beyond two standard errors, ablation raises the loss for 1 of 2 heads, and lowers it for 1.",
+    );
+  });
+
+  test("of heads with a large error, a clear one is named", () => {
+    expect(said(head_that_matters, made(part("head", 0, 2, 0.5, 0.3), part("head", 1, 1, 0.2)))).toMatch(
+      /^\+0\.20 nats .* layer 1 head 1 /,
+    );
+  });
+
+  test("names a previous-token head", () => {
     const rows = { ablate: [part("head", 0, 2, 0.43)], attention: [attention_head(0, 2, { previous_token: 0.96 })] };
-    expect(said(head_that_matters, { model: { vocabulary: 1024 }, rows })).toMatch(/ It looks one back\./);
+    expect(said(head_that_matters, { model: { vocabulary: 1024 }, rows })).toMatch(/ It is a previous-token head\./);
   });
 
   test.each([
