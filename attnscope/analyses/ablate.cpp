@@ -8,7 +8,7 @@
 
 #include "attnscope/analyses/ablation_parts.h"
 #include "attnscope/analyses/sequence_batches.h"
-#include "attnscope/analysis/attention_means.h"
+#include "attnscope/analysis/mean_error.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/run/model_facts.h"
@@ -97,25 +97,16 @@ void check_resampling(const ForetoldTexts& texts, std::size_t model) {
   }
 }
 
-double sum_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
-}
-
-/// The mean over all tokens, and its standard error over sequences, of sums that have a number of
-/// tokens each.
+/// The mean over all tokens of sums over sequences that have a number of tokens each, with the
+/// standard error of that ratio over sequences.
 MeanWithError mean_over(const std::vector<double>& sums, const std::vector<std::int64_t>& counts) {
-  RunningMean means;
-  double tokens = 0;
+  std::vector<double> parts, tokens;
   for (std::size_t at = 0; at < sums.size(); ++at) {
     if (counts[at] == 0) continue;
-    tokens += static_cast<double>(counts[at]);
-    means.add(sums[at] / static_cast<double>(counts[at]));
+    parts.push_back(sums[at]);
+    tokens.push_back(static_cast<double>(counts[at]));
   }
-  MeanWithError out = means.result();
-  if (out.mean) out.mean = sum_of(sums) / tokens;
-  return out;
+  return ratio_of_sums(parts, tokens);
 }
 
 Record ablate_row(const RowPlace& place, const Outcome& outcome) {

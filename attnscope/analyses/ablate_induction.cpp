@@ -6,7 +6,7 @@
 
 #include "attnscope/analyses/ablate.h"
 #include "attnscope/analyses/sequence_batches.h"
-#include "attnscope/analysis/attention_means.h"
+#include "attnscope/analysis/mean_error.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/induction_ablation.h"
 

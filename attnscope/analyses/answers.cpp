@@ -16,6 +16,12 @@ double mean_of_all(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+/// a − b of each prompt, or a where `b` is empty.
+std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
+  for (std::size_t at = 0; at < b.size(); ++at) a[at] -= b[at];
+  return a;
+}
+
 }  // namespace
 
 PromptTokens prompt_tokens(const AnsweredPrompts& prompts) {
@@ -48,7 +54,7 @@ void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts) {
 }
 
 Preference preference_of(const std::vector<double>& clean, const std::vector<double>& corrupted) {
-  Preference out{.clean = mean_of_all(clean), .corrupted = {}};
+  Preference out{.clean = mean_of_all(clean), .corrupted = {}, .wholes = less(clean, corrupted)};
   if (!corrupted.empty()) out.corrupted = mean_of_all(corrupted);
   return out;
 }
@@ -61,15 +67,8 @@ MeanWithError mean_over_prompts(const std::vector<double>& values) {
 
 MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
                        const Preference& preference) {
-  const double whole = preference.whole();
-  if (!(whole > 0)) return {};
-  RunningMean moved;
-  for (std::size_t at = 0; at < a.size(); ++at) moved.add(b.empty() ? a[at] : a[at] - b[at]);
-  MeanWithError out = moved.result();
-  for (std::optional<double>* value : {&out.mean, &out.standard_error}) {
-    if (*value) *value = **value / whole;
-  }
-  return out;
+  if (!(preference.whole() > 0)) return {};
+  return ratio_of_sums(less(a, b), preference.wholes);
 }
 
 void note_preference(const std::string& model, const Preference& preference, RowSink& sink) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/analysis/attention_means.h"
+#include "attnscope/analysis/mean_error.h"
 #include "attnscope/forward/answered_prompts.h"
 #include "attnscope/results/record.h"
 #include "attnscope/results/sink.h"
@@ -32,6 +32,8 @@ void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts);
 struct Preference {
   double clean = 0;
   std::optional<double> corrupted;
+  std::vector<double>
+      wholes;  // of each prompt, clean − corrupted, or clean where none is corrupted
 
   /// What there is to restore or destroy: that of clean prompts over that of corrupted ones, or
   /// over none.
@@ -42,9 +44,9 @@ Preference preference_of(const std::vector<double>& clean, const std::vector<dou
 
 MeanWithError mean_over_prompts(const std::vector<double>& values);
 
-/// The mean of a − b over prompts as a share of the whole, with its standard error, for which the
-/// whole is taken as exact; none where the whole is not above 0. `b`: empty where nothing is taken
-/// off. Wang et al. 2022's normalised logit difference.
+/// The mean of a − b over prompts as a share of the whole, with the standard error of a ratio,
+/// since the whole varies over the same prompts; none where the whole is not above 0. `b`: empty
+/// where nothing is taken off. Wang et al. 2022's normalised logit difference.
 MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
                        const Preference& preference);
 

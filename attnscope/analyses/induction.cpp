@@ -6,7 +6,7 @@
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/analysis/attention_map.h"
-#include "attnscope/analysis/attention_means.h"
+#include "attnscope/analysis/mean_error.h"
 #include "attnscope/analysis/even_attention.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/layer_run.h"

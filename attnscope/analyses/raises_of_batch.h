@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/analysis/attention_means.h"
+#include "attnscope/analysis/mean_error.h"
 #include "attnscope/forward/token_raises.h"
 #include "attnscope/results/outcome.h"
 #include "attnscope/run/work_item.h"

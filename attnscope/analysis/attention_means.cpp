@@ -23,24 +23,6 @@ std::vector<std::int64_t> most_frequent(const std::map<std::int64_t, std::int64_
 
 }  // namespace
 
-void RunningMean::add(std::optional<double> value) {
-  if (!value) return;
-  ++count_;
-  sum_ += *value;
-  const double before = *value - mean_;
-  mean_ += before / static_cast<double>(count_);
-  squares_ += before * (*value - mean_);
-}
-
-MeanWithError RunningMean::result() const {
-  MeanWithError out;
-  if (count_ == 0) return out;
-  const auto count = static_cast<double>(count_);
-  out.mean = sum_ / count;
-  if (count_ > 1) out.standard_error = std::sqrt(squares_ / (count - 1) / count);
-  return out;
-}
-
 void LayerSums::add(std::span<const AttentionMapMeasures> sequence) {
   double max_rank = 0, columns = 0;
   for (std::size_t index = 0; index < sequence.size(); ++index) {

@@ -11,27 +11,9 @@
 #include <vector>
 
 #include "attnscope/analysis/attention_map.h"
+#include "attnscope/analysis/mean_error.h"
 
 namespace attnscope {
-
-/// Of one number over sequences; those without a value do not count.
-struct MeanWithError {
-  std::optional<double> mean;  // none of no value
-  std::optional<double>
-      standard_error;  // s / sqrt(N), s² = Σ (x − mean)² / (N − 1); none for N < 2
-};
-
-/// A mean and the squares around it, value by value (Welford 1962). The mean of whole numbers is
-/// exact to the last digit.
-class RunningMean {
- public:
-  void add(std::optional<double> value);
-  MeanWithError result() const;
-
- private:
-  std::int64_t count_ = 0;
-  double sum_ = 0, mean_ = 0, squares_ = 0;
-};
 
 /// One head over sequences.
 struct HeadMeans {
