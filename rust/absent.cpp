@@ -15,6 +15,8 @@ int tokc_decode(const tokc_tokenizer*, const uint32_t*, size_t, int, rust_bytes*
 }
 int tokc_token(const tokc_tokenizer*, uint32_t, rust_bytes*, rust_bytes*) { return 0; }
 int tokc_id(const tokc_tokenizer*, const uint8_t*, size_t, uint32_t*) { return 0; }
+int tokc_unknown(const tokc_tokenizer*, uint32_t*) { return 0; }
+void tokc_limit_memory(size_t) {}
 size_t tokc_count(const tokc_tokenizer*) { return 0; }
 
 int script_present() { return 0; }

@@ -2,6 +2,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/run/free_memory.h"
+#include "attnscope/tokens/tokenizer_memory.h"
 
 namespace attnscope {
 
@@ -15,6 +16,7 @@ Context context_of(const Arguments& arguments) {
   } else if (const auto free = free_memory()) {
     context.memory_bytes = *free / 2;
   }
+  limit_tokenizer_memory(context.memory_bytes);
   return context;
 }
 

@@ -1,11 +1,14 @@
 #include "attnscope/tokens/tokenizer.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "attnscope/core/error.h"
 #include "attnscope/tokens/tokenizer_files.h"
 #include "attnscope/tokens/tokenizer_interface.h"
+#include "attnscope/tokens/tokenizer_memory.h"
 
 namespace attnscope {
 namespace {
@@ -59,12 +62,19 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
+void limit_tokenizer_memory(std::uint64_t bytes) {
+  tokc_limit_memory(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, SIZE_MAX)));
+}
+
 std::optional<Tokenizer> Tokenizer::find(const CheckpointFolder& folder) {
   const auto files = find_tokenizer_files(folder);
   if (!files) return std::nullopt;
   Tokenizer tokenizer = of_json(files->json, files->file);
+  const std::optional<std::int64_t> unknown = tokenizer.special_tokens_.unknown;
   tokenizer.special_tokens_ = special_tokens_of(
       files->special, [&](std::string_view spelling) { return tokenizer.id(spelling); });
+  // What the model makes of unknown text, whatever files beside it name.
+  if (unknown) tokenizer.special_tokens_.unknown = unknown;
   return tokenizer;
 }
 
@@ -94,6 +104,8 @@ Tokenizer Tokenizer::of_json(std::string_view json, std::string_view file) {
   Tokenizer tokenizer(std::move(handle), std::string(file));
   tokenizer.special_tokens_ =
       special_tokens_of({}, [&](std::string_view spelling) { return tokenizer.id(spelling); });
+  std::uint32_t unknown = 0;
+  if (tokc_unknown(tokenizer.handle_->crate, &unknown)) tokenizer.special_tokens_.unknown = unknown;
   return tokenizer;
 }
 

@@ -38,6 +38,13 @@ int tokc_token(const tokc_tokenizer* tokenizer, uint32_t id, rust_bytes* spellin
 /* The id of a token as the vocabulary spells it. 0 where there is none. */
 int tokc_id(const tokc_tokenizer* tokenizer, const uint8_t* spelling, size_t size, uint32_t* id);
 
+/* The token that the model has for text that it does not know. 0 where there is none. */
+int tokc_unknown(const tokc_tokenizer* tokenizer, uint32_t* id);
+
+/* About how much memory a call may take beyond a usual multiple of its text. Calls that would take
+ * more fail. */
+void tokc_limit_memory(size_t bytes);
+
 /* Number of tokens, added ones among them. */
 size_t tokc_count(const tokc_tokenizer* tokenizer);
 

@@ -66,7 +66,7 @@ pub unsafe extern "C" fn tokc_encode(
         }
     };
     let encoded = guarded(|| {
-        growth::check(text.len(), tokenizer.encoding_growth)?;
+        tokenizer.check_text(text)?;
         let encoding = tokenizer.tokenizer.encode_fast(text, special != 0);
         let encoding = encoding.map_err(|error| error.to_string())?;
         let bytes = encoding.get_ids().iter().flat_map(|id| id.to_ne_bytes());
@@ -149,6 +149,22 @@ pub unsafe extern "C" fn tokc_id(
         }
         _ => 0,
     }
+}
+
+#[no_mangle]
+pub extern "C" fn tokc_unknown(tokenizer: &Loaded, id: &mut u32) -> i32 {
+    match tokenizer.unknown {
+        Some(unknown) => {
+            *id = unknown;
+            1
+        }
+        None => 0,
+    }
+}
+
+#[no_mangle]
+pub extern "C" fn tokc_limit_memory(bytes: usize) {
+    growth::limit_memory(bytes);
 }
 
 #[no_mangle]

@@ -1,23 +1,31 @@
 //! Reads a tokenizer.json that nobody vouches for.
 
-use super::growth::growth;
+use super::growth::{check, check_text, growth, template_growth, Steps};
 use super::meaning::Meaning;
 use serde_json::{to_value, Value};
 use std::collections::HashSet;
 use tokenizers::models::ModelWrapper;
-use tokenizers::Tokenizer;
+use tokenizers::{Model, NormalizerWrapper, Tokenizer};
 
 /// Objects and arrays inside one another. Those of trained tokenizers end at about 8; the crate tries
 /// each nested part in two ways, so that time doubles with each level.
 const MOST_LEVELS: usize = 16;
 
+/// Spellings up to so many bytes are within what is reckoned for each token.
+const SHORT_SPELLING: f64 = 64.0;
+
 pub struct Loaded {
     pub tokenizer: Tokenizer,
     meaning: Meaning,
     added: HashSet<u32>,
-    /// Of a text while it is encoded, and of tokens while they are decoded.
-    pub encoding_growth: f64,
+    /// What its model makes of text that it does not know.
+    pub unknown: Option<u32>,
+    normalizing: Steps,
+    /// Of a text after it is normalized, and of tokens while they are decoded.
+    encoding_growth: f64,
     pub decoding_growth: f64,
+    /// Tokens that its post-processor adds to any text.
+    added_to_texts: f64,
 }
 
 impl Loaded {
@@ -25,6 +33,7 @@ impl Loaded {
         if levels(json) > MOST_LEVELS {
             return Err(format!("nested deeper than {MOST_LEVELS}"));
         }
+        check_added_tokens(json)?;
         let mut tokenizer = Tokenizer::from_bytes(json).map_err(|error| error.to_string())?;
         tokenizer.with_padding(None);
         tokenizer
@@ -38,33 +47,46 @@ impl Loaded {
             }
         }
         let part = |value: serde_json::Result<Value>| value.unwrap_or_default();
-        let normalizer = part(to_value(tokenizer.get_normalizer()));
         let pre_tokenizer = part(to_value(tokenizer.get_pre_tokenizer()));
         let decoder = part(to_value(tokenizer.get_decoder()));
-        let added = tokenizer
-            .get_added_tokens_decoder()
-            .keys()
-            .copied()
-            .collect();
+        let processor = part(to_value(tokenizer.get_post_processor()));
+        let added_tokens = tokenizer.get_added_tokens_decoder();
+        let shortest = added_tokens.values().map(|token| token.content.len()).min();
+        let normalizing = Steps::of(tokenizer.get_normalizer(), shortest);
+        let added = added_tokens.keys().copied().collect();
+        let (copies, added_to_texts) = template_growth(&processor);
+        let unknown = unknown_of(&tokenizer);
+        let spelled = unknown.and_then(|id| tokenizer.id_to_token(id));
+        // Each byte may become a token with the spelling of the unknown one.
+        let of_unknown = spelled.map_or(0, |token| token.len()) as f64 / SHORT_SPELLING;
         Ok(Loaded {
             meaning: Meaning::of(if decoder.is_null() {
                 &pre_tokenizer
             } else {
                 &decoder
             }),
-            encoding_growth: growth(&normalizer) * growth(&pre_tokenizer),
+            normalizing,
+            encoding_growth: growth(&pre_tokenizer) * copies.max(1.0) * of_unknown.max(1.0),
             decoding_growth: growth(&decoder),
+            added_to_texts,
+            unknown,
             tokenizer,
             added,
         })
     }
 
-    /// Bytes of the tokens of `ids` as they are spelled.
+    /// Whether a text fits in memory in all steps of its encoding.
+    pub fn check_text(&self, text: &str) -> Result<(), String> {
+        check_text(text, &self.normalizing, self.encoding_growth)?;
+        check(self.added_to_texts as usize, 1.0)
+    }
+
+    /// Bytes of the tokens of `ids` as they are spelled, and one for each.
     pub fn bytes_of(&self, ids: &[u32]) -> usize {
         let spelling = |id: &u32| self.tokenizer.id_to_token(*id);
         ids.iter()
             .filter_map(spelling)
-            .map(|token| token.len())
+            .map(|token| token.len() + 1)
             .sum()
     }
 
@@ -79,6 +101,68 @@ impl Loaded {
         };
         Some((token, bytes))
     }
+}
+
+/// A token that the model has for text without one. No vocabulary spells this character.
+fn unknown_of(tokenizer: &Tokenizer) -> Option<u32> {
+    let tokens = tokenizer.get_model().tokenize("\u{10FFFE}").ok()?;
+    match tokens.as_slice() {
+        [token] if token.value != "\u{10FFFE}" => Some(token.id),
+        _ => None,
+    }
+}
+
+/// The crate normalizes added tokens while it loads a file: refused are those that become too long.
+fn check_added_tokens(json: &[u8]) -> Result<(), String> {
+    let value = |key: &str| -> Option<Value> { serde_json::from_slice(member(json, key)?).ok() };
+    let normalizer = value("normalizer").and_then(|normalizer| {
+        serde_json::from_value::<Option<NormalizerWrapper>>(normalizer).ok()?
+    });
+    let Some(normalizer) = normalizer else {
+        return Ok(()); // none, or the crate says what is wrong with it
+    };
+    let steps = Steps::of(Some(&normalizer), None);
+    let tokens = value("added_tokens").unwrap_or_default();
+    for token in tokens.as_array().into_iter().flatten() {
+        check_text(token["content"].as_str().unwrap_or_default(), &steps, 1.0)?;
+    }
+    Ok(())
+}
+
+/// The value of a member of the outermost object; of several the last, as the crate takes it.
+fn member<'a>(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
+    let (mut level, mut start) = (0usize, 0usize);
+    let (mut in_string, mut escaped) = (false, false);
+    let (mut key, mut found) = (String::new(), None);
+    for (at, &byte) in json.iter().enumerate() {
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b':' if level == 1 => {
+                key = serde_json::from_slice(&json[start..at]).ok()?;
+                start = at + 1;
+            }
+            b'{' | b'[' => {
+                level += 1;
+                start = if level == 1 { at + 1 } else { start };
+            }
+            b',' | b'}' if level == 1 => {
+                if key == wanted {
+                    found = Some(&json[start..at]);
+                }
+                key.clear();
+                start = at + 1;
+                level -= usize::from(byte == b'}');
+            }
+            b'}' | b']' => level = level.saturating_sub(1),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// How deep brackets of `json` are nested, where it is JSON at all.
