@@ -188,6 +188,13 @@ def raises(hooked, ids):
     return rows
 
 
+def ratio_error(parts, wholes):
+    """The standard error of mean(parts) / mean(wholes) by the delta method: the gradient of a ratio, and the covariance of both."""
+    gradient = np.array([1, -parts.mean() / wholes.mean()]) / wholes.mean()
+    variance = gradient @ np.cov(parts, wholes, ddof=1) @ gradient / len(parts)
+    return float(np.sqrt(max(variance, 0)))
+
+
 class Prompts:
     """Prompts of any lengths with answers, each run by itself."""
 
@@ -195,7 +202,7 @@ class Prompts:
         self.hooked, self.prompts = hooked, prompts
         self.kept = {side: [self.keep(prompt[side]) for prompt in prompts] for side in ("clean", "corrupted")}
         self.base = {side: self.differences(side) for side in self.kept}
-        self.lead = self.base["clean"].mean() - self.base["corrupted"].mean()
+        self.lead = self.base["clean"] - self.base["corrupted"]
 
     def keep(self, ids):
         self.hooked.run(torch.tensor([ids]))
@@ -211,9 +218,8 @@ class Prompts:
                          for prompt, edit in zip(self.prompts, edits)])
 
     @staticmethod
-    def share(name, moved, whole):
-        moved = moved / whole
-        return {name: float(moved.mean()), f"{name}_error": float(moved.std(ddof=1) / np.sqrt(len(moved)))}
+    def share(name, moved, wholes):
+        return {name: float(moved.mean() / wholes.mean()), f"{name}_error": ratio_error(moved, wholes)}
 
     def edits(self, part, layer, columns, other):
         """Of each prompt, that part with what `other` gives for it in its place."""
@@ -239,7 +245,7 @@ class Prompts:
             mean = torch.cat([one[0] for one in kept["clean"]]).mean(0)
             other = lambda at: (mean if how == "mean" else 0 * mean).expand_as(kept["clean"][at])  # noqa: E731
         destroyed = self.differences("clean", self.edits(part, layer, columns, other))
-        whole = self.lead if how == "corrupted" else self.base["clean"].mean()
+        whole = self.lead if how == "corrupted" else self.base["clean"]
         return row | self.share("destroyed", self.base["clean"] - destroyed, whole)
 
     def ablations(self, layers, how):

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import transformers
 from golden_forward import InFloat64
-from golden_interventions import GOLDEN, ROOT, rounded
+from golden_interventions import GOLDEN, ROOT, ratio_error, rounded
 
 LENGTHS = ((9, 6), (4, 8), (6, 5))  # tokens of source and target
 EVEN = ((7, 6),) * 3
@@ -172,10 +172,10 @@ def ablations(hooked, pairs, how):
 
         logits = [changed(at) for at in range(len(pairs))]
         more = [losses(each, pair) - own for each, pair, own in zip(logits, pairs, base)]
-        windows = np.array([each.mean().item() for each in more])
+        sums, counts = (np.array(each) for each in zip(*((each.double().sum().item(), each.numel()) for each in more)))
         direct = [directly(hooked, *place, columns, own, stream, pair) for own, stream, pair in zip(kept, streams, pairs)]
         return {"stack": stack, "layer": layer, "head": head, "component": component, "loss_increase": mean_of(more),
-                "loss_increase_error": float(windows.std(ddof=1) / np.sqrt(len(windows))),
+                "loss_increase_error": ratio_error(sums, counts),
                 "kl": mean_of([divergences(a, b) for a, b in zip(clean, logits)]),
                 "changed": mean_of([a.argmax(-1) == b.argmax(-1) for a, b in zip(clean, logits)]) * -1 + 1,
                 "direct": None if direct[0] is None else mean_of(direct)}

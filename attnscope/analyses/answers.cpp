@@ -67,7 +67,7 @@ MeanWithError mean_over_prompts(const std::vector<double>& values) {
 
 MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
                        const Preference& preference) {
-  if (!(preference.whole() > 0)) return {};
+  if (a.empty() || !(preference.whole() > 0)) return {};
   return ratio_of_sums(less(a, b), preference.wholes);
 }
 

@@ -45,8 +45,8 @@ Preference preference_of(const std::vector<double>& clean, const std::vector<dou
 MeanWithError mean_over_prompts(const std::vector<double>& values);
 
 /// The mean of a − b over prompts as a share of the whole, with the standard error of a ratio,
-/// since the whole varies over the same prompts; none where the whole is not above 0. `b`: empty
-/// where nothing is taken off. Wang et al. 2022's normalised logit difference.
+/// since the whole varies over the same prompts; none of no prompts, and where the whole is not
+/// above 0. `b`: empty where nothing is taken off. Wang et al. 2022's normalised logit difference.
 MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
                        const Preference& preference);
 

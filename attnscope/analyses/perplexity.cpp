@@ -1,8 +1,9 @@
 // Perplexity: windows of a text, run in batches.
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <string>
 
+#include "attnscope/analyses/perplexity_summary.h"
 #include "attnscope/analyses/predict.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/core/error.h"
@@ -18,7 +19,7 @@ namespace {
 /// Of one model's text.
 struct Windows {
   std::vector<PerplexityWindow> all;
-  std::vector<double> sums;  // of each window, once it has run
+  std::vector<std::vector<double>> losses;  // of each window, once it has run
 };
 
 Windows windows_of(const ForwardPass& pass, const TokenIds& text,
@@ -51,30 +52,20 @@ Windows windows_of(const ForwardPass& pass, const TokenIds& text,
                             model.name() + ", " + counted(context, "token")});
   }
   const std::int64_t length = std::min(context, tokens);
-  Windows out{.all = perplexity_windows(tokens, length, std::min(stride, length)), .sums = {}};
-  out.sums.resize(out.all.size());
+  Windows out{.all = perplexity_windows(tokens, length, std::min(stride, length)), .losses = {}};
+  out.losses.resize(out.all.size());
   return out;
-}
-
-Record summary(const Windows& windows, std::int64_t tokens) {
-  double sum = 0;
-  std::int64_t predicted = 0;
-  for (std::size_t at = 0; at < windows.all.size(); ++at) {
-    sum += windows.sums[at];
-    predicted += windows.all[at].predicted;
-  }
-  const double mean = sum / static_cast<double>(predicted);
-  return {{"tokens", tokens},
-          {"predicted", predicted},
-          {"mean_nll", mean},
-          {"perplexity", std::exp(mean)}};
 }
 
 void add_perplexity_rows(const std::string& model, const Windows& windows, RowSink& sink) {
   for (std::size_t at = 0; at < windows.all.size(); ++at) {
     const PerplexityWindow& window = windows.all[at];
     Value mean;
-    if (window.predicted > 0) mean = windows.sums[at] / static_cast<double>(window.predicted);
+    if (window.predicted > 0) {
+      const std::vector<double>& losses = windows.losses[at];
+      mean = std::accumulate(losses.begin(), losses.end(), 0.0) /
+             static_cast<double>(window.predicted);
+    }
     sink.add_row({{"model", model},
                   {"window", static_cast<std::int64_t>(at)},
                   {"first", window.first},
@@ -106,11 +97,11 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
                                                  static_cast<std::int64_t>(count), length),
                        .run = [&, index, first, count](const Compute& compute) {
                          Windows& own = windows[index];
-                         const auto sums = negative_log_likelihoods(
-                             ready.pass(index), request.texts[index],
-                             std::span(own.all).subspan(first, count), compute);
-                         std::copy(sums.begin(), sums.end(),
-                                   own.sums.begin() + static_cast<std::ptrdiff_t>(first));
+                         auto losses =
+                             window_losses(ready.pass(index), request.texts[index],
+                                           std::span(own.all).subspan(first, count), compute);
+                         std::move(losses.begin(), losses.end(),
+                                   own.losses.begin() + static_cast<std::ptrdiff_t>(first));
                        }});
     }
   }
@@ -121,7 +112,8 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
   head.parameters.add("stride", request.stride);
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(model_facts(models[index]));
-    facts.add("perplexity", summary(windows[index], std::ssize(request.texts[index])));
+    facts.add("perplexity",
+              perplexity_summary(std::ssize(request.texts[index]), windows[index].losses));
     head.models.push_back(std::move(facts));
   }
   sink.begin(head);

@@ -1,8 +1,9 @@
 #include "attnscope/analyses/target_perplexity.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
+#include "attnscope/analyses/perplexity_summary.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
@@ -33,19 +34,10 @@ void check_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs) {
   }
 }
 
-Record summary_of(std::span<const TargetPair> pairs, std::span<const double> sums) {
-  double sum = 0;
-  std::int64_t tokens = 0, predicted = 0;
-  for (std::size_t at = 0; at < pairs.size(); ++at) {
-    sum += sums[at];
-    tokens += std::ssize(pairs[at].target);
-    predicted += foretold(pairs[at]);
-  }
-  const double mean = sum / static_cast<double>(predicted);
-  return {{"tokens", tokens},
-          {"predicted", predicted},
-          {"mean_nll", mean},
-          {"perplexity", std::exp(mean)}};
+std::int64_t target_tokens_of(std::span<const TargetPair> pairs) {
+  std::int64_t tokens = 0;
+  for (const TargetPair& pair : pairs) tokens += std::ssize(pair.target);
+  return tokens;
 }
 
 /// Of neighbours, as many as run well together: ends of the batches.
@@ -71,12 +63,12 @@ std::vector<std::size_t> batch_ends(std::span<const TargetPair> pairs) {
 void run_target_perplexity(std::span<const Model> models, const TargetPerplexityRequest& request,
                            const Context& context, RowSink& sink) {
   const ReadyModels ready(models, context);
-  std::vector<std::vector<double>> sums;
+  std::vector<std::vector<std::vector<double>>> losses;  // of each model's pairs, of their tokens
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::vector<TargetPair>& pairs = request.pairs[index];
     check_pairs(ready.pass(index), pairs);
-    sums.emplace_back(pairs.size());
+    losses.emplace_back(pairs.size());
   }
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::span<const TargetPair> pairs = request.pairs[index];
@@ -93,10 +85,9 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
                                 static_cast<double>(forward_weights_bytes(models[index])),
                        .memory_bytes = run_bytes(models[index], count, target, source),
                        .run = [&, index, first, own](const Compute& compute) {
-                         const auto found =
-                             negative_log_likelihoods(ready.pass(index), own, compute);
-                         std::copy(found.begin(), found.end(),
-                                   sums[index].begin() + static_cast<std::ptrdiff_t>(first));
+                         auto found = pair_losses(ready.pass(index), own, compute);
+                         std::move(found.begin(), found.end(),
+                                   losses[index].begin() + static_cast<std::ptrdiff_t>(first));
                        }});
       first = end;
     }
@@ -108,19 +99,22 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
   head.parameters.add("stride", Value());
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(model_facts(models[index]));
-    facts.add("perplexity", summary_of(request.pairs[index], sums[index]));
+    facts.add("perplexity",
+              perplexity_summary(target_tokens_of(request.pairs[index]), losses[index]));
     head.models.push_back(std::move(facts));
   }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    for (std::size_t at = 0; at < sums[index].size(); ++at) {
+    for (std::size_t at = 0; at < losses[index].size(); ++at) {
       const TargetPair& pair = request.pairs[index][at];
+      const std::vector<double>& own = losses[index][at];
+      const double sum = std::accumulate(own.begin(), own.end(), 0.0);
       sink.add_row({{"model", models[index].name()},
                     {"window", static_cast<std::int64_t>(at)},
                     {"first", 0},
                     {"length", std::ssize(pair.target)},
                     {"predicted", foretold(pair)},
-                    {"mean_nll", sums[index][at] / static_cast<double>(foretold(pair))}});
+                    {"mean_nll", sum / static_cast<double>(foretold(pair))}});
     }
   }
   sink.end();

@@ -142,7 +142,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
 
 /// What has no meaning beside an image or sound.
 const std::vector<std::string> kOfTexts = {"text",      "text_file", "tokens", "token_file",
-                                           "sequences", "length",    "sample"};
+                                           "sequences", "length",    "sample", "consecutive"};
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
@@ -248,8 +248,8 @@ Command attention_command() {
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "target",
-             "target_tokens", "energy", "without_first", "image", "pixel_values", "audio",
-             "features"},
+             "target_tokens", "consecutive", "energy", "without_first", "image", "pixel_values",
+             "audio", "features"},
             "runs random tokens"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},

@@ -82,11 +82,13 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
 Command lens_command() {
   std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
                                                         pair_exclusions(/*with_windows=*/true));
-  exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "sample", "grid",
-                                          "store", "target", "target_tokens", "target_file"}));
-  exclusions.push_back({"grid",
-                        {"token_file", "sequences", "length", "sample", "store", "target_file"},
-                        "gives a row for each token of one text"});
+  exclusions.push_back(
+      prompts_exclusion({"token_file", "sequences", "length", "sample", "consecutive", "grid",
+                         "store", "target", "target_tokens", "target_file"}));
+  exclusions.push_back(
+      {"grid",
+       {"token_file", "sequences", "length", "sample", "consecutive", "store", "target_file"},
+       "gives a row for each token of one text"});
   return {
       .name = "lens",
       .summary = "what each layer would foretell if it were the last one",

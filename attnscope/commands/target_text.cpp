@@ -94,8 +94,9 @@ std::vector<Exclusion> pair_exclusions(bool with_windows) {
       {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"}};
   if (!with_windows) return out;
   for (const char* target : {"target", "target_tokens", "target_file"}) {
-    out.push_back(
-        {target, {"token_file", "sequences", "length", "sample"}, "is no window of a text"});
+    out.push_back({target,
+                   {"token_file", "sequences", "length", "sample", "consecutive"},
+                   "is no window of a text"});
   }
   return out;
 }

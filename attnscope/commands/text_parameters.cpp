@@ -35,6 +35,18 @@ TokenSequences one_sequence(TokenIds ids, const char* source) {
               {"source", source}, {"sequences", 1}, {"length", length}, {"sample", Value()}}};
 }
 
+/// The seed of random windows; none of consecutive ones. Where a text has more windows than are
+/// measured, random ones are the default: neighbors are alike, so that the first ones say less of
+/// the text than their standard errors claim. One window alone has no error and is the first.
+std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowRequest& request,
+                                       std::int64_t tokens) {
+  constexpr std::uint64_t kUsualSeed = 0;
+  if (const auto seed = arguments.integer("sample")) return static_cast<std::uint64_t>(*seed);
+  if (arguments.flag("consecutive") || request.sequences == 1) return std::nullopt;
+  const bool has_more = tokens / request.length > request.sequences;
+  return has_more ? std::optional(kUsualSeed) : std::nullopt;
+}
+
 std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
   if (!unknown.are_most()) return "";
   return verbatim(model.name()) + ": " + unknown.text() +
@@ -126,11 +138,16 @@ Parameters window_parameters(const UsualWindows& usual) {
            .default_words = std::to_string(usual.length)},
           {.name = "sample",
            .type = integer,
-           .help = "random windows by this seed",
+           .help = "random windows drawn with this seed",
            .metavariable = "SEED",
            .least = 0,
            .most = kMaxSize,
-           .default_words = "one after the other from the start"}};
+           .default_words = "0 when the file has more windows than are measured, else all windows "
+                            "in order"},
+          {.name = "consecutive",
+           .type = flag,
+           .help = "windows one after the other from the start of the file, instead of random "
+                   "ones; standard errors are then too small"}};
 }
 
 bool names_a_text(const Arguments& arguments) {
@@ -147,8 +164,9 @@ std::vector<Exclusion> text_exclusions(bool with_windows) {
   if (!with_windows) return out;
   out.push_back({"token_file", {"text", "text_file", "tokens"}, "holds the tokens"});
   for (const char* whole : {"text", "tokens"}) {
-    out.push_back({whole, {"sequences", "length", "sample"}, "is run as a whole"});
+    out.push_back({whole, {"sequences", "length", "sample", "consecutive"}, "is run as a whole"});
   }
+  out.push_back({"consecutive", {"sample"}, "takes windows in order"});
   return out;
 }
 
@@ -236,19 +254,18 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     out.note = std::move(note);
     return out;
   }
-  const auto sample = arguments.integer("sample");
-  const WindowRequest request{
-      .sequences = arguments.integer("sequences").value_or(usual.sequences),
-      .length = arguments.integer("length").value_or(
-          std::min(usual.length, model.dimensions().context.value_or(usual.length))),
-      .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt,
-      .or_fewer = !arguments.given("sequences")};
+  WindowRequest request{.sequences = arguments.integer("sequences").value_or(usual.sequences),
+                        .length = arguments.integer("length").value_or(std::min(
+                            usual.length, model.dimensions().context.value_or(usual.length))),
+                        .sample = std::nullopt,
+                        .or_fewer = !arguments.given("sequences")};
   check_token_count(request.sequences, request.length);
   TokenSequences out;
   std::string file = arguments.text("token_file");
   if (!file.empty()) {
     const TokenShard shard(file);
     if (const auto vocabulary = model.dimensions().vocabulary) shard.check_ids(*vocabulary);
+    request.sample = sample_of(arguments, request, shard.size());
     out.of_model = shard.cut_windows(request);
   } else {
     if (!arguments.given("text_file")) {
@@ -258,9 +275,10 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     }
     file = arguments.text("text_file");
     out.tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
-    out.of_model =
-        cut_windows(out.tokenizer->encode(text_to_encode(arguments, session), /*special=*/false),
-                    request, file);
+    const TokenIds ids =
+        out.tokenizer->encode(text_to_encode(arguments, session), /*special=*/false);
+    request.sample = sample_of(arguments, request, std::ssize(ids));
+    out.of_model = cut_windows(ids, request, file);
     UnknownTokens unknown;
     for (const TokenIds& window : out.of_model) {
       const UnknownTokens of_window = unknown_tokens(*out.tokenizer, window);
@@ -269,10 +287,11 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     }
     out.note = unknown_note(model, unknown);
   }
-  out.parameters = {{"source", name_of(file)},
-                    {"sequences", std::ssize(out.of_model)},
-                    {"length", request.length},
-                    {"sample", sample}};
+  out.parameters = {
+      {"source", name_of(file)},
+      {"sequences", std::ssize(out.of_model)},
+      {"length", request.length},
+      {"sample", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
   return out;
 }
 

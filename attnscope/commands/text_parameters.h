@@ -24,7 +24,7 @@ struct UsualWindows {
 /// Of commands that measure how well a model foretells, which need fewer and longer ones.
 inline constexpr UsualWindows kForetoldWindows = {.sequences = 16, .length = 256};
 
-/// token_file, sequences, length, sample: windows of long texts.
+/// token_file, sequences, length, sample, consecutive: windows of long texts.
 Parameters window_parameters(const UsualWindows& usual = {});
 /// Whether there is one, or a shard of tokens.
 bool names_a_text(const Arguments& arguments);

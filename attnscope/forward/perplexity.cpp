@@ -1,6 +1,7 @@
 #include "attnscope/forward/perplexity.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/token_scores.h"
@@ -10,19 +11,43 @@ namespace attnscope {
 namespace {
 
 /// `states`: the rows of one window.
-double window_sum(const ForwardPass& pass, const TokenIds& text, const PerplexityWindow& window,
-                  MatrixView<const float> states, const Compute& compute) {
+std::vector<double> losses_of(const ForwardPass& pass, const TokenIds& text,
+                              const PerplexityWindow& window, MatrixView<const float> states,
+                              const Compute& compute) {
   // The window's last row foretells what is not there.
   const std::int64_t begin = window.length - 1 - window.predicted;
   const std::int64_t first_next = window.first + begin + 1;  // what the first row foretells
-  double sum = 0;
+  std::vector<double> losses;
   const auto add = [&](std::int64_t first, MatrixView<const float> logits) {
     const auto next = std::span(text).subspan(static_cast<std::size_t>(first_next + first),
                                               static_cast<std::size_t>(logits.rows));
-    for (const double loss : token_losses(logits, next, compute)) sum += loss;
+    const std::vector<double> some = token_losses(logits, next, compute);
+    losses.insert(losses.end(), some.begin(), some.end());
   };
   for_logits(pass, states.row_block(begin, window.predicted), add, compute);
-  return sum;
+  return losses;
+}
+
+/// Of windows whose states are one below the other.
+std::vector<std::vector<double>> losses_of_all(const ForwardPass& pass,
+                                               MatrixView<const float> states, const TokenIds& text,
+                                               std::span<const PerplexityWindow> windows,
+                                               const Compute& compute) {
+  std::vector<std::vector<double>> losses;
+  std::int64_t row = 0;
+  for (const PerplexityWindow& window : windows) {
+    losses.push_back(losses_of(pass, text, window, states.row_block(row, window.length), compute));
+    row += window.length;
+  }
+  return losses;
+}
+
+std::vector<double> sums_of(const std::vector<std::vector<double>>& losses) {
+  std::vector<double> sums;
+  for (const std::vector<double>& own : losses) {
+    sums.push_back(std::accumulate(own.begin(), own.end(), 0.0));
+  }
+  return sums;
 }
 
 }  // namespace
@@ -53,9 +78,9 @@ JoinedTexts joined_texts(std::span<const TokenIds> texts) {
   return out;
 }
 
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
-                                             std::span<const PerplexityWindow> windows,
-                                             const Compute& compute) {
+std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const TokenIds& text,
+                                               std::span<const PerplexityWindow> windows,
+                                               const Compute& compute) {
   if (pass.no_logits().empty()) {  // a head may know fewer tokens than the embedding
     check_token_ids(text, std::min(pass.vocabulary(), pass.logits_width()), pass.model().name());
   }
@@ -65,23 +90,23 @@ std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const Toke
     sequences.emplace_back(begin, begin + window.length);
   }
   const Matrix<float> states = pass.run(sequences, {}, compute);
-  return negative_log_likelihoods(pass, states.view(), text, windows, compute);
+  return losses_of_all(pass, states.view(), text, windows, compute);
+}
+
+std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
+                                             std::span<const PerplexityWindow> windows,
+                                             const Compute& compute) {
+  return sums_of(window_losses(pass, text, windows, compute));
 }
 
 std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
                                              MatrixView<const float> states, const TokenIds& text,
                                              std::span<const PerplexityWindow> windows,
                                              const Compute& compute) {
-  std::vector<double> sums;
-  std::int64_t row = 0;
-  for (const PerplexityWindow& window : windows) {
-    sums.push_back(window_sum(pass, text, window, states.row_block(row, window.length), compute));
-    row += window.length;
-  }
-  return sums;
+  return sums_of(losses_of_all(pass, states, text, windows, compute));
 }
 
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
+std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
                                              std::span<const TargetPair> pairs,
                                              const Compute& compute) {
   std::vector<TokenIds> sources, inputs;
@@ -93,16 +118,22 @@ std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
   }
   const Memory memory = pass.encode(sources, {}, compute);
   const Matrix<float> states = pass.run(inputs, {}, compute, {}, &memory);
-  std::vector<double> sums;
+  std::vector<std::vector<double>> losses;
   std::int64_t row = 0;
   for (const TargetPair& pair : pairs) {
     const std::int64_t length = std::ssize(pair.target);
     const PerplexityWindow whole{.first = 0, .length = length, .predicted = length - 1};
-    sums.push_back(
-        window_sum(pass, pair.target, whole, states.view().row_block(row, length - 1), compute));
+    losses.push_back(
+        losses_of(pass, pair.target, whole, states.view().row_block(row, length - 1), compute));
     row += length - 1;
   }
-  return sums;
+  return losses;
+}
+
+std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
+                                             std::span<const TargetPair> pairs,
+                                             const Compute& compute) {
+  return sums_of(pair_losses(pass, pairs, compute));
 }
 
 }  // namespace attnscope

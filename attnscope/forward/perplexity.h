@@ -31,8 +31,13 @@ struct JoinedTexts {
 };
 JoinedTexts joined_texts(std::span<const TokenIds> texts);
 
-/// Of each window the sum of negative log-likelihoods of the tokens that count, in nats; softmax
-/// and sums in float64. Throws as ForwardPass does.
+/// Of each window the negative log-likelihoods of the tokens that count, in their order and in
+/// nats; softmax in float64. Throws as ForwardPass does.
+std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const TokenIds& text,
+                                               std::span<const PerplexityWindow> windows,
+                                               const Compute& compute);
+
+/// Of each window the sum of those, in float64.
 std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
                                              std::span<const PerplexityWindow> windows,
                                              const Compute& compute);
@@ -52,8 +57,13 @@ struct TargetPair {
   bool operator==(const TargetPair&) const = default;
 };
 
-/// The same of encoder-decoders: of each pair the sum over its target's tokens but the first.
+/// The same of encoder-decoders: of each pair the losses of its target's tokens but the first.
 /// `pass`: of a decoder; targets have two tokens at least.
+std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
+                                             std::span<const TargetPair> pairs,
+                                             const Compute& compute);
+
+/// Of each pair the sum of those.
 std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
                                              std::span<const TargetPair> pairs,
                                              const Compute& compute);

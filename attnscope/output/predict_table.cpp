@@ -131,6 +131,11 @@ void write_prompt(const Report& report, const Record& model, const WriteOptions&
 }
 
 void write_perplexities(const Report& report, const Style& style, std::ostream& out) {
+  const auto with_error = [](const Record& found, const std::string& name, int digits) {
+    const std::string number = fmt::format("{:.{}f}", number_or_nan(found, name), digits);
+    const double error = number_or_nan(found, name + "_error");
+    return std::isnan(error) ? number : fmt::format("{} ± {:.{}f}", number, error, digits);
+  };
   std::vector<std::vector<std::string>> lines = {
       {"", style.bold("perplexity"), style.dim("mean nll, nats"), style.dim("tokens that count"),
        style.dim("of"), style.dim("windows")}};
@@ -138,9 +143,8 @@ void write_perplexities(const Report& report, const Style& style, std::ostream& 
     const std::string name = text_field(model, "name");
     const auto& found = expect<Record>(model, "perplexity");
     const std::int64_t windows = std::ssize(rows_of_model(report, name));
-    lines.push_back({printable(name), fmt::format("{:.4f}", number_or_nan(found, "perplexity")),
-                     fmt::format("{:.6f}", number_or_nan(found, "mean_nll")),
-                     grouped(integer_field(found, "predicted")),
+    lines.push_back({printable(name), with_error(found, "perplexity", 4),
+                     with_error(found, "mean_nll", 6), grouped(integer_field(found, "predicted")),
                      grouped(integer_field(found, "tokens")), grouped(windows)});
   }
   out << align(lines);

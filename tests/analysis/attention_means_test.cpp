@@ -3,33 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <optional>
 #include <vector>
 
 namespace attnscope {
 namespace {
-
-TEST(RunningMean, IsTheMeanWithItsStandardError) {
-  RunningMean values;
-  EXPECT_FALSE(values.result().mean);
-  values.add(2.0);
-  EXPECT_EQ(values.result().mean, 2.0);
-  EXPECT_FALSE(values.result().standard_error);
-  values.add(std::nullopt);
-  values.add(4.0);
-  values.add(9.0);
-  // Mean 5, squares around it 9 + 1 + 16.
-  EXPECT_EQ(values.result().mean, 5.0);
-  EXPECT_DOUBLE_EQ(values.result().standard_error.value(), std::sqrt(26.0 / 2 / 3));
-}
-
-TEST(RunningMean, KeepsItsDigitsFarFromZero) {
-  RunningMean values;
-  for (const double value : {1e9 + 1, 1e9 + 2, 1e9 + 3}) values.add(value);
-  EXPECT_EQ(values.result().mean, 1e9 + 2);
-  EXPECT_DOUBLE_EQ(values.result().standard_error.value(), std::sqrt(1.0 / 3));
-}
 
 AttentionMapMeasures map_with(std::int64_t rank, std::vector<std::int64_t> top) {
   AttentionMapMeasures map{.values = std::vector<std::optional<double>>(map_measures().size()),

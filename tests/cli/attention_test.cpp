@@ -85,13 +85,40 @@ TEST_F(Attention, EveryWayToNameTokensIsRun) {
   const std::string file = folder_.write("book.txt", book).string();
   const Words windows = {"attention",   kShakespeare, "--text-file", file,
                          "--sequences", "4",          "--length",    "20"};
-  const json following = report_of(windows);
+  const json following = report_of(windows + Words{"--consecutive"});
   EXPECT_EQ(following["parameters"]["source"], "book.txt");
+  EXPECT_EQ(following["parameters"]["sample"], nullptr);
   const json sampled = report_of(windows + Words{"--sample", "7"});
   EXPECT_EQ(sampled["parameters"]["sample"], 7);
   EXPECT_EQ(sampled["rows"].size(), following["rows"].size());
   EXPECT_NE(sampled["rows"], following["rows"]);
   EXPECT_EQ(sampled, report_of(windows + Words{"--sample", "7"}));
+}
+
+/// Neighbors are alike, so that the first windows say less of a text than their errors claim.
+TEST_F(Attention, WindowsAreRandomWhereThereAreMoreThanAreMeasured) {
+  const Words file = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "8"};
+  const auto some = [&](const Words& more) { return report_of(file + more); };
+  const json usual = some({"--sequences", "4"});  // of 5
+  EXPECT_EQ(usual["parameters"]["sample"], 0);
+  EXPECT_EQ(usual, some({"--sequences", "4", "--sample", "0"}));
+  const json in_order = some({"--sequences", "4", "--consecutive"});
+  EXPECT_EQ(in_order["parameters"]["sample"], nullptr);
+  EXPECT_NE(in_order["rows"], usual["rows"]);
+  EXPECT_NE(in_order["parameters"]["tokens_hash"], usual["parameters"]["tokens_hash"]);
+  // All that there are come in order, and so does one, which has no error.
+  for (const Words& asked : {Words{}, Words{"--sequences", "5"}, Words{"--sequences", "1"}}) {
+    const json report = some(asked);
+    EXPECT_EQ(report["parameters"]["sample"], nullptr);
+    EXPECT_EQ(report, some(asked + Words{"--consecutive"}));
+  }
+  EXPECT_EQ(some({})["parameters"]["sequences"], 5);
+  expect_refusal(file + Words{"--consecutive", "--sample", "1"}, kUsage,
+                 {"--consecutive", "--sample"});
+  expect_refusal({"attention", tiny_model("gpt2"), "--tokens", "1,2,3", "--consecutive"}, kUsage,
+                 {"--tokens", "--consecutive"});
+  expect_refusal({"attention", tiny_model("gpt2"), "--induction", "--consecutive"}, kUsage,
+                 {"--induction", "--consecutive"});
 }
 
 TEST_F(Attention, LooksAtTheChosenLayers) {

@@ -1,4 +1,7 @@
 // `predict` as a user runs it: what comes next and what is foretold, and what is refused.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -144,6 +147,41 @@ TEST(CliPredict, PerplexityIsTheMeanOverWindows) {
         report_of({"predict", kShakespeare, "--text", text, "--perplexity", "--threads", threads}),
         report);
   }
+}
+
+/// Of 16 whole windows, which are then the blocks: their spread, widened by what neighbors share.
+TEST(CliPredict, ThePerplexityHasTheErrorOfBlocks) {
+  constexpr int kBlocks = 16, kContext = 256;
+  std::vector<int> ids;  // the vocabulary in another order for each quarter, so that blocks differ
+  for (int at = 0; at < kBlocks * kContext; ++at) ids.push_back(at * (1 + at / 1024 * 2) % 1024);
+  const json report =
+      report_of({"predict", kShakespeare, "--tokens", ids_text(ids), "--perplexity"});
+  const json& found = report.at("models")[0].at("perplexity");
+  const double mean = found.at("mean_nll"), error = found.at("mean_nll_error");
+  std::vector<double> apart;
+  for (const json& row : report.at("rows")) {
+    apart.push_back(row.at("mean_nll").get<double>() - mean);
+  }
+  ASSERT_EQ(apart.size(), kBlocks);
+  double squares = 0, products = 0;
+  for (std::size_t at = 0; at < apart.size(); ++at) {
+    squares += apart[at] * apart[at];
+    products += at > 0 ? apart[at] * apart[at - 1] : 0;
+  }
+  const double of_neighbors = products / squares;
+  const double shared = std::clamp(of_neighbors + (1 + 3 * of_neighbors) / kBlocks, 0.0, 0.9);
+  EXPECT_NEAR(error / std::sqrt(squares / 15 / 16 * (1 + shared) / (1 - shared)), 1, 1e-9);
+  EXPECT_GT(error, 0);
+  EXPECT_NEAR(found.at("perplexity_error").get<double>(), error * std::exp(mean),
+              1e-9 * std::exp(mean));
+
+  const json brief = report_of({"predict", kShakespeare, "--tokens", "1,2,3,4", "--perplexity"});
+  const json& of_brief = brief.at("models")[0].at("perplexity");
+  EXPECT_TRUE(of_brief.at("mean_nll_error").is_null());
+  EXPECT_TRUE(of_brief.at("perplexity_error").is_null());
+  EXPECT_TRUE(contains(output_of({"predict", kShakespeare, "--tokens", ids_text(ids),
+                                  "--perplexity", "--format", "table"}),
+                       fmt::format(" ± {:.6f} ", error)));
 }
 
 TEST(CliPredict, IsSafeInATerminal) {

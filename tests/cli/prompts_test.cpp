@@ -56,6 +56,15 @@ TEST(Prompts, OfTextsAreThoseOfTheirTokens) {
   expect_rows(rows, golden["lens"], 1e-5, 1e-4);
 }
 
+/// The last state is what shares are of, so that its own is 1 on any prompts.
+TEST(Prompts, TheWholeHasNoErrorAsAShare) {
+  const json rows =
+      report_of({"lens", kShakespeare, "--prompts", source_path("examples/prompts.jsonl")})["rows"];
+  EXPECT_EQ(rows.back()["share"], 1.0);
+  EXPECT_EQ(rows.back()["share_error"], 0.0);
+  EXPECT_GT(rows[0]["share_error"], 0.0);
+}
+
 TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
   const TempFolder folder;
   const auto ablated = [&](const std::string& right, const std::string& wrong) {

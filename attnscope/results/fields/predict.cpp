@@ -227,6 +227,7 @@ RowKind label_rows() {
 }
 
 RowKind perplexity_rows() {
+  constexpr std::string_view kErrorSection = "metrics.md#standard-errors";
   RowKind kind = {
       .name = "perplexity",
       .command = "predict",
@@ -285,7 +286,18 @@ RowKind perplexity_rows() {
                    .where = kPredictSection},
                   mean_nll_field("negative log-likelihood, mean over the tokens that count",
                                  Nulls::none, kPredictSection),
-                  {.name = "perplexity", .meaning = "its exponential", .where = kPredictSection}}});
+                  {.name = "mean_nll_error",
+                   .nulls = Nulls::whole,
+                   .unit = "nats",
+                   .meaning = "standard error of mean_nll, from blocks of consecutive tokens; null "
+                              "of fewer than 32 tokens that count",
+                   .where = kErrorSection},
+                  {.name = "perplexity", .meaning = "e to mean_nll", .where = kPredictSection},
+                  {.name = "perplexity_error",
+                   .nulls = Nulls::whole,
+                   .meaning = "standard error of perplexity, perplexity · mean_nll_error; null "
+                              "where that is",
+                   .where = kErrorSection}}});
   return kind;
 }
 
