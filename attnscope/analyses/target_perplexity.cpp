@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/forward_weights.h"
@@ -31,6 +32,15 @@ void check_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs) {
     pass.encoder()->check(pair.source);
     pass.check({pair.target.begin(), pair.target.end() - 1});
   }
+}
+
+void note_long_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs, RowSink& sink) {
+  std::vector<TokenIds> targets, sources;
+  for (const TargetPair& pair : pairs) {
+    targets.push_back(pair.target);
+    sources.push_back(pair.source);
+  }
+  note_past_context(pass, targets, sources, sink);
 }
 
 Record summary_of(std::span<const TargetPair> pairs, std::span<const double> sums) {
@@ -76,6 +86,7 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::vector<TargetPair>& pairs = request.pairs[index];
     check_pairs(ready.pass(index), pairs);
+    note_long_pairs(ready.pass(index), pairs, sink);
     sums.emplace_back(pairs.size());
   }
   for (std::size_t index = 0; index < models.size(); ++index) {
