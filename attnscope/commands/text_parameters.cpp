@@ -47,6 +47,15 @@ std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowR
   return has_more ? std::optional(kUsualSeed) : std::nullopt;
 }
 
+/// The most tokens of a text that the model has positions and a context for.
+std::int64_t longest_text_of(const Session& session, const Model& model) {
+  const auto context = model.dimensions().context.value_or(kMaxSequences);
+  // RoBERTa's config counts two positions that no token has.
+  if (model.spec().stream.embedding.positions.empty()) return context;
+  const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
+  return std::min(context, ForwardPass(model, /*copy_weights=*/false, compute).longest());
+}
+
 std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
   if (!unknown.are_most()) return "";
   return verbatim(model.name()) + ": " + unknown.text() +
@@ -135,7 +144,7 @@ Parameters window_parameters(const UsualWindows& usual) {
            .metavariable = "T",
            .least = 1,
            .most = kMaxSequences,
-           .default_words = std::to_string(usual.length)},
+           .default_words = std::to_string(usual.length) + ", at most the context"},
           {.name = "sample",
            .type = integer,
            .help = "random windows drawn with this seed",
@@ -255,8 +264,9 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     return out;
   }
   WindowRequest request{.sequences = arguments.integer("sequences").value_or(usual.sequences),
-                        .length = arguments.integer("length").value_or(std::min(
-                            usual.length, model.dimensions().context.value_or(usual.length))),
+                        .length = arguments.given("length")
+                                      ? *arguments.integer("length")
+                                      : std::min(usual.length, longest_text_of(session, model)),
                         .sample = std::nullopt,
                         .or_fewer = !arguments.given("sequences")};
   check_token_count(request.sequences, request.length);
