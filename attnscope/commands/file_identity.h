@@ -5,13 +5,14 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace attnscope {
 
 struct FileIdentity {
-  std::filesystem::path path;                   // without links, as far as there is something
+  std::string path;                             // without links, as far as there is something
   std::optional<std::pair<dev_t, ino_t>> file;  // of a regular file: a hard link's is the same
   bool exists = false;
 };
@@ -23,6 +24,7 @@ FileIdentity identity_of(const std::filesystem::path& path);
 bool is_same_file(const FileIdentity& one, const FileIdentity& other);
 
 /// A path and the folders that it lies in: where one of these is a file, it lies under its name.
+/// Throws Error(io) if the path is longer than the system takes.
 std::vector<FileIdentity> identities_on_the_way(const std::filesystem::path& path);
 
 }  // namespace attnscope

@@ -70,15 +70,17 @@ void RunFiles::check(const Output& output) const {
   std::error_code ignored;
   for (const FileIdentity& above : std::span(output.on_the_way).subspan(1)) {
     for (const fs::path& folder : named_folders_) {
-      if (!above.file || !fs::equivalent(above.path.parent_path(), folder, ignored)) continue;
+      if (!above.file || !fs::equivalent(fs::path(above.path).parent_path(), folder, ignored))
+        continue;
       refuse_output(output.parameter, output.path, "lies under the name of a file beside a model");
     }
   }
   const FileIdentity& file = output.on_the_way.front();
   if (file.exists) return;
+  const fs::path path = file.path;
   for (const auto& [folder, model] : model_folders_) {
-    if (!fs::equivalent(file.path.parent_path(), folder, ignored)) continue;
-    if (!changes_weights(folder, file.path.filename().string())) continue;
+    if (!fs::equivalent(path.parent_path(), folder, ignored)) continue;
+    if (!changes_weights(folder, path.filename().string())) continue;
     refuse_output(output.parameter, output.path,
                   "would be taken for weights of the model '" + verbatim(model) + "'");
   }

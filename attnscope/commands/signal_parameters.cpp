@@ -28,13 +28,19 @@ std::vector<Signal> arrays_of(Signal all, std::size_t axes, const std::string& f
         {.file = file,
          .problem = "value " + std::to_string(wrong - all.values.begin()) + " is NaN or infinite"});
   }
-  if (all.shape.size() == axes && !all.values.empty()) return {std::move(all)};
-  if (all.shape.size() != axes + 1 || all.values.empty()) {
+  if (all.shape.size() != axes && all.shape.size() != axes + 1) {
+    throw Error(ErrorKind::format, {.file = file,
+                                    .problem = "has the shape " + shape_text(all.shape) +
+                                               ", expected " + std::to_string(axes) + " axes, or " +
+                                               std::to_string(axes + 1) + " for several at once"});
+  }
+  if (all.values.empty()) {
     throw Error(ErrorKind::format,
                 {.file = file,
-                 .problem = "has " + std::to_string(all.shape.size()) + " axes, and not " +
-                            std::to_string(axes) + ", or one more for several at once"});
+                 .problem = "has the shape " + shape_text(all.shape) +
+                            ", which holds no values, expected axes of 1 or more"});
   }
+  if (all.shape.size() == axes) return {std::move(all)};
   const std::vector<std::int64_t> shape(all.shape.begin() + 1, all.shape.end());
   const auto each = std::ssize(all.values) / all.shape.front();
   std::vector<Signal> signals;

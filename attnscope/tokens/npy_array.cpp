@@ -92,7 +92,9 @@ Signal read_npy(std::string_view bytes, const std::string& where) {
     if (size) size = checked_mul(*size, static_cast<std::uint64_t>(axis));
   }
   if (size != bytes.size()) {
-    refuse_npy(where, "its shape needs other than its " + std::to_string(bytes.size()) + " bytes");
+    refuse_npy(where, "its shape " + shape_text(*shape) + " needs " +
+                          (size ? std::to_string(*size) : "more than 2^64") +
+                          " bytes, and it has " + std::to_string(bytes.size()));
   }
   Signal out{.shape = *shape, .values = std::vector<float>(bytes.size() / (wide ? 8 : 4))};
   if (wide) {

@@ -6,7 +6,7 @@ import { format_number, type Format } from "./number_format";
 import { text_on } from "./oklab";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./tree";
-import { clipped, plain, text_width } from "./words";
+import { fitted, plain } from "./words";
 
 /** A number; or why there is none: null where it has no value, else what stands in the report's way. */
 export type Cell = number | null | "missing" | { skipped: string };
@@ -52,13 +52,6 @@ export function cell_words(chart: HeatmapChart, row: number, column: number): st
 
 const kFontSize = 10.4;
 
-/** As much of a word as a cell holds. */
-function fitted(word: string, width: number): string {
-  let longest = [...word].length;
-  while (longest > 1 && text_width(clipped(word, longest), kFontSize) > width) --longest;
-  return clipped(word, longest);
-}
-
 export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tree {
   const layout = heatmap_layout(chart, size);
   const { left, top, cell } = layout;
@@ -90,7 +83,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
               !known
                 ? "–"
                 : chart.words
-                  ? fitted(chart.words[row_index]?.[column] ?? "", cell.width - 5)
+                  ? fitted(chart.words[row_index]?.[column] ?? "", cell.width - 5, kFontSize)
                   : format_number(value, chart.format),
             ),
           );

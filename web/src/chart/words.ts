@@ -91,6 +91,22 @@ export const kMatrixMeanings: Readonly<Record<Matrix, string>> = {
 /** Width in pixels that text takes at a size; a guess that needs no page, a little wide rather than narrow. */
 export function text_width(text: string, size: number): number {
   let units = 0;
-  for (const character of text) units += /[iIl.,:;'|!ftj ]/.test(character) ? 0.34 : /[mwMW%@—]/.test(character) ? 0.9 : 0.6;
+  for (const character of text) units += character_width(character);
   return units * size;
+}
+
+const character_width = (character: string): number =>
+  /[iIl.,:;'|!ftj ]/.test(character) ? 0.34 : /[mwMW%@—]/.test(character) ? 0.9 : 0.6;
+
+/** As much of a text as fits in a width, with an ellipsis for the rest. Tokens can have thousands of characters: each is measured once. */
+export function fitted(text: string, width: number, size: number): string {
+  const room = width / size - character_width("…");
+  let [units, end, kept] = [0, 0, 0];
+  for (const character of text) {
+    units += character_width(character);
+    end += character.length;
+    if (kept === 0 || units <= room) kept = end;
+    if (units * size > width) return kept < text.length ? `${text.slice(0, kept)}…` : text;
+  }
+  return text;
 }
