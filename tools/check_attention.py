@@ -49,7 +49,7 @@ def main() -> int:
     words = ["--without-first"] if asked.without_first else []
     report = json.loads(run(asked.binary, "attention", asked.model, "--text-file", asked.text_file, "--sequences",
                             str(asked.sequences), "--length", str(asked.length), "--energy", str(asked.energy),
-                            "--format", "json", *words))
+                            "--consecutive", "--format", "json", *words))
     faults, worst = 0, 0.0
     for got, wanted in zip(report["rows"], expected, strict=True):
         for name, value in wanted.items():

@@ -93,6 +93,7 @@ def spectrum(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -128,7 +129,10 @@ def spectrum(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -354,6 +358,7 @@ def experts(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     experts: str | None = None,
     energy: Shares | None = None,
     layers: Layers | None = None,
@@ -378,7 +383,10 @@ def experts(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
       sample of 8)
     - energy: thresholds of the energy ranks (default: 0.9,0.99)
@@ -549,6 +557,7 @@ def circuits(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     layers: Layers | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -582,7 +591,10 @@ def circuits(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -649,6 +661,7 @@ def attention(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     image: Path | Any | None = None,
     pixel_values: Path | Any | None = None,
     audio: Path | None = None,
@@ -688,7 +701,10 @@ def attention(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
       images; or an array
@@ -921,6 +937,7 @@ def lens(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     states: Literal["layers", "layers,mid"] | None = None,
     grid: bool = False,
     top: int | None = None,
@@ -949,7 +966,10 @@ def lens(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
     - length: tokens of each window (default: 256, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - states: the stream before each layer, or after its attention too: layers or layers,mid
       (default: layers)
     - grid: of one text, what each state foretells at each token
@@ -1021,6 +1041,7 @@ def ablate(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
     how: Literal["mean", "zero", "resample"] | None = None,
     induction: bool = False,
@@ -1051,7 +1072,10 @@ def ablate(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
     - length: tokens of each window (default: 256, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
       attention, mlp or layers (default: all, or layers of models with more than 200 heads)
     - how: by its mean over the text, by zeros, or by what it gave in the next window: mean, zero or
@@ -1141,6 +1165,7 @@ def read(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1171,7 +1196,10 @@ def read(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
     - length: tokens of each window (default: 256, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -1400,6 +1428,7 @@ def report(
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
+    consecutive: bool = False,
     image: Path | Any | None = None,
     pixel_values: Path | Any | None = None,
     audio: Path | None = None,
@@ -1430,7 +1459,10 @@ def report(
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100, at most the context)
-    - sample: random windows by this seed (default: one after the other from the start)
+    - sample: random windows drawn with this seed (default: 0 when the file has more windows than
+      are measured, else all windows in order)
+    - consecutive: windows one after the other from the start of the file, instead of random ones;
+      standard errors are then too small
     - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
       images; or an array
@@ -1523,6 +1555,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         layers: Layers | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -1554,7 +1587,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)
@@ -1666,6 +1702,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         experts: str | None = None,
         energy: Shares | None = None,
         layers: Layers | None = None,
@@ -1686,7 +1723,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
           a sample of 8)
         - energy: thresholds of the energy ranks (default: 0.9,0.99)
@@ -1743,6 +1783,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         layers: Layers | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -1773,7 +1814,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
         - threads: threads to work on; they never change a result (default: all cores)
@@ -1801,6 +1845,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         image: Path | Any | None = None,
         pixel_values: Path | Any | None = None,
         audio: Path | None = None,
@@ -1832,7 +1877,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
           images; or an array
@@ -1939,6 +1987,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         states: Literal["layers", "layers,mid"] | None = None,
         grid: bool = False,
         top: int | None = None,
@@ -1963,7 +2012,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
         - length: tokens of each window (default: 256, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - states: the stream before each layer, or after its attention too: layers or layers,mid
           (default: layers)
         - grid: of one text, what each state foretells at each token
@@ -1995,6 +2047,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
         how: Literal["mean", "zero", "resample"] | None = None,
         induction: bool = False,
@@ -2021,7 +2074,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
         - length: tokens of each window (default: 256, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
           attention, mlp or layers (default: all, or layers of models with more than 200 heads)
         - how: by its mean over the text, by zeros, or by what it gave in the next window: mean,
@@ -2065,6 +2121,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
@@ -2092,7 +2149,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
         - length: tokens of each window (default: 256, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)
@@ -2228,6 +2288,7 @@ class ModelCommands:
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
+        consecutive: bool = False,
         image: Path | Any | None = None,
         pixel_values: Path | Any | None = None,
         audio: Path | None = None,
@@ -2255,7 +2316,10 @@ class ModelCommands:
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100, at most the context)
-        - sample: random windows by this seed (default: one after the other from the start)
+        - sample: random windows drawn with this seed (default: 0 when the file has more windows
+          than are measured, else all windows in order)
+        - consecutive: windows one after the other from the start of the file, instead of random
+          ones; standard errors are then too small
         - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
           images; or an array

@@ -68,6 +68,9 @@ class OpenModel:
     @property
     def is_in_memory(self) -> bool: ...
 
+    def check_current(self) -> None:
+        """Raises where its path leads to other files than those that are open."""
+
     @property
     def row_name(self) -> str: ...
 

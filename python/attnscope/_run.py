@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -40,11 +40,57 @@ def name_of(model: Any) -> str:
         raise TypeError(f"a model, a path or a name on the hub is needed, not {kind}") from None
 
 
-def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[str, _core.OpenModel]]:
+class _OpenModels:
+    """The open models of one call, each object by a text of its own.
+
+    Two that were opened by one path may hold different files, since a path can be written to
+    between: "MODEL#2" names the second one, in arguments and in rows.
+    """
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        self.by_text: dict[str, _core.OpenModel] = {}
+        self._texts: dict[int, str] = {}  # by the id() of each
+        # Paths that the library reads itself when it is called.
+        self._places = {_place_of(name_of(model)) for model in given if not is_open(model)}
+
+    def text_of(self, model: _core.OpenModel) -> str:
+        if id(model) not in self._texts:
+            text, number = model.name, 1
+            while _place_of(text) in self._places or (number > 1 and os.path.exists(text)):
+                number += 1
+                text = f"{model.name}#{number}"
+            self._places.add(_place_of(text))
+            self.by_text[text] = model
+            self._texts[id(model)] = text
+        return self._texts[id(model)]
+
+    def find(self, text: str) -> tuple[_core.OpenModel, str] | None:
+        """The model that a text names, which may be of one of its stacks, and that stack's ending."""
+        if text in self.by_text:
+            return self.by_text[text], ""
+        whole, _, stack = text.rpartition(":")
+        return (self.by_text[whole], f":{stack}") if whole in self.by_text else None
+
+
+def _place_of(name: str) -> str:
+    """Equal of two names that lead to the same place, as the library sees it."""
+    return os.path.realpath(name)
+
+
+def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _OpenModels]:
     """The texts of all keywords, and the models among them that are open."""
     arguments: Arguments = []
-    open_models: dict[str, _core.OpenModel] = {}
-    for parameter in _describe.parameters(command).values():
+    parameters = _describe.parameters(command).values()
+    models = [
+        model
+        for parameter in parameters
+        if parameter["type"] == "models" and given.get(parameter["name"]) is not None
+        for model in _models_of(given[parameter["name"]])
+    ]
+    for model in models:
+        checked("models", name_of(model), is_path=True)
+    open_models = _OpenModels(models)
+    for parameter in parameters:
         value = given.get(parameter["name"])
         if parameter["type"] != "models":
             text = text_of(parameter, value)
@@ -52,14 +98,13 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, dict[
                 text = checked(parameter["name"], text, parameter["type"] == "file")
                 arguments.append((parameter["name"], text))
             continue
-        for model in _models_of(value) if value is not None else []:
-            name = checked("models", name_of(model), is_path=True)
-            arguments.append(("models", name))
-            if not is_open(model):
-                continue
-            open_models[name] = model._core
-            if model._core.layout and given.get("layout") is None:
-                arguments.append(("layout", model._core.layout))
+        for model in models:
+            text = open_models.text_of(model._core) if is_open(model) else name_of(model)
+            arguments.append(("models", text))
+        # It describes what the library opens, too: open models have theirs already.
+        layouts = {model._core.layout if is_open(model) else "" for model in models}
+        if given.get("layout") is None and len(layouts) == 1 and layouts != {""}:
+            arguments.append(("layout", layouts.pop()))
     return arguments, open_models
 
 
@@ -72,7 +117,7 @@ def _elsewhere(
     executor: Executor | None,
     given: Mapping[str, Any],
     arguments: Arguments,
-    open_models: Mapping[str, _core.OpenModel],
+    open_models: _OpenModels,
 ) -> AbstractContextManager[Elsewhere | None]:
     """None: items are computed in this process."""
     if executor is None:
@@ -80,14 +125,19 @@ def _elsewhere(
     if not callable(getattr(executor, "submit", None)):
         kind = type(executor).__name__
         raise TypeError(f"executor: one of concurrent.futures is needed, not {kind}")
-    if any(model.is_in_memory for model in open_models.values()):
-        raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
+    for model in open_models.by_text.values():
+        if model.is_in_memory:
+            raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
+        model.check_current()
     layout = _in_any_folder(dict(arguments).get("layout", ""))
 
     def files_of(model: str) -> ModelFiles:
-        opened = open_models.get(model)
-        remote = given.get("remote") if opened is None else opened.is_remote
-        return ModelFiles(_in_any_folder(model), layout, bool(remote))
+        found = open_models.find(model)
+        if found is None:
+            return ModelFiles(_in_any_folder(model), layout, bool(given.get("remote")))
+        opened, stack = found
+        described = _in_any_folder(opened.layout)
+        return ModelFiles(_in_any_folder(opened.name) + stack, described, opened.is_remote)
 
     return Elsewhere(executor, files_of, given.get("threads") or 1)
 
@@ -106,7 +156,7 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
             _elsewhere(executor, keywords, arguments, open_models) as elsewhere,
         ):
             outcome: dict[str, Any] = _core.run(
-                name, arguments + more, open_models, show, elsewhere
+                name, arguments + more, open_models.by_text, show, elsewhere
             )
     if elsewhere is not None:
         elsewhere.warn(stacklevel=4)

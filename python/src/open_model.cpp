@@ -99,6 +99,24 @@ std::unique_ptr<OpenModel> open_in_memory(
   return std::make_unique<OpenModel>(OpenModel{opening->models, name, layout});
 }
 
+/// Another process opens the path again: it would read what lies there now.
+void check_current(const OpenModel& model) {
+  for (const MappedFile& file : model.models.front().checkpoint().files()) {
+    if (file.is_remote()) continue;
+    file.check_intact();
+    const FileState now = MappedFile(file.path()).state();
+    const FileState& then = file.state();
+    if (now.bytes == then.bytes && now.modified_ns == then.modified_ns &&
+        now.changed_ns == then.changed_ns) {
+      continue;
+    }
+    throw Error(ErrorKind::io, {.file = file.path().string(),
+                                .problem = "was replaced since the model was opened, and "
+                                           "processes of an executor open it again",
+                                .hint = "open the model again"});
+  }
+}
+
 }  // namespace
 
 Session session_of(const Waiter& waiter, std::vector<std::string>& warnings) {
@@ -130,6 +148,8 @@ void bind_models(nb::module_& module) {
       .def_prop_ro(
           "is_in_memory",
           [](const OpenModel& self) { return self.models.front().checkpoint().is_in_memory(); })
+      .def("check_current", &check_current,
+           "Raises where its path leads to other files than those that are open.")
       .def_prop_ro("row_name",
                    [](const OpenModel& self) {
                      const Model& first = self.models.front();

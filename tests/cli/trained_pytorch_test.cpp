@@ -41,7 +41,8 @@ TEST(TrainedPyTorch, DaisysMapsHaveTheRanksAndColumnsThatAreExpected) {
   const Checkpoint expected = Checkpoint::open(folder + "expected.safetensors");
   const auto report = [&](const char* sequences) {
     return report_of({"attention", folder + "checkpoint.pt", "--token-file",
-                      folder + "tokens_000000.bin", "--sequences", sequences, "--length", "32"});
+                      folder + "tokens_000000.bin", "--sequences", sequences, "--length", "32",
+                      "--consecutive"});
   };
   const json one = report("1"), eight = report("8");
   const auto whole = [](const std::vector<std::int64_t>& counts) {

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pickle
+import struct
 import subprocess
 import sys
 import warnings
@@ -150,6 +151,102 @@ def test_open_models_are_not_opened_again(gpt2: str, tmp_path: Any) -> None:
     for file in copy.iterdir():
         file.unlink()
     assert model.spectrum(matrix="q").to_json() == expected
+
+
+def scaled(folder: Any, factor: float) -> None:
+    """Puts a model of other weights where another one is: a new file, as programs save them."""
+    shape = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 5, "n_positions": 6}
+    header, data = {}, b""
+    for name, rows, cols in (
+        ("wte.weight", 5, 8),
+        ("wpe.weight", 6, 8),
+        ("h.0.attn.c_attn.weight", 8, 24),
+        ("h.0.attn.c_proj.weight", 8, 8),
+        ("h.0.mlp.c_fc.weight", 8, 32),
+        ("h.0.mlp.c_proj.weight", 32, 8),
+    ):
+        values = [factor * ((7 * at) % 11 - 5) for at in range(rows * cols)]
+        end = len(data) + 4 * len(values)
+        header[name] = {"dtype": "F32", "shape": [rows, cols], "data_offsets": [len(data), end]}
+        data += struct.pack(f"<{len(values)}f", *values)
+    text = json.dumps(header).encode()
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2"} | shape))
+    new = folder / "new"
+    new.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    new.rename(folder / "model.safetensors")
+
+
+def norms(table: asc.Table) -> dict[str, float]:
+    return dict(zip(table["model"], table["frobenius_norm"], strict=True))
+
+
+def test_models_of_one_path_are_what_each_was_opened_with(tmp_path: Any) -> None:
+    folder = tmp_path / "model"
+    scaled(folder, 1)
+    before = asc.open(folder)
+    scaled(folder, 3)
+    # By another spelling, which leads to the same place.
+    after = asc.open(tmp_path / "." / "model")
+    again = asc.open(f"{folder}/../model")
+    one = before.spectrum(matrix="q")["frobenius_norm"][0]
+    for second in (after, again):
+        assert norms(asc.spectrum([before, second], matrix="q")) == {
+            "model": pytest.approx(one),
+            "model#2": pytest.approx(3 * one),
+        }
+        assert norms(asc.spectrum([second, before], matrix="q")) == {
+            "model": pytest.approx(3 * one),
+            "model#2": pytest.approx(one),
+        }
+        changed = asc.diff([before, second], matrix="q")
+        assert changed["relative_change"][0] == pytest.approx(2)
+    three = norms(asc.spectrum([before, after, again], matrix="q"))
+    assert list(three) == ["model", "model#2", "model#3"]
+    # The same object is one model, and a path is what lies there now.
+    assert list(norms(asc.spectrum([before, before], matrix="q"))) == ["model"]
+    scaled(folder, 5)
+    assert sorted(norms(asc.spectrum([before, folder, after], matrix="q")).values()) == [
+        pytest.approx(one),
+        pytest.approx(3 * one),
+        pytest.approx(5 * one),
+    ]
+
+
+def test_a_name_of_a_second_model_is_no_other_path(tmp_path: Any) -> None:
+    folder = tmp_path / "model"
+    scaled(folder, 1)
+    scaled(tmp_path / "model#2", 7)
+    models = [asc.open(folder), asc.open(folder), asc.open(tmp_path / "model#2")]
+    one = models[0].spectrum(matrix="q")["frobenius_norm"][0]
+    found = norms(asc.spectrum(models, matrix="q"))
+    assert found == {
+        "model": pytest.approx(one),
+        "model#3": pytest.approx(one),
+        "model#2": pytest.approx(7 * one),
+    }
+
+
+def test_replaced_files_are_not_sent_elsewhere(tmp_path: Any) -> None:
+    folder = tmp_path / "model"
+    scaled(folder, 1)
+    model = asc.open(folder)
+    with ThreadPoolExecutor(1) as executor:
+        expected = model.spectrum(matrix="q")["frobenius_norm"][0]
+        sent = asc.spectrum([model, asc.open(folder)], matrix="q", executor=executor)
+        assert list(norms(sent).values()) == [pytest.approx(expected)] * 2
+        scaled(folder, 3)
+        with pytest.raises(asc.IoError, match="was replaced since the model was opened"):
+            model.spectrum(matrix="q", executor=executor)
+
+
+def test_the_layout_of_an_open_model_describes_no_other(llama: str) -> None:
+    data = pathlib.Path(__file__).parent.parent / "data"
+    described = asc.open(data / "forward/gpt2", layout=data / "layouts/gpt2.json")
+    with ThreadPoolExecutor(1) as executor:
+        for keywords in ({}, {"executor": executor}):
+            table = asc.spectrum([described, llama], matrix="q", layers=0, **keywords)
+            assert list(table["model"]) == ["gpt2", "shakespeare-llama"]
 
 
 def test_warnings(gpt2: str, tmp_path: Any) -> None:
