@@ -4,6 +4,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/adapter.h"
+#include "attnscope/model/layout_check.h"
 #include "attnscope/model/layout_offer.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
@@ -94,6 +95,7 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
     const std::string& stack = spec.architecture.stack;
     models.emplace_back(shared, std::move(spec), stack.empty() ? name : name + ":" + stack);
   }
+  if (layout) refuse_unmatched_patterns(models.front());
   if (models.size() > 1) share_out(models);
   return models;
 }
