@@ -9,6 +9,7 @@
 #include "attnscope/analyses/latent_weights.h"
 #include "attnscope/analysis/circuit_measures.h"
 #include "attnscope/core/error.h"
+#include "attnscope/model/expected_roles.h"
 #include "attnscope/run/runner.h"
 
 namespace attnscope {
@@ -132,11 +133,12 @@ std::vector<std::vector<Role>> select_circuits(std::span<const Model> models,
   for (const Model& model : models) {
     auto& own = selected.emplace_back();
     for (const Role role : wanted) {
-      if (model.has(role)) own.push_back(role);
+      if (is_expected(model, role)) own.push_back(role);
     }
   }
   for (const Role role : request.circuits) {
-    if (std::any_of(models.begin(), models.end(), [&](const Model& m) { return m.has(role); })) {
+    if (std::any_of(models.begin(), models.end(),
+                    [&](const Model& m) { return is_expected(m, role); })) {
       continue;
     }
     throw Error(ErrorKind::usage, {.parameter = "circuit",

@@ -105,7 +105,8 @@ std::vector<std::vector<TensorPair>> copies_of(std::span<const Model> models,
 
 }  // namespace
 
-void run_info(std::span<const Model> models, const Context& context, RowSink& sink) {
+void run_info(std::span<const Model> models, const Context& context, RowSink& sink,
+              std::span<const std::string> notes) {
   const auto copies = copies_of(models, context);
   ReportHead head{.command = "info"};
   std::vector<Inventory> inventories;
@@ -114,6 +115,7 @@ void run_info(std::span<const Model> models, const Context& context, RowSink& si
     head.models.push_back(facts_record(inventories.back().facts));
   }
   sink.begin(head);
+  for (const std::string& note : notes) sink.add_note(note);
   for (const Model& model : models) {
     for (const std::string& note : notes_of_shapes(model.spec())) {
       sink.add_note(model.name() + ": " + note);

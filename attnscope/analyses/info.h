@@ -11,8 +11,9 @@
 namespace attnscope {
 
 /// Rows: model by model, tensors in the order of their files. Reads the weights that may be copies
-/// of others, and no more.
-void run_info(std::span<const Model> models, const Context& context, RowSink& sink);
+/// of others, and no more. `notes`: shown before the models' own.
+void run_info(std::span<const Model> models, const Context& context, RowSink& sink,
+              std::span<const std::string> notes = {});
 
 /// This machine and the libraries in use, one row for each.
 void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink);

@@ -9,6 +9,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/model/expected_roles.h"
 #include "attnscope/model/inventory.h"
 
 namespace attnscope {
@@ -98,11 +99,11 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                                std::span<const Role> wanted, RowSink& notes,
                                                bool of_experts) {
   if (of_experts && wanted.empty()) note_set_aside(models, notes);
-  // What was asked for by name and is not in the files will be skipped with a reason; what was not
-  // asked for by name is left out.
+  // What layers should have and the files lack will be skipped with a reason; what was not asked
+  // for by name and no layer should have is left out.
   const auto applies = [&](const Model& model, Role role) {
     if (of_experts && model.describes_of_expert(role)) return true;
-    if (wanted.empty()) return model.has(role) && !is_latent_product(role);
+    if (wanted.empty()) return is_expected(model, role) && !is_latent_product(role);
     return model.describes(role);
   };
   for (const Role role : wanted) {

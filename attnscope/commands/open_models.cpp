@@ -7,6 +7,7 @@
 #include "attnscope/commands/named_models.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/model/expected_roles.h"
 #include "attnscope/model/inventory.h"
 
 namespace attnscope {
@@ -39,6 +40,18 @@ void warn_of_undescribed(const Model& model, const Session& session) {
                       .problem = verbatim("says nothing of " + std::to_string(count) +
                                           (count == 1 ? " tensor: " : " tensors: ") + join(names) +
                                           (count > kShown ? ", …" : ""))});
+}
+
+/// Matrices beside a layer's projections that neither analyses nor a forward pass read.
+void warn_of_unread_matrices(const Model& model, const Session& session) {
+  if (!session.on_warning) return;
+  const std::vector<std::string> names = unread_matrices(model);
+  if (names.empty()) return;
+  session.on_warning({.file = model.checkpoint().main_file().string(),
+                      .problem = verbatim(counted(names.size(), "matrix", "matrices") + " of " +
+                                          model.name() + (names.size() == 1 ? " is" : " are") +
+                                          " not read, first '" + names.front() + "': " +
+                                          model.spec().source + " describes no such projection")});
 }
 
 /// The other models of a multimodal checkpoint, by the first part of their tensors' names.
@@ -83,7 +96,11 @@ std::vector<Model> open_named(const NamedModel& named, const std::string& name,
   open =
       Model::open_stacks(open_checkpoint(named, arguments.flag("remote"), session), layout, name);
   warn(open.front().checkpoint(), session);
-  if (layout) warn_of_undescribed(open.front(), session);
+  if (layout) {
+    warn_of_undescribed(open.front(), session);
+  } else {
+    for (const Model& model : open) warn_of_unread_matrices(model, session);
+  }
   warn_of_other_towers(open.front(), session);
   return open;
 }

@@ -7,6 +7,7 @@
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/config_reader.h"
+#include "attnscope/model/config_spec.h"
 #include "attnscope/model/expert_config.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/latent_config.h"
@@ -215,10 +216,16 @@ Quantisation quantisation_of(const json& config) {
   return {};
 }
 
-/// `family`: of the whole model or of a stack; `own`: the part of the file that describes it.
-ModelSpec spec_of(const Architecture& family, const json& own, const json& config,
-                  std::string_view text, std::string_view where) {
-  const ConfigReader reader(&own, where);
+const json& section_of(const json& config, const std::string& name) {
+  const auto found = name.empty() ? config.end() : config.find(name);
+  return found != config.end() && found->is_object() ? *found : config;
+}
+
+}  // namespace
+
+ModelSpec spec_by(const Architecture& family, const json& own, const json& config,
+                  std::string_view text, std::string_view where, std::set<std::string>* asked) {
+  const ConfigReader reader(&own, where, asked);
   const Architecture& architecture = layout_of(family, reader);
   ModelSpec spec{.architecture = architecture,
                  .dimensions = read_dimensions(reader, architecture),
@@ -243,13 +250,6 @@ ModelSpec spec_of(const Architecture& family, const json& own, const json& confi
   return spec;
 }
 
-const json& section_of(const json& config, const std::string& name) {
-  const auto found = name.empty() ? config.end() : config.find(name);
-  return found != config.end() && found->is_object() ? *found : config;
-}
-
-}  // namespace
-
 Quantisation parse_quantisation(std::string_view text, std::string_view where) {
   const json config = parse_python_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
@@ -262,11 +262,11 @@ std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view wher
   const Architecture family = find_architecture(config, where);
   std::vector<ModelSpec> specs;
   for (const Architecture& stack : family.stacks) {
-    specs.push_back(spec_of(stack, section_of(config, stack.section), config, text, where));
+    specs.push_back(spec_by(stack, section_of(config, stack.section), config, text, where));
   }
   if (!specs.empty()) return specs;
   const json* nested = nested_language(config);
-  specs.push_back(spec_of(family, nested != nullptr ? *nested : config, config, text, where));
+  specs.push_back(spec_by(family, nested != nullptr ? *nested : config, config, text, where));
   return specs;
 }
 

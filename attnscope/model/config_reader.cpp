@@ -8,6 +8,7 @@
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/model/name_pattern.h"
 #include "attnscope/model/spec.h"
 
 namespace attnscope {
@@ -28,6 +29,7 @@ void ConfigReader::refuse_value(const std::string& key, const json& value,
 
 const json* ConfigReader::stored(const std::string& key) const {
   if (object_ == nullptr || key.empty()) return nullptr;
+  if (log_ != nullptr) log_->insert(place_ + key);
   const auto found = object_->find(key);
   if (found != object_->end()) return &*found;
   const auto dot = key.find('.');
@@ -45,14 +47,18 @@ bool ConfigReader::has(const std::string& key) const { return stored(key) != nul
 bool ConfigReader::meets(const ConfigCondition& condition) const {
   const json* found = stored(condition.key);
   if (found == nullptr || condition.values.empty()) return found != nullptr;
-  return std::find(condition.values.begin(), condition.values.end(), python_json_text(*found)) !=
-         condition.values.end();
+  const std::string value = python_json_text(*found);
+  return std::any_of(
+      condition.values.begin(), condition.values.end(),
+      [&](const std::string& pattern) { return match_pattern(pattern, value).has_value(); });
 }
 
 ConfigReader ConfigReader::object(const std::string& key) const {
   const json* found = find(key);
   if (found != nullptr && !found->is_object()) refuse_value(key, *found, "an object");
-  return {found, where_};
+  ConfigReader own(found, where_, log_);
+  own.place_ = place_ + key + ".";
+  return own;
 }
 
 std::optional<std::int64_t> ConfigReader::number(const ConfigKey& key, std::int64_t least) const {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,10 @@ namespace attnscope {
 /// wrong type is Error(format) that names the key.
 class ConfigReader {
  public:
-  ConfigReader(const nlohmann::json* object, std::string_view where)
-      : object_(object), where_(where) {}
+  /// `log`: where to note which keys are asked for; null: nowhere.
+  ConfigReader(const nlohmann::json* object, std::string_view where,
+               std::set<std::string>* log = nullptr)
+      : object_(object), where_(where), log_(log) {}
 
   const std::string& where() const { return where_; }
   [[noreturn]] void refuse(const std::string& problem) const;
@@ -50,6 +53,8 @@ class ConfigReader {
 
   const nlohmann::json* object_;
   std::string where_;
+  std::set<std::string>* log_;
+  std::string place_ = {};  // of the object in the file, with a dot after it
 };
 
 }  // namespace attnscope

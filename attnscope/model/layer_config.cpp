@@ -87,6 +87,17 @@ std::string set_activation(Activation& activation, const std::string& name) {
   return "";
 }
 
+/// The name of the MLP's activation.
+std::string activation_name(const Architecture& architecture, const ConfigReader& config) {
+  std::string name = config.text(architecture.activation_key);
+  // Source: T5Config, whose `feed_forward_proj` says of gated MLPs that they are.
+  constexpr std::string_view kGated = "gated-";
+  if (name == "gated-gelu") return "gelu_new";
+  if (name.starts_with(kGated)) name.erase(0, kGated.size());
+  if (name.empty()) name = architecture.activation;
+  return name == "gelu" && !architecture.gelu_means.empty() ? architecture.gelu_means : name;
+}
+
 std::optional<PerLayerInputSpec> own_input_of(const PerLayerInputRule& rule, const NormRule& norms,
                                               const ConfigReader& config, std::int64_t width) {
   const std::int64_t own = config.number(rule.width, /*least=*/0).value_or(0);
@@ -138,11 +149,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
       read_ropes(architecture, config, windowed, spec.dimensions);
   const std::vector<MaskSpec> masks = read_masks(architecture, config, windowed);
 
-  std::string activation = config.text(architecture.activation_key);
-  if (activation.empty()) activation = architecture.activation;
-  if (activation == "gelu" && !architecture.gelu_means.empty()) {
-    activation = architecture.gelu_means;
-  }
+  const std::string activation = activation_name(architecture, config);
   LayerSpec common{.parallel = config.flag(architecture.parallel)};
   set_norms(common, *architecture.norm, config);
   if (architecture.latent) {

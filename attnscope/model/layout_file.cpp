@@ -6,6 +6,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/model/expert_config.h"
+#include "attnscope/model/head_tensors.h"
 #include "attnscope/model/layer_config.h"
 #include "attnscope/model/layout_experts.h"
 #include "attnscope/model/layout_forward.h"
@@ -21,6 +22,17 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kLayoutSchema = "attnscope-layout/1";
+
+/// One tensor for each head: of which projections, and of what kind.
+void check_head_mark(const WeightRule& rule, const LayoutFields& fields) {
+  if (rule.tensor.find(kHeadMark) == std::string::npos) return;
+  const bool has_heads = rule.role == Role::query || rule.role == Role::key ||
+                         rule.role == Role::value || rule.role == Role::output;
+  if (!has_heads) fields.fail("'{head}' in 'tensor': only q, k, v and o have heads");
+  if (!rule.fused.empty() || rule.index) {
+    fields.fail("'{head}' in 'tensor' excludes 'fused' and 'index'");
+  }
+}
 
 }  // namespace
 
@@ -60,6 +72,7 @@ WeightRule parse_layout_weight(LayoutFields fields) {
       fields.fail("only gates and ups can be fused alternating");
     }
   }
+  check_head_mark(rule, fields);
   fields.refuse_unknown();
   return rule;
 }

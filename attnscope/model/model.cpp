@@ -5,6 +5,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/expected_roles.h"
 
 namespace attnscope {
 namespace {
@@ -24,21 +25,6 @@ WeightRule rule_in_layer(const ModelSpec& spec, const WeightRule& rule, std::int
     return same;
   }
   return rule;
-}
-
-/// Why a layer of the model lacks a role that its architecture has; empty where it has it.
-std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t layer) {
-  if (std::string why = why_not_mixed(spec.dimensions, role, layer); !why.empty()) return why;
-  const std::string number = "layer " + std::to_string(layer);
-  const auto shared = spec.sharing_of(layer).from;
-  if (shared && (role == Role::key || role == Role::value)) {
-    return number + " takes keys and values of layer " + std::to_string(*shared);
-  }
-  if (is_of_mlp(role) && spec.has_experts(layer)) return number + " has experts instead";
-  if (!is_beside_experts(role)) return "";
-  if (!spec.has_experts(layer)) return number + " has no experts";
-  if (role != Role::router && spec.dimensions.shared_width == 0) return "has no shared experts";
-  return "";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/adapter.h"
+#include "attnscope/model/layout_check.h"
 #include "attnscope/model/layout_offer.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
@@ -17,14 +18,13 @@ namespace fs = std::filesystem;
 constexpr const char* kConfig = "config.json";
 constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
 
-/// The same error, with a layout file that may fit.
-Error with_offer(const Error& error, const std::string& layout) {
+/// The same error, with the command that writes a layout file.
+Error with_offer(const Error& error) {
   ErrorParts parts = error.parts();
   parts.problem.resize(std::min(parts.problem.size(), parts.problem.find("; known: ")));
   parts.hint =
-      "its tensors are named as Llama's are; if it computes as Llama does, save this and "
-      "give it with {layout}: " +
-      verbatim(layout);
+      "its tensors have known names: write a layout file with "
+      "'info MODEL {suggest_layout} FILE.json', and give it with {layout}";
   return {error.kind(), std::move(parts)};
 }
 
@@ -34,9 +34,8 @@ std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::
     return parse_stacks(text, source);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported) throw;
-    const std::string layout = offered_layout(checkpoint, text);
-    if (layout.empty()) throw;
-    throw with_offer(error, layout);
+    if (!has_known_names(checkpoint)) throw;
+    throw with_offer(error);
   }
 }
 
@@ -97,6 +96,7 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
     const std::string& stack = spec.architecture.stack;
     models.emplace_back(shared, std::move(spec), stack.empty() ? name : name + ":" + stack);
   }
+  if (layout) refuse_unmatched_patterns(models.front());
   if (models.size() > 1) share_out(models);
   return models;
 }

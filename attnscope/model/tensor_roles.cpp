@@ -75,15 +75,18 @@ std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& mo
   return roles;
 }
 
-std::vector<TensorRule> sites_of(const Architecture& architecture) {
+std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_optional) {
   std::vector<TensorRule> sites;
   const auto add = [&](const char* role, const std::string& tensor, const char* ending = "") {
     if (!tensor.empty()) sites.push_back({role, tensor + ending});
   };
+  const auto add_optional = [&](const char* role, const std::string& tensor) {
+    if (with_optional) add(role, tensor);
+  };
   const auto add_linear = [&](const char* role, const std::string& tensor) {
     if (tensor.empty()) return;
     add(role, tensor);
-    for (const std::string& bias : bias_names(tensor)) add(role, bias);
+    for (const std::string& bias : bias_names(tensor)) add_optional(role, bias);
   };
   const EmbeddingRule& embedding = architecture.embedding;
   add("position_embedding", embedding.positions);
@@ -116,7 +119,9 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
         const std::string label = std::string(kOfExpert) + weight_label(rule);
         add(label.c_str(), rule.tensor);
         const std::string of_bias = label + ".bias";
-        for (const std::string& bias : bias_names(rule.tensor)) add(of_bias.c_str(), bias);
+        for (const std::string& bias : bias_names(rule.tensor)) {
+          add_optional(of_bias.c_str(), bias);
+        }
       }
     }
   }
@@ -143,7 +148,7 @@ std::vector<TensorRule> sites_of(const Architecture& architecture) {
     add("norm", rule.projection_norm, ".*");
     add("norm", rule.norm, ".*");
   }
-  add("layer_factor", architecture.multipliers.layer_output);
+  add_optional("layer_factor", architecture.multipliers.layer_output);
   add("branch_factors", architecture.multipliers.attention);
   add("branch_factors", architecture.multipliers.mlp);
   if (architecture.patches) {

@@ -26,7 +26,8 @@ struct RoleOfTensor {
 std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& model);
 
 /// Patterns under the prefix of all tensors beside projections and token embedding.
-std::vector<TensorRule> sites_of(const Architecture& architecture);
+/// `with_optional`: those too without which files are valid, such as biases.
+std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_optional = true);
 
 /// Of a tensor that holds no projection; "other" where nothing names it.
 RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites,

@@ -5,6 +5,7 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/model/bias_names.h"
+#include "attnscope/model/head_tensors.h"
 #include "attnscope/model/model.h"
 
 namespace attnscope {
@@ -64,6 +65,22 @@ bool shape_fits(const Shape& found, const Shape& expected) {
          std::all_of(end, found.end(), [](std::int64_t size) { return size == 1; });
 }
 
+/// Of a tensor for each head, the name of the first that the files lack; of others their own.
+std::string first_absent_head(const Checkpoint& checkpoint, const std::string& name,
+                              std::int64_t heads) {
+  for (std::int64_t head = 0; head < heads; ++head) {
+    std::string own = name_of_head(name, head);
+    if (checkpoint.find(own) == nullptr) return own;
+  }
+  return name;
+}
+
+std::string transposed_hint(Storage storage) {
+  const bool by_rows = storage == Storage::out_by_in;
+  return std::string("it is stored transposed: give its entry of 'weights' \"storage\": \"") +
+         (by_rows ? "in_by_out" : "out_by_in") + "\"";
+}
+
 std::string expected_text(const Shape& expected) {
   std::string text = shape_text(expected);
   const auto any = text.find("-1");
@@ -83,8 +100,10 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   };
   const CheckpointTensor* tensor = checkpoint_->find(tensor_name);
   if (tensor == nullptr) {
+    const std::string absent =
+        first_absent_head(*checkpoint_, tensor_name, sizes.heads.count(rule.role));
     const std::string problem =
-        "tensor '" + tensor_name + "' is missing" + checkpoint_->missing_note(tensor_name);
+        "tensor '" + absent + "' is missing" + checkpoint_->missing_note(absent);
     if (quantised) {
       throw Error(ErrorKind::unsupported, {.file = checkpoint_->main_file().string(),
                                            .tensor = tensor_name,
@@ -95,8 +114,9 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
     return {.missing = problem};
   }
 
-  const auto fail = [&](ErrorKind kind, const std::string& problem) {
-    ErrorParts parts = checkpoint_->parts_of(*tensor, verbatim(problem), not_read());
+  const auto fail = [&](ErrorKind kind, const std::string& problem, std::string hint = "") {
+    if (hint.empty()) hint = not_read();
+    ErrorParts parts = checkpoint_->parts_of(*tensor, verbatim(problem), std::move(hint));
     parts.layer = layer;
     throw Error(kind, std::move(parts));
   };
@@ -116,7 +136,13 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
     if (rule.index && shape_fits(found, expected)) {
       problem = "shape " + shape_text(found) + " has no slice " + std::to_string(*rule.index);
     }
-    fail(quantised ? ErrorKind::unsupported : ErrorKind::format, problem);
+    // A layout file names no model types.
+    const bool is_of_layout =
+        spec_.architecture.model_types.empty() && spec_.architecture.stack.empty();
+    const bool is_turned =
+        is_of_layout && !rule.index && shape_fits({found.rbegin(), found.rend()}, expected);
+    fail(quantised ? ErrorKind::unsupported : ErrorKind::format, problem,
+         is_turned ? transposed_hint(rule.storage) : "");
   }
   const DTypeInfo& dtype = dtype_info(tensor->view.dtype);
   if (quantised && dtype.kind == DTypeClass::integer) {

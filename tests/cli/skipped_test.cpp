@@ -69,6 +69,24 @@ TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
   }
 }
 
+// A config that describes other projections than the files hold: none is left out in silence.
+TEST(CliSkipped, WhatTheFilesLackIsNamed) {
+  const TempFolder folder;
+  const std::string from = data_path("seq2seq/t5-gated/");
+  json config = json::parse(read_file(from + "config.json"));
+  for (const char* key : {"feed_forward_proj", "dense_act_fn", "is_gated_act"}) config.erase(key);
+  const auto path = folder.write("t5/config.json", config.dump()).parent_path();
+  std::filesystem::copy_file(from + "model.safetensors", path / "model.safetensors");
+  const RunResult run = run_attnscope({"spectrum", path.string() + ":encoder", "--format", "json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(contains(run.err, "4 matrices of t5:encoder are not read")) << run.err;
+  const json report = json::parse(run.out);
+  EXPECT_EQ(places_of(report["skipped"]), (std::set<std::string>{"0 up -", "1 up -"}));
+  EXPECT_EQ(report["skipped"][0]["reason"],
+            "tensor 'encoder.block.0.layer.1.DenseReluDense.wi.weight' is missing");
+  EXPECT_EQ(report["rows"].size(), 10u) << "q, k, v, o and down of two layers";
+}
+
 TEST(CliSkipped, TheReasonSaysWhere) {
   const TempFolder folder;
   TinyLlama model;

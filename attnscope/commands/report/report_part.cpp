@@ -8,16 +8,17 @@
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/expected_roles.h"
 #include "attnscope/smaller/forms.h"
 
 namespace attnscope {
 namespace {
 
-/// Every role that the model has.
+/// Every role that the model has, or should have.
 std::string roles_of(const Model& model) {
   std::vector<std::string> roles;
   for (const std::string& name : role_names()) {
-    if (model.has(*role_from_name(name))) roles.push_back(name);
+    if (is_expected(model, *role_from_name(name))) roles.push_back(name);
   }
   return join(roles, ",");
 }

@@ -1,6 +1,9 @@
 // T5, mT5 and UMT5: an encoder and a decoder without biases, positions by learned numbers for
 // distances, scores that are not scaled.
 // Source: huggingface/transformers, models/{t5,mt5,umt5}.
+#include <string_view>
+#include <utility>
+
 #include "attnscope/model/architecture.h"
 #include "attnscope/model/families/stacks.h"
 
@@ -35,20 +38,52 @@ Architecture common(const std::string& stack, const std::string& layers) {
 }
 
 /// With an MLP of two halves, one of which gates the other.
-Architecture gated(Architecture stack, const std::string& mlp, const std::string& activation,
-                   const std::string& said) {
+Architecture gated(Architecture stack, const std::string& mlp) {
   stack.weights.insert(stack.weights.end(), {{gate, mlp + ".DenseReluDense.wi_0.weight"},
                                              {up, mlp + ".DenseReluDense.wi_1.weight"},
                                              {down, mlp + ".DenseReluDense.wo.weight"}});
-  stack.activation = activation;
-  stack.conditions = {{"feed_forward_proj", {said}}};
   return stack;
+}
+
+Architecture plain(Architecture stack, const std::string& mlp) {
+  stack.weights.insert(stack.weights.end(), {{up, mlp + ".DenseReluDense.wi.weight"},
+                                             {down, mlp + ".DenseReluDense.wo.weight"}});
+  return stack;
+}
+
+Architecture where(Architecture stack, std::vector<ConfigCondition> conditions) {
+  stack.conditions = std::move(conditions);
+  return stack;
+}
+
+/// The forms of MLPs by config.json, and, at the end, that of a file which says nothing of it.
+/// Source: T5Config: `is_gated_act` and `dense_act_fn` overrule `feed_forward_proj`.
+std::vector<Architecture> mlp_forms(const Architecture& stack, const std::string& mlp,
+                                    bool gated_by_default) {
+  std::vector<Architecture> forms;
+  for (const char* key : {"dense_act_fn", "feed_forward_proj"}) {
+    Architecture with_gate = gated(stack, mlp), without = plain(stack, mlp);
+    with_gate.activation_key = without.activation_key = key;
+    const ConfigCondition names_activation{key}, is_gated{"is_gated_act", {"true"}},
+        is_plain{"is_gated_act", {"false", "null"}}, said{"feed_forward_proj"},
+        says_gated{"feed_forward_proj", {"\"gated-*\""}};
+    forms.push_back(where(with_gate, {names_activation, is_gated}));
+    forms.push_back(where(without, {names_activation, is_plain}));
+    forms.push_back(where(with_gate, {names_activation, says_gated}));
+    forms.push_back(where(without, {names_activation, said}));
+    forms.push_back(where(gated_by_default ? with_gate : without, {names_activation}));
+    if (std::string_view(key) == "dense_act_fn") continue;
+    forms.push_back(where(with_gate, {is_gated}));
+    forms.push_back(where(without, {is_plain}));
+    forms.push_back(where(gated_by_default ? with_gate : without, {}));
+  }
+  return forms;
 }
 
 /// What tells relatives of T5 apart.
 struct T5Kind {
   bool table_in_each_layer = false;
-  bool gated_by_default = false;  // what a file without `feed_forward_proj` means
+  bool gated_by_default = false;  // what a file means that says nothing of it
   ConfigFlag scaled_logits = {"", false};
 };
 
@@ -73,24 +108,11 @@ Architecture stack_of_layers(const std::string& stack, const std::string& layers
   if (stack == "decoder") out.head.weight = {"lm_head.weight"};
   out.multipliers.logits_by_root = kind.scaled_logits;
   out.others = {{"embedding", stack + ".embed_tokens.weight"}};
-  const std::vector<Architecture> forms = {gated(out, mlp, "gelu_new", "\"gated-gelu\""),
-                                           gated(out, mlp, "silu", "\"gated-silu\""),
-                                           gated(out, mlp, "relu", "\"gated-relu\"")};
-  Architecture plain = out;
-  plain.weights.insert(plain.weights.end(), {{up, mlp + ".DenseReluDense.wi.weight"},
-                                             {down, mlp + ".DenseReluDense.wo.weight"}});
-  plain.activation_key = "feed_forward_proj";
-  plain.activation = "relu";
-  if (kind.gated_by_default) {
-    out = forms.front();
-    out.conditions.clear();
-    plain.conditions = {
-        {"feed_forward_proj", {"\"relu\"", "\"gelu\"", "\"gelu_new\"", "\"silu\""}}};
-    out.layouts = {forms[1], forms[2], plain};
-  } else {
-    out = plain;
-    out.layouts = forms;
-  }
+  out.activation = kind.gated_by_default ? "gelu_new" : "relu";
+  std::vector<Architecture> forms = mlp_forms(out, mlp, kind.gated_by_default);
+  out = std::move(forms.back());
+  forms.pop_back();
+  out.layouts = std::move(forms);
   return out;
 }
 
