@@ -18,7 +18,7 @@ Outcome spectrum_of(const TensorView& matrix, const SpectrumFields& wanted,
                     const Compute& compute) {
   const auto read = read_singular_values(matrix, compute);
   if (!read.skipped.empty()) return {.skipped = read.skipped};
-  return singular_outcome(std::nullopt, read.values, [&](const std::vector<double>& values) {
+  return singular_outcome(std::nullopt, read.values, [&](const SingularValues& values) {
     Record fields;
     add_spectrum_fields(fields, values, {.rows = matrix.shape[0], .cols = matrix.shape[1]}, wanted);
     return fields;

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "attnscope/analyses/latent_weights.h"
+#include "attnscope/analyses/read_weight.h"
 #include "attnscope/forward/forward_weights.h"
 #include "attnscope/numerics/products/factored_product_batch.h"
+#include "attnscope/numerics/singular_values/resolved_singular_values.h"
 
 namespace attnscope {
 namespace {
@@ -37,7 +39,18 @@ std::uint64_t spectrum_bytes(std::int64_t rows, std::int64_t cols) {
   return float64_bytes(n, n) + float64_bytes(n, std::min(kBlock, m)) + kPackedBytes;
 }
 
-std::uint64_t product_spectrum_bytes(std::int64_t inner, std::int64_t width) {
+std::uint64_t role_spectrum_bytes(const Model& model, std::int64_t layer, Role role,
+                                  std::int64_t rows, std::int64_t cols) {
+  if (resolution_of(model, layer, role) == Resolution::float32) return spectrum_bytes(rows, cols);
+  return resolved_singular_values_bytes(rows, cols) + kPackedBytes;
+}
+
+std::uint64_t product_spectrum_bytes(const Model& model, std::int64_t layer, Role role,
+                                     std::int64_t inner) {
+  const std::int64_t width = model.dimensions().width;
+  if (resolution_of(model, layer, role) == Resolution::float64) {
+    return resolved_product_singular_values_bytes(inner, width) + kPackedBytes;
+  }
   if (worth_forming(inner, width))
     return float64_bytes(width, width) + spectrum_bytes(width, width);
   // The Gram matrices of both factors, a Cholesky factor and the matrix that is solved.
@@ -63,7 +76,7 @@ std::uint64_t matrix_spectrum_bytes(const Model& model, std::int64_t layer, Role
   const std::uint64_t decoded = decoded_bytes(model, layer, role);
   // W_K stacked on W_V is made from both.
   const std::uint64_t reading = role == Role::kv ? decoded : 0;
-  return decoded + std::max(reading, spectrum_bytes(rows, cols));
+  return decoded + std::max(reading, role_spectrum_bytes(model, layer, role, rows, cols));
 }
 
 std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_bytes) {

@@ -22,8 +22,13 @@ inline constexpr std::uint64_t kPackedBytes = 16 << 20;
 /// What singular_values() holds beside a matrix of that shape, where its usual solver converges.
 std::uint64_t spectrum_bytes(std::int64_t rows, std::int64_t cols);
 
-/// What factored_products_singular_values() holds beside two factors of the shape (inner, width).
-std::uint64_t product_spectrum_bytes(std::int64_t inner, std::int64_t width);
+/// The same for a matrix that the role's weights make: float64 weights take more.
+std::uint64_t role_spectrum_bytes(const Model& model, std::int64_t layer, Role role,
+                                  std::int64_t rows, std::int64_t cols);
+
+/// What the singular values of a product take next to its two factors of the shape (inner, width).
+std::uint64_t product_spectrum_bytes(const Model& model, std::int64_t layer, Role role,
+                                     std::int64_t inner);
 
 /// What read_matrix() returns for a role that is no product.
 std::uint64_t decoded_bytes(const Model& model, std::int64_t layer, Role role);

@@ -50,7 +50,7 @@ StackedExperts read_stacked(const WorkItem& item, const Model& model, const Comp
 /// Energy ranks of a matrix and those of a Gaussian one.
 Record ranks_of(MatrixView<const double> matrix, const WorkItem& item, const Compute& compute) {
   Record fields;
-  add_spectrum_fields(fields, singular_values(matrix, compute).values,
+  add_spectrum_fields(fields, singular_values(matrix, compute),
                       {.rows = matrix.rows, .cols = matrix.cols},
                       {.thresholds = expect_vector<double>(item.parameters, "energy")});
   return fields;

@@ -72,9 +72,9 @@ std::vector<Outcome> compute_half(const WorkItem& item, const ModelSource& sourc
     if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
     return singular_outcome(
         std::nullopt, singular_result([&] { return singular_values(matrix.view(), compute); }),
-        [&](const std::vector<double>& values) {
+        [&](const SingularValues& found) {
           return Record{
-              {kLatent, latent_fields(values, read.values.shape, rank,
+              {kLatent, latent_fields(found.values, read.values.shape, rank,
                                       at_share(chosen, model.dimensions().width), thresholds)}};
         });
   };

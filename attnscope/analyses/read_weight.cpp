@@ -1,5 +1,6 @@
 #include "attnscope/analyses/read_weight.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -36,6 +37,8 @@ Read<WeightMatrix> as_any(Read<Matrix<double>> read) {
   return {std::move(read.values), std::move(read.skipped)};
 }
 
+bool is_float64(const Weight& weight) { return weight.matrix.tensor.dtype == DType::f64; }
+
 }  // namespace
 
 Read<WeightMatrix> read_heads(const Model& model, std::int64_t layer, Role role) {
@@ -70,14 +73,20 @@ Read<WeightMatrix> read_matrix(const Model& model, std::int64_t layer, Role role
     return {stacked_rows(std::as_const(keys.values).view(), std::as_const(values.values).view()),
             ""};
   };
-  const auto is_double = [](const Weight& weight) {
-    return weight.matrix.tensor.dtype == DType::f64;
-  };
-  if (is_double(key) || is_double(value)) {
+  if (is_float64(key) || is_float64(value)) {
     return stack(read_weight_float64(model, key), read_weight_float64(model, value));
   }
   return stack(read<Matrix<float>>(model, key, decode<float>),
                read<Matrix<float>>(model, value, decode<float>));
+}
+
+Resolution resolution_of(const Model& model, std::int64_t layer, Role role) {
+  const std::vector<Role> parts = model.parts_of(role);
+  const bool any_float64 = std::any_of(parts.begin(), parts.end(), [&](Role part) {
+    const Weight& weight = model.weight(layer, part);
+    return weight.tensor != nullptr && is_float64(weight);
+  });
+  return any_float64 ? Resolution::float64 : Resolution::float32;
 }
 
 std::string not_finite_text(std::int64_t row, std::int64_t col) {

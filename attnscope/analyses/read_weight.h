@@ -6,6 +6,7 @@
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 
 namespace attnscope {
 
@@ -32,6 +33,10 @@ Read<WeightMatrix> read_heads(const Model& model, std::int64_t layer, Role role)
 
 /// The same in float64, of a projection: a factor of a circuit.
 Read<Matrix<double>> read_factor(const Model& model, std::int64_t layer, Role role);
+
+/// float64 if any stored matrix that the role is made of is float64: then small singular values are
+/// numbers of the model, not rounding.
+Resolution resolution_of(const Model& model, std::int64_t layer, Role role);
 
 /// "holds NaN or Inf (first at row 3, column 5)".
 std::string not_finite_text(std::int64_t row, std::int64_t col);

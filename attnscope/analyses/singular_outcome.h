@@ -21,7 +21,7 @@ Outcome singular_outcome(std::optional<std::int64_t> head, const SingularResult&
     return {.head = head, .skipped = error->what()};
   }
   const SingularValues& singular = std::get<SingularValues>(result);
-  Outcome outcome{.head = head, .fields = fields_of(singular.values)};
+  Outcome outcome{.head = head, .fields = fields_of(singular)};
   if (!singular.fallback.empty()) {
     outcome.note =
         "the usual solver did not converge; " + std::string(singular.fallback) + " gave the values";

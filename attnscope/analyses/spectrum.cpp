@@ -58,12 +58,13 @@ std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, 
   if (is_product(role)) {
     const std::int64_t inner = summed_rank(dimensions, role);
     return circuit_factor_bytes(dimensions, role) + float64_bytes(inner, dimensions.width) +
-           product_spectrum_bytes(inner, dimensions.width);
+           product_spectrum_bytes(model, layer, role, inner);
   }
   if (model.is_of_latents(role)) {
     const std::int64_t inner = std::min(latent_inner(dimensions, role), dimensions.width);
     const std::int64_t rows = canonical_shape(dimensions, role).first;
-    return latent_bytes(dimensions, role, inner) + spectrum_bytes(rows, inner);
+    return latent_bytes(dimensions, role, inner) +
+           role_spectrum_bytes(model, layer, role, rows, inner);
   }
   const bool has_heads = per_head && dimensions.heads.count(role) > 0;
   if (has_heads || !model.is_stored(role)) return matrix_spectrum_bytes(model, layer, role);
@@ -83,9 +84,18 @@ Cost spectrum_cost(const WorkItem& item, const ModelSource& source) {
 }
 
 void add_spectrum_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
-  if (item.tensor.empty()) return add_role_inputs(inputs, item, source);
-  const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
-  inputs.add_matrix(*source.checkpoint, tensor, whole_matrix(tensor.view));
+  if (item.tensor.empty()) {
+    add_role_inputs(inputs, item, source);
+  } else {
+    const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
+    inputs.add_matrix(*source.checkpoint, tensor, whole_matrix(tensor.view));
+  }
+  // Stores may have rows of float64 weights that came from Gram matrices: they are not reused.
+  const auto is_float64 = [](const ItemInputs::Read& read) {
+    return read.tensor->view.dtype == DType::f64;
+  };
+  const auto& reads = inputs.reads();
+  if (std::any_of(reads.begin(), reads.end(), is_float64)) inputs.add("resolution", "float64");
 }
 
 RowMaker make_spectrum_rows(RowSink& sink) { return rows_with_heads(sink); }

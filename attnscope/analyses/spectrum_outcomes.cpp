@@ -1,6 +1,8 @@
 #include "attnscope/analyses/spectrum_outcomes.h"
 
 #include <optional>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -17,6 +19,7 @@
 #include "attnscope/analysis/heads.h"
 #include "attnscope/numerics/products/factored_product_batch.h"
 #include "attnscope/numerics/singular_values/batched_singular_values.h"
+#include "attnscope/numerics/singular_values/resolved_singular_values.h"
 #include "attnscope/numerics/singular_values/singular_values.h"
 
 namespace attnscope {
@@ -25,18 +28,47 @@ namespace {
 Outcome measured_spectrum(std::optional<std::int64_t> head,
                           const std::variant<SingularValues, Error>& result,
                           const SpectrumShape& shape, const SpectrumFields& wanted) {
-  return singular_outcome(head, result, [&](const std::vector<double>& values) {
+  return singular_outcome(head, result, [&](const SingularValues& values) {
     Record fields;
     add_spectrum_fields(fields, values, shape, wanted);
     return fields;
   });
 }
 
+/// What a matrix of that element type is made of, unless products of latents made it.
+template <class T>
+constexpr Resolution kOwnResolution =
+    std::is_same_v<T, double> ? Resolution::float64 : Resolution::float32;
+
+/// The results for matrices of one shape, in order.
+template <class T>
+std::vector<SingularResult> results_of_each(std::span<const MatrixView<const T>> matrices,
+                                            Resolution resolution, const Compute& compute) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (resolution == Resolution::float64) {
+      std::vector<SingularResult> out;
+      for (const MatrixView<const double>& matrix : matrices) {
+        out.push_back(singular_result([&] { return resolved_singular_values(matrix, compute); }));
+      }
+      return out;
+    }
+  }
+  return singular_values_of_each(matrices, compute);
+}
+
 /// Of a matrix that is in memory.
 template <class T>
-Outcome whole_spectrum(MatrixView<const T> matrix, const SpectrumShape& shape,
-                       const SpectrumFields& wanted, const Compute& compute) {
+Outcome whole_spectrum(MatrixView<const T> matrix, Resolution resolution,
+                       const SpectrumShape& shape, const SpectrumFields& wanted,
+                       const Compute& compute) {
   if (auto reason = find_not_finite(matrix)) return {.skipped = *reason};
+  if constexpr (std::is_same_v<T, double>) {
+    if (resolution == Resolution::float64) {
+      return measured_spectrum(
+          std::nullopt, singular_result([&] { return resolved_singular_values(matrix, compute); }),
+          shape, wanted);
+    }
+  }
   return measured_spectrum(std::nullopt,
                            singular_result([&] { return singular_values(matrix, compute); }), shape,
                            wanted);
@@ -52,8 +84,8 @@ Outcome read_spectrum(const Read<SingularResult>& read, const SpectrumShape& sha
 /// One outcome for each head's own matrix, in order. All are of that shape.
 template <class T>
 std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
-                                  const SpectrumShape& shape, const SpectrumFields& wanted,
-                                  const Compute& compute) {
+                                  Resolution resolution, const SpectrumShape& shape,
+                                  const SpectrumFields& wanted, const Compute& compute) {
   std::vector<Outcome> outcomes;
   std::vector<MatrixView<const T>> finite;
   for (const MatrixView<const T>& matrix : heads) {
@@ -63,7 +95,7 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
     if (reason) outcome.skipped = *reason;
     if (!reason) finite.push_back(matrix);
   }
-  const auto results = singular_values_of_each(finite, compute);
+  const auto results = results_of_each<T>(finite, resolution, compute);
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
@@ -74,8 +106,9 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
 
 /// The spectra of the heads of a matrix of that role; `width`: of what they read or write.
 template <class T>
-std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Role role, const HeadShape& shape,
-                                      std::int64_t count, const std::optional<SpectrumShape>& known,
+std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Resolution resolution, Role role,
+                                      const HeadShape& shape, std::int64_t count,
+                                      const std::optional<SpectrumShape>& known,
                                       const SpectrumFields& wanted, const Compute& compute) {
   std::vector<MatrixView<const T>> own;
   std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
@@ -90,7 +123,7 @@ std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Role role, con
   if (own.empty()) return {};
   const SpectrumShape of_head =
       known.value_or(SpectrumShape{.rows = own.front().rows, .cols = own.front().cols});
-  return head_spectra(own, of_head, wanted, compute);
+  return head_spectra(own, resolution, of_head, wanted, compute);
 }
 
 /// Of a matrix that latents stand for. Singular values come from the latents' own coordinates.
@@ -99,6 +132,7 @@ std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
   const Role role = *item.role;
   const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(role) : 0;
+  const Resolution resolution = resolution_of(model, *item.layer, role);
   std::vector<Outcome> outcomes;
   LatentRms divided_by;
   for (const SharedRows shared : {SharedRows::once, SharedRows::in_every_head}) {
@@ -113,12 +147,12 @@ std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
     narrow(read.values, compute);
     const Matrix<double> matrix = product_of(read.values, compute);
     if (whole) {
-      outcomes.push_back(whole_spectrum(matrix.view(), own, wanted, compute));
+      outcomes.push_back(whole_spectrum(matrix.view(), resolution, own, wanted, compute));
       continue;
     }
     own.rows = shape.inner_dim(role);
     for (Outcome& outcome :
-         spectra_of_heads(matrix.view(), role, shape, heads, own, wanted, compute)) {
+         spectra_of_heads(matrix.view(), resolution, role, shape, heads, own, wanted, compute)) {
       outcomes.push_back(std::move(outcome));
     }
   }
@@ -126,11 +160,23 @@ std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
   return outcomes;
 }
 
+std::vector<SingularResult> results_of_products(std::span<const FactorPair> pairs,
+                                                Resolution resolution, const Compute& compute) {
+  if (resolution == Resolution::float32) return factored_products_singular_values(pairs, compute);
+  std::vector<SingularResult> out;
+  for (const FactorPair& pair : pairs) {
+    out.push_back(singular_result(
+        [&] { return resolved_product_singular_values(pair.left, pair.right, compute); }));
+  }
+  return out;
+}
+
 /// One outcome for each product (rows, columns), whole or of a head.
 std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
                                         const std::vector<CircuitFactors>& factors,
                                         std::pair<std::int64_t, std::int64_t> shape,
-                                        const SpectrumFields& wanted, const Compute& compute) {
+                                        Resolution resolution, const SpectrumFields& wanted,
+                                        const Compute& compute) {
   std::vector<Outcome> outcomes;
   std::vector<FactorPair> finite;
   for (std::size_t index = 0; index < factors.size(); ++index) {
@@ -142,7 +188,7 @@ std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int
       finite.push_back({factors[index].left, factors[index].right});
     }
   }
-  const auto results = factored_products_singular_values(finite, compute);
+  const auto results = results_of_products(finite, resolution, compute);
   std::size_t next = 0;
   for (Outcome& outcome : outcomes) {
     if (!outcome.skipped.empty()) continue;
@@ -182,10 +228,13 @@ std::vector<Outcome> matrix_spectra(const WorkItem& item, const Model& model,
   if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
   return std::visit(
       [&](const auto& matrix) {
+        const MatrixView view = matrix.view();
+        constexpr Resolution kResolution =
+            kOwnResolution<std::remove_const_t<std::remove_pointer_t<decltype(view.data)>>>;
         std::vector<Outcome> outcomes = {whole_spectrum(
-            matrix.view(), {.rows = matrix.rows(), .cols = matrix.cols()}, wanted, compute)};
-        for (Outcome& outcome :
-             spectra_of_heads(matrix.view(), role, shape, heads, std::nullopt, wanted, compute)) {
+            view, kResolution, {.rows = view.rows, .cols = view.cols}, wanted, compute)};
+        for (Outcome& outcome : spectra_of_heads(view, kResolution, role, shape, heads,
+                                                 std::nullopt, wanted, compute)) {
           outcomes.push_back(std::move(outcome));
         }
         return outcomes;
@@ -227,8 +276,9 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   }
   const Dimensions& dimensions = model.dimensions();
   const auto stream = std::pair(dimensions.width, dimensions.width);
-  auto outcomes = product_spectra_of(
-      ids, factors, of_parts ? latent_product_shape(dimensions, circuit) : stream, wanted, compute);
+  auto outcomes = product_spectra_of(ids, factors,
+                                     of_parts ? latent_product_shape(dimensions, circuit) : stream,
+                                     resolution_of(model, *item.layer, circuit), wanted, compute);
   add_latent_rms(outcomes, loaded.latent_rms);
   return outcomes;
 }

@@ -6,9 +6,26 @@
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/numerics/singular_values/matrix_blocks.h"
+#include "attnscope/numerics/singular_values/resolved_singular_values.h"
 
 namespace attnscope {
 namespace {
+
+/// With the resolution that the type has.
+SingularValues values_of(const MatrixBlocks<float>& blocks, double largest,
+                         const Compute& compute) {
+  return singular_values(blocks, largest, compute);
+}
+SingularValues values_of(const MatrixBlocks<double>& blocks, double largest,
+                         const Compute& compute) {
+  return resolved_singular_values(blocks, largest, compute);
+}
+SingularValues values_of(MatrixView<const float> matrix, const Compute& compute) {
+  return singular_values(matrix, compute);
+}
+SingularValues values_of(MatrixView<const double> matrix, const Compute& compute) {
+  return resolved_singular_values(matrix, compute);
+}
 
 template <class T>
 Read<SingularResult> values_of_blocks(const TensorMatrix& matrix, const Compute& compute) {
@@ -17,9 +34,8 @@ Read<SingularResult> values_of_blocks(const TensorMatrix& matrix, const Compute&
   if (extent.not_finite) {
     return {{}, not_finite_text(extent.not_finite->row, extent.not_finite->col)};
   }
-  return {
-      singular_result([&] { return singular_values(blocks, extent.largest_magnitude, compute); }),
-      ""};
+  return {singular_result([&] { return values_of(blocks, extent.largest_magnitude, compute); }),
+          ""};
 }
 
 Read<SingularResult> values_of(const TensorMatrix& matrix, const Compute& compute) {
@@ -45,7 +61,7 @@ std::optional<MatrixView<const T>> elements_of(const TensorView& tensor, DType d
 template <class T>
 Read<SingularResult> values_of_elements(MatrixView<const T> matrix, const Compute& compute) {
   if (auto problem = find_not_finite(matrix)) return {{}, *std::move(problem)};
-  return {singular_result([&] { return singular_values(matrix, compute); }), ""};
+  return {singular_result([&] { return values_of(matrix, compute); }), ""};
 }
 
 Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
@@ -83,7 +99,7 @@ Read<SingularResult> read_singular_values(const TensorView& matrix, const Comput
 
 std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix) {
   const std::uint64_t held = matrix.tensor.dtype == DType::f64
-                                 ? singular_values_bytes<double>(matrix.rows, matrix.cols)
+                                 ? resolved_singular_values_bytes(matrix.rows, matrix.cols)
                                  : singular_values_bytes<float>(matrix.rows, matrix.cols);
   return held + kPackedBytes;
 }

@@ -59,7 +59,8 @@ std::vector<double> cumulative_energy(std::span<const double> singular_values) {
 }
 
 SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
-                                  const SpectrumShape& shape, std::span<const double> thresholds) {
+                                  const SpectrumShape& shape, std::span<const double> thresholds,
+                                  Resolution resolution) {
   SpectrumMeasures out{.energy_ranks = std::vector<std::int64_t>(thresholds.size(), 0),
                        .possible_rank = std::ssize(singular_values)};
   if (is_zero(singular_values)) return out;
@@ -82,15 +83,17 @@ SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
   out.stable_rank = energy;
   out.entropy_rank = std::exp(entropy);
   out.participation_ratio = energy * energy / fourth_powers;
-  const double cut = static_cast<double>(std::max(shape.rows, shape.cols)) * 0x1p-23 * largest;
+  const bool is_float64 = resolution == Resolution::float64;
+  const double epsilon = is_float64 ? 0x1p-52 : 0x1p-23;
+  const double cut = static_cast<double>(std::max(shape.rows, shape.cols)) * epsilon * largest;
   out.numerical_rank = std::count_if(singular_values.begin(), singular_values.end(),
                                      [&](double value) { return value > cut; });
   out.spectral_norm = largest;
   out.frobenius_norm = largest * std::sqrt(energy);
   out.nuclear_norm = sum;
-  // Below this the way singular values are computed need not resolve them.
-  constexpr double kResolved = 1e-6;
-  if (smallest >= kResolved * largest) out.condition_number = largest / smallest;
+  // Below these the way singular values are computed need not resolve them.
+  const bool is_resolved = is_float64 ? smallest > cut : smallest >= 1e-6 * largest;
+  if (is_resolved) out.condition_number = largest / smallest;
   return out;
 }
 
@@ -101,9 +104,11 @@ std::optional<double> energy_at_rank(std::span<const double> singular_values, st
   return running[static_cast<std::size_t>(rank - 1)] / running.back();
 }
 
-void add_spectrum_fields(Record& row, std::span<const double> singular_values,
-                         const SpectrumShape& shape, const SpectrumFields& wanted) {
-  const SpectrumMeasures measures = measure_spectrum(singular_values, shape, wanted.thresholds);
+void add_spectrum_fields(Record& row, const SingularValues& singular, const SpectrumShape& shape,
+                         const SpectrumFields& wanted) {
+  const std::vector<double>& singular_values = singular.values;
+  const SpectrumMeasures measures =
+      measure_spectrum(singular_values, shape, wanted.thresholds, singular.resolution);
   const NullModel null(shape);
   Record ranks, null_ranks;
   for (std::size_t index = 0; index < wanted.thresholds.size(); ++index) {
@@ -133,7 +138,7 @@ void add_spectrum_fields(Record& row, std::span<const double> singular_values,
       .add("nuclear_norm", measures.nuclear_norm)
       .add("condition_number", measures.condition_number);
   if (!wanted.with_values) return;
-  row.add("singular_values", std::vector<double>(singular_values.begin(), singular_values.end()))
+  row.add("singular_values", singular_values)
       .add("cumulative_energy", cumulative_energy(singular_values))
       .add("null_singular_values", null.singular_values(measures.frobenius_norm));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/analysis/null_model.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "attnscope/results/record.h"
 
 namespace attnscope {
@@ -17,12 +18,12 @@ struct SpectrumMeasures {
   double stable_rank = 0;           // Σσ² / σ_1²               Rudelson & Vershynin 2007
   double entropy_rank = 0;          // exp(-Σ p ln p), p = σ/Σσ  Roy & Vetterli 2007
   double participation_ratio = 0;   // (Σσ²)² / Σσ⁴
-  std::int64_t numerical_rank = 0;  // #{σ > max(m, n) 2^-23 σ_1}
+  std::int64_t numerical_rank = 0;  // #{σ > max(m, n) ε σ_1}, ε of what the matrix is made of
   std::int64_t possible_rank = 0;   // k
   double spectral_norm = 0;         // σ_1
   double frobenius_norm = 0;        // sqrt(Σσ²)
   double nuclear_norm = 0;          // Σσ
-  std::optional<double> condition_number;  // σ_1 / σ_k; none where σ_k < 1e-6 σ_1
+  std::optional<double> condition_number;  // σ_1 / σ_k; none if σ_k is not resolved
 };
 
 /// Smallest r with σ_1² + … + σ_r² >= threshold * Σσ², 0 < threshold < 1; 0 for a zero matrix.
@@ -36,9 +37,10 @@ bool energy_rank_in_doubt(std::span<const double> singular_values, double thresh
 std::vector<double> cumulative_energy(std::span<const double> singular_values);
 
 /// `singular_values` descending, k of them; `shape` is the matrix's. A zero matrix has every rank
-/// 0.
+/// 0. ε is 2^-23 or 2^-52 by the resolution, as NumPy's matrix_rank takes it from the dtype.
 SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
-                                  const SpectrumShape& shape, std::span<const double> thresholds);
+                                  const SpectrumShape& shape, std::span<const double> thresholds,
+                                  Resolution resolution = Resolution::float32);
 
 /// (σ_1² + … + σ_r²) / Σσ² at one rank; 1 above k, nothing for a zero matrix.
 std::optional<double> energy_at_rank(std::span<const double> singular_values, std::int64_t rank);
@@ -58,7 +60,7 @@ struct SpectrumFields {
 
 /// The fields of a spectrum row after its ids: shape, ranks and their nulls, norms, and what else
 /// `wanted` says.
-void add_spectrum_fields(Record& row, std::span<const double> singular_values,
-                         const SpectrumShape& shape, const SpectrumFields& wanted);
+void add_spectrum_fields(Record& row, const SingularValues& singular, const SpectrumShape& shape,
+                         const SpectrumFields& wanted);
 
 }  // namespace attnscope

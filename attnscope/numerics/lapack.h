@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,8 +47,9 @@ struct SingularTriples {
 std::optional<SingularTriples> singular_triples(std::int64_t rows, std::int64_t cols,
                                                 double* matrix);
 
-/// R (min(rows, cols), cols), row-major, of the QR factorisation of `matrix`.
-Matrix<double> qr_r_factor(MatrixView<const double> matrix);
+/// R (min(rows, cols), cols), row-major, of the QR factorisation of `matrix`. Calls `between` from
+/// time to time, which may throw to stop.
+Matrix<double> qr_r_factor(MatrixView<const double> matrix, const std::function<void()>& between);
 
 /// Orthonormal rows that span the row space of `matrix`, (rank, cols), row-major; the rank counts
 /// the pivots of a QR factorisation with column pivoting that exceed `tolerance` times the first.

@@ -15,6 +15,9 @@ void dgeqp3_(const int* m, const int* n, double* a, const int* lda, int* jpvt, d
              double* work, const int* lwork, int* info);
 void dorgqr_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau,
              double* work, const int* lwork, int* info);
+void dormqr_(const char* side, const char* trans, const int* m, const int* n, const int* k,
+             const double* a, const int* lda, const double* tau, double* c, const int* ldc,
+             double* work, const int* lwork, int* info, std::size_t, std::size_t);
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info, std::size_t);
 void dpstrf_(const char* uplo, const int* n, double* a, const int* lda, int* piv, int* rank,
              const double* tol, double* work, int* info, std::size_t);
@@ -34,9 +37,29 @@ std::vector<double> column_major(MatrixView<const double> matrix) {
   return out;
 }
 
+/// Columns that are factored at once, so that callers can stop a large factorization soon.
+constexpr std::int64_t kPanelColumns = 64;
+
+/// Multiplies the column-major (rows, cols) matrix `c` by Qᵀ from the left; the reflectors of Q are
+/// in the `count` columns of `a`. Both have the leading dimension `lda`.
+void multiply_by_transposed_q(std::int64_t rows, std::int64_t cols, std::int64_t count,
+                              const double* a, const std::vector<double>& tau, double* c,
+                              std::int64_t lda) {
+  const int m = to_int(rows), n = to_int(cols), k = to_int(count), ld = leading(lda), query = -1;
+  double wanted = 0;
+  int info = 0;
+  dormqr_("L", "T", &m, &n, &k, a, &ld, tau.data(), c, &ld, &wanted, &query, &info, 1, 1);
+  check_arguments("dormqr", info);
+  std::vector<double> work = workspace(wanted);
+  const int work_size = to_int(static_cast<std::int64_t>(work.size()));
+  dormqr_("L", "T", &m, &n, &k, a, &ld, tau.data(), c, &ld, work.data(), &work_size, &info, 1, 1);
+  check_arguments("dormqr", info);
+}
+
 /// Replaces the column-major (rows, cols) matrix by its R and the reflectors of Q; returns tau.
-std::vector<double> factor_qr(std::int64_t rows, std::int64_t cols, double* a) {
-  const int m = to_int(rows), n = to_int(cols), lda = leading(rows), query = -1;
+/// `lda` is the leading dimension.
+std::vector<double> factor_qr(std::int64_t rows, std::int64_t cols, double* a, std::int64_t ld) {
+  const int m = to_int(rows), n = to_int(cols), lda = leading(ld), query = -1;
   std::vector<double> tau(static_cast<std::size_t>(std::min(rows, cols)));
   double wanted = 0;
   int info = 0;
@@ -81,9 +104,18 @@ void form_q(std::int64_t rows, std::int64_t cols, double* a, const std::vector<d
 
 }  // namespace
 
-Matrix<double> qr_r_factor(MatrixView<const double> matrix) {
+Matrix<double> qr_r_factor(MatrixView<const double> matrix, const std::function<void()>& between) {
   std::vector<double> a = column_major(matrix);
-  factor_qr(matrix.rows, matrix.cols, a.data());
+  const std::int64_t rows = matrix.rows, cols = matrix.cols;
+  for (std::int64_t at = 0; at < std::min(rows, cols); at += kPanelColumns) {
+    between();
+    const std::int64_t count = std::min(kPanelColumns, cols - at), next = at + count;
+    double* panel = a.data() + at * rows + at;
+    const std::vector<double> tau = factor_qr(rows - at, count, panel, rows);
+    if (next == cols) break;
+    multiply_by_transposed_q(rows - at, cols - next, std::ssize(tau), panel, tau,
+                             a.data() + next * rows + at, rows);
+  }
   const std::int64_t rank = std::min(matrix.rows, matrix.cols);
 
   Matrix<double> r(rank, matrix.cols);
@@ -99,7 +131,7 @@ Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance
   // matrixᵀ = Q R, whose columns span it; Q (cols, k) column-major is (k, cols) row-major.
   const std::int64_t k = std::min(matrix.rows, matrix.cols);
   std::vector<double> q = column_major(matrix.transposed());
-  const std::vector<double> tau = factor_qr(matrix.cols, matrix.rows, q.data());
+  const std::vector<double> tau = factor_qr(matrix.cols, matrix.rows, q.data(), matrix.cols);
   std::vector<double> r(static_cast<std::size_t>(k * matrix.rows), 0.0);
   for (std::int64_t col = 0; col < matrix.rows; ++col) {
     for (std::int64_t row = 0; row <= std::min(col, k - 1); ++row) {

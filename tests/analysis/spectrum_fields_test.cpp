@@ -12,7 +12,7 @@ namespace {
 TEST(SpectrumFields, AreInTheirOrder) {
   const std::vector<double> values = {4, 2, 1, 0};
   Record row = {{"layer", 3}};
-  add_spectrum_fields(row, values, {6, 4},
+  add_spectrum_fields(row, {values}, {6, 4},
                       {.thresholds = {0.6, 0.8, 0.9, 0.99},
                        .ranks = {{"2", 2}, {"0.5D", 1}, {"9", 9}},
                        .with_values = true});
@@ -48,7 +48,7 @@ TEST(SpectrumFields, AreInTheirOrder) {
 
 TEST(SpectrumFields, LeaveOutWhatIsNotAsked) {
   Record row;
-  add_spectrum_fields(row, std::vector<double>{2, 1}, {2, 2}, {.thresholds = {0.9}});
+  add_spectrum_fields(row, {{2, 1}}, {2, 2}, {.thresholds = {0.9}});
   EXPECT_EQ(row.find("singular_values"), nullptr);
   EXPECT_EQ(row.find("cumulative_energy"), nullptr);
   EXPECT_EQ(row.find("energy_at_rank"), nullptr);
@@ -58,7 +58,7 @@ TEST(SpectrumFields, LeaveOutWhatIsNotAsked) {
 
 TEST(SpectrumFields, OfAZeroMatrixHoldNoNumberThatIsNotFinite) {
   Record row;
-  add_spectrum_fields(row, std::vector<double>{0, 0}, {2, 5},
+  add_spectrum_fields(row, {{0, 0}}, {2, 5},
                       {.thresholds = {0.6, 0.9}, .ranks = {{"1", 1}}, .with_values = true});
   EXPECT_EQ(*row.find("null_energy_rank")->get<Record>()->find("0.9")->get<std::int64_t>(), 2);
   EXPECT_TRUE(row.find("energy_at_rank")->get<Record>()->find("1")->is_null());

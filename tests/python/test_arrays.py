@@ -23,6 +23,17 @@ def test_singular_values(dtype: str) -> None:
     assert table[0]["shape"].tolist() == [40, 60]
 
 
+def test_small_singular_values_of_float64() -> None:
+    random = np.random.default_rng(3)
+    bases = [np.linalg.qr(random.standard_normal((100, 100)))[0] for _ in range(2)]
+    array = bases[0] @ np.diag(np.geomspace(1, 1e-16, 100)) @ bases[1]
+    row = asc.spectrum(array, values=True)[0]
+    expected = np.linalg.svd(array, compute_uv=False)
+    np.testing.assert_allclose(row["singular_values"], expected, rtol=0, atol=40 * np.finfo(float).eps)
+    assert row["numerical_rank"] == np.linalg.matrix_rank(array)
+    assert asc.spectrum(array.astype("float32"))[0]["numerical_rank"] == 31
+
+
 def test_views_are_read_where_they_lie() -> None:
     whole = matrix(80, 120)
     for view in (whole.T, whole[::2, ::3], whole[::-1], np.asfortranarray(whole)):

@@ -90,8 +90,7 @@ void add_products_of_rows(std::int64_t n, std::int64_t k, const double* rows, do
 }
 
 Matrix<double> qr_r_factor(MatrixView<const double> matrix, const Compute& compute) {
-  compute.check_stop();
-  return lapack::qr_r_factor(matrix);
+  return lapack::qr_r_factor(matrix, [&] { compute.check_stop(); });
 }
 
 Matrix<double> gram_root(MatrixView<const double> rows, const Compute& compute) {

@@ -1,7 +1,6 @@
 #include "attnscope/numerics/singular_values/singular_directions.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "attnscope/core/error.h"
 #include "attnscope/numerics/lapack.h"
@@ -75,17 +74,15 @@ SingularDirections product_directions(MatrixView<const double> left, MatrixView<
 
 SingularDirections row_directions(MatrixView<const double> matrix, std::int64_t count,
                                   const Compute& compute) {
-  const MatrixView<const double> columns = matrix.transposed();
-  const Matrix<double> gram = multiply_transposed(columns, columns, compute);
-  const lapack::SingularTriples found = triples_of(gram.view());
-  const std::int64_t kept = std::min<std::int64_t>(count, std::min(matrix.rows, matrix.cols));
-  SingularDirections out{.right = Matrix<double>(kept, matrix.cols)};
-  for (std::int64_t at = 0; at < std::min(matrix.rows, matrix.cols); ++at) {
-    out.values.push_back(std::sqrt(std::max(0.0, found.values[static_cast<std::size_t>(at)])));
-  }
+  // matrix = Q R has the singular values and right vectors of R.
+  const bool is_tall = matrix.rows > matrix.cols;
+  const Matrix<double> r = is_tall ? qr_r_factor(matrix, compute) : Matrix<double>();
+  const lapack::SingularTriples found = triples_of(is_tall ? r.view() : matrix);
+  const std::int64_t rank = std::ssize(found.values), kept = std::min(count, rank);
+  SingularDirections out{.values = found.values, .right = Matrix<double>(kept, matrix.cols)};
   for (std::int64_t at = 0; at < kept; ++at) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) {
-      out.right(at, col) = found.u[static_cast<std::size_t>(at * matrix.cols + col)];
+      out.right(at, col) = found.vt[static_cast<std::size_t>(col * rank + at)];
     }
   }
   return out;

@@ -22,7 +22,8 @@ struct SingularDirections {
 SingularDirections product_directions(MatrixView<const double> left, MatrixView<const double> right,
                                       std::int64_t count, const Compute& compute);
 
-/// The right singular vectors of a matrix (rows, D), finite, from its Gram matrix of columns.
+/// The right singular vectors of a matrix (rows, D), finite. No Gram matrix is formed, so that
+/// small values and their vectors are as accurate as LAPACK's.
 SingularDirections row_directions(MatrixView<const double> matrix, std::int64_t count,
                                   const Compute& compute);
 

@@ -217,7 +217,9 @@ SingularValues solve_in_turn(std::span<const SingularValueSolver> solvers,
                              MatrixView<const double> matrix, const Compute& compute) {
   for (const SingularValueSolver& solver : solvers) {
     compute.check_stop();
-    if (auto values = solver.solve(matrix)) return {std::move(*values), solver.name};
+    if (auto values = solver.solve(matrix)) {
+      return {.values = std::move(*values), .fallback = solver.name};
+    }
   }
   throw Error(ErrorKind::numerical, matrix_text(matrix.rows, matrix.cols), "no solver converged");
 }

@@ -16,16 +16,25 @@
 
 namespace attnscope {
 
+/// Down to which size singular values are told from zero: by the numbers that the matrix is made
+/// of.
+enum class Resolution {
+  float32,  // from about 1e-8 σ_1 on, and from 1e-6 σ_1 for a large float32 matrix
+  float64,  // from a small multiple of 2^-52 σ_1 on
+};
+
 struct SingularValues {
   std::vector<double> values;  // (k,) descending, k = min(rows, cols), none negative
+  Resolution resolution = Resolution::float32;
   /// The solver that was used because the usual one did not converge: "dgesdd", "dgesvd".
   std::string_view fallback = {};
 };
 
 /// `matrix` (rows, cols) of finite elements, left untouched. Every value is within about sqrt(k *
-/// 2^-52) * σ_1 of the exact one, and the sum of squares within rounding. For a large float32
-/// matrix, values are within 1e-6 σ_1 at worst, and cumulative energies within 1e-6. Throws
-/// Error(numerical) if no solver converges or σ_1 overflows.
+/// 2^-52) * σ_1 of the exact one, and the sum of squares within rounding: enough for numbers that
+/// were float32, also if products of them are float64. resolved_singular_values() is for others.
+/// For a large float32 matrix, values are within 1e-6 σ_1 at worst, and cumulative energies within
+/// 1e-6. Throws Error(numerical) if no solver converges or σ_1 overflows.
 template <class T>
 SingularValues singular_values(MatrixView<const T> matrix, const Compute& compute = {});
 

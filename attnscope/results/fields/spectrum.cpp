@@ -63,7 +63,9 @@ std::vector<Field> spectrum_measures() {
       {.name = "numerical_rank",
        .type = integer,
        .unit = "singular values",
-       .meaning = "how many singular values rounding to float32 could not have made",
+       .meaning = "number of singular values above eps * max(rows, columns) times the largest, as "
+                  "numpy.linalg.matrix_rank counts them; eps is that of float64 for float64 input, "
+                  "else that of float32",
        .where = kSpectrumSection},
       possible_rank_field(),
       {.name = "spectral_norm",
@@ -76,11 +78,13 @@ std::vector<Field> spectrum_measures() {
        .where = kSpectrumSection},
       {.name = "condition_number",
        .nulls = Nulls::whole,
-       .meaning = "the largest singular value over the smallest; null where that nearly vanishes",
+       .meaning = "largest singular value over the smallest; null if the smallest is below 1e-6 of "
+                  "the largest (float64 input: if numerical_rank does not count it)",
        .where = kSpectrumSection},
       {.name = "singular_values",
        .form = list,
-       .meaning = "all singular values, descending",
+       .meaning = "All singular values, descending. Each is accurate to 1e-6 of the largest; for "
+                  "float64 input to a small multiple of 2^-52 of the largest.",
        .where = kSpectrumSection,
        .with = "values"},
       {.name = "cumulative_energy",
