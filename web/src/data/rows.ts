@@ -60,7 +60,10 @@ export interface SpectrumRow {
   entropy_rank: number;
   /** the squared sum of the squares over the sum of their squares: how many singular values share the energy */
   participation_ratio: number;
-  /** how many singular values rounding to float32 could not have made */
+  /**
+   * number of singular values above eps * max(rows, columns) times the largest, as numpy.linalg.matrix_rank counts them; eps is that of
+   * float64 for float64 input, else that of float32
+   */
   numerical_rank: number;
   /** the largest rank that a matrix of this shape, or such a product, can have */
   possible_rank: number;
@@ -70,9 +73,15 @@ export interface SpectrumRow {
   frobenius_norm: number;
   /** the sum of the singular values */
   nuclear_norm: number;
-  /** the largest singular value over the smallest; null where that nearly vanishes */
+  /**
+   * largest singular value over the smallest; null if the smallest is below 1e-6 of the largest (float64 input: if numerical_rank does not
+   * count it)
+   */
   condition_number: number | null;
-  /** all singular values, descending */
+  /**
+   * All singular values, descending. Each is accurate to 1e-6 of the largest; for float64 input to a small multiple of 2^-52 of the
+   * largest.
+   */
   singular_values?: NumberList;
   /** singular values that a random matrix of the same shape and norm would have */
   null_singular_values?: ScaledSlice | readonly number[] | null;
