@@ -31,7 +31,7 @@ std::vector<std::int64_t> ids_of(const json& value, const std::string& file) {
 }
 
 std::vector<std::int64_t> ids_in(const std::string& text, const std::string& file) {
-  const json config = parse_json(text, file);
+  const json config = parse_python_json(text, file);
   for (const char* part : {"", "text_config"}) {
     const json* object = &config;
     if (*part != '\0') {

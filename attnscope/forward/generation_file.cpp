@@ -1,5 +1,6 @@
 #include "attnscope/forward/generation_file.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,7 +17,8 @@ constexpr std::uint64_t kFileLimitBytes = 10'000'000;
 }  // namespace
 
 GenerationFile::GenerationFile(const std::string& text, std::string file)
-    : object_(std::make_shared<const json>(parse_json(text, file))), file_(std::move(file)) {}
+    : object_(std::make_shared<const json>(parse_python_json(text, file))),
+      file_(std::move(file)) {}
 
 GenerationFile GenerationFile::config_of(const Model& model) {
   return {model.spec().text, model.spec().source};
@@ -52,8 +54,9 @@ bool GenerationFile::flag(const char* key) const {
 double GenerationFile::real(const char* key, double otherwise) const {
   const json* value = find(key);
   if (value == nullptr) return otherwise;
-  if (!value->is_number() || !(value->get<double>() > 0)) refuse(key, "a positive number");
-  return value->get<double>();
+  const double number = value->is_number() ? value->get<double>() : 0;
+  if (!(number > 0) || std::isinf(number)) refuse(key, "a positive number");
+  return number;
 }
 
 TokenIds GenerationFile::ids(const char* key) const {

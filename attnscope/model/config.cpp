@@ -209,7 +209,7 @@ Quantisation quantisation_of(const json& config) {
     if (level == nullptr) continue;
     const auto found = level->find("quantization_config");
     if (found != level->end() && found->is_object()) {
-      return {.method = quantization_method(*found), .config = found->dump()};
+      return {.method = quantization_method(*found), .config = python_json_text(*found)};
     }
   }
   return {};
@@ -251,13 +251,13 @@ const json& section_of(const json& config, const std::string& name) {
 }  // namespace
 
 Quantisation parse_quantisation(std::string_view text, std::string_view where) {
-  const json config = parse_json(text, where);
+  const json config = parse_python_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
   return quantisation_of(config);
 }
 
 std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view where) {
-  const json config = parse_json(text, where);
+  const json config = parse_python_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
   const Architecture family = find_architecture(config, where);
   std::vector<ModelSpec> specs;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/model/spec.h"
@@ -22,7 +23,7 @@ void ConfigReader::refuse(const std::string& problem) const {
 
 void ConfigReader::refuse_value(const std::string& key, const json& value,
                                 const std::string& expected) const {
-  refuse("'" + key + "' is " + verbatim(value.dump(-1, ' ', true)) + ", expected " + expected);
+  refuse("'" + key + "' is " + verbatim(python_json_text(value)) + ", expected " + expected);
 }
 
 const json* ConfigReader::stored(const std::string& key) const {
@@ -44,7 +45,7 @@ bool ConfigReader::has(const std::string& key) const { return stored(key) != nul
 bool ConfigReader::meets(const ConfigCondition& condition) const {
   const json* found = stored(condition.key);
   if (found == nullptr || condition.values.empty()) return found != nullptr;
-  return std::find(condition.values.begin(), condition.values.end(), found->dump(-1, ' ', true)) !=
+  return std::find(condition.values.begin(), condition.values.end(), python_json_text(*found)) !=
          condition.values.end();
 }
 
@@ -101,10 +102,11 @@ std::vector<double> ConfigReader::positives(const std::string& key) const {
   }
   std::vector<double> values;
   for (const json& value : *found) {
-    if (!value.is_number() || !(value.get<double>() > 0)) {
+    const double number = value.is_number() ? value.get<double>() : -1;
+    if (!(number > 0) || std::isinf(number)) {
       refuse_value(key, *found, "a list of positive numbers");
     }
-    values.push_back(value.get<double>());
+    values.push_back(number);
   }
   return values;
 }

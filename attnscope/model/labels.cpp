@@ -7,7 +7,7 @@
 namespace attnscope {
 
 std::vector<std::string> label_names(const ModelSpec& spec) {
-  const nlohmann::json config = parse_json(spec.text, spec.source);
+  const nlohmann::json config = parse_python_json(spec.text, spec.source);
   const auto labels = config.find("id2label");
   if (labels == config.end() || !labels->is_object()) return {};
   std::vector<std::string> names;

@@ -109,7 +109,7 @@ std::vector<double> canonical_bias(const Model& model, std::int64_t layer, Role 
 
 ChangedModel::ChangedModel(const Model& model, std::optional<DType> dtype) : model_(model) {
   const ModelSpec& spec = model_.spec();
-  nlohmann::json config = parse_json(spec.text, spec.source);
+  nlohmann::json config = parse_python_json(spec.text, spec.source);
   if (!config.is_object() || config.contains("format")) {
     refuse_change(model, "is a layout file: only what a config.json describes is written anew");
   }
@@ -117,7 +117,8 @@ ChangedModel::ChangedModel(const Model& model, std::optional<DType> dtype) : mod
   if (!model.stack().empty() && !decodes) {
     refuse_change(model, "describes a model of which only encoder and decoder are written anew");
   }
-  for (const auto& [key, value] : sizes_of(config, spec).items()) config_[key] = value.dump();
+  for (const auto& [key, value] : sizes_of(config, spec).items())
+    config_[key] = python_json_text(value);
   for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
     tensors_.emplace(tensor.name, tensor.view);
   }
@@ -150,12 +151,13 @@ std::string ChangedModel::key_of(const ConfigKey& key) const {
 }
 
 std::string ChangedModel::config_text() const {
-  nlohmann::json config = parse_json(model_.spec().text, model_.spec().source);
-  nlohmann::json& sizes = sizes_of(config, model_.spec());
+  const ModelSpec& spec = model_.spec();
+  nlohmann::json config = parse_python_json(spec.text, spec.source);
+  nlohmann::json& sizes = sizes_of(config, spec);
   sizes = nlohmann::json::object();
-  for (const auto& [key, value] : config_) sizes[key] = nlohmann::json::parse(value);
+  for (const auto& [key, value] : config_) sizes[key] = parse_python_json(value, spec.source);
   config.erase("quantization_config");
-  return config.dump(2) + "\n";
+  return python_json_text(config, 2) + "\n";
 }
 
 void ChangedModel::put(const std::string& name, Shape shape, std::vector<std::byte> elements,

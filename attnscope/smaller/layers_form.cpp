@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/core/strict_json.h"
 #include "attnscope/model/config_reader.h"
 #include "attnscope/model/expert_rule.h"
 #include "attnscope/model/layer_config.h"
@@ -24,7 +25,7 @@ constexpr std::array<const char*, 11> kListsOfLayers = {
 nlohmann::json all_of_config(const ChangedModel& changed) {
   nlohmann::json all = nlohmann::json::object();
   for (const std::string& key : changed.config_keys()) {
-    all[key] = nlohmann::json::parse(*changed.config(key));
+    all[key] = parse_python_json(*changed.config(key), changed.source().spec().source);
   }
   return all;
 }
@@ -60,7 +61,7 @@ class NumberedFacts {
     for (const char* key : kListsOfLayers) {
       const nlohmann::json* list = reader_.find(key);
       if (list == nullptr || !list->is_array() || std::ssize(*list) < layers()) continue;
-      changed_.set_config(key, cut(*list, kept_).dump());
+      changed_.set_config(key, python_json_text(cut(*list, kept_)));
     }
   }
 

@@ -1,4 +1,6 @@
 // preprocessor_config.json.
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -99,8 +101,14 @@ class PreparationReader {
   Three three(const char* key, const Three& usual) const {
     const json* value = find(key);
     if (value == nullptr) return usual;
+    const auto number = [&](const json& one) {
+      const double found =
+          one.is_number() ? one.get<double>() : std::numeric_limits<double>::quiet_NaN();
+      if (!std::isfinite(found)) refuse("'" + std::string(key) + "' holds what is no number");
+      return found;
+    };
     if (value->is_number()) {
-      const auto one = value->get<double>();
+      const double one = number(*value);
       return {one, one, one};
     }
     if (!value->is_array() || value->size() != 3) {
@@ -108,8 +116,7 @@ class PreparationReader {
     }
     Three out{};
     for (std::size_t at = 0; at < out.size(); ++at) {
-      if (!(*value)[at].is_number()) refuse("'" + std::string(key) + "' holds what is no number");
-      out[at] = (*value)[at].get<double>();
+      out[at] = number((*value)[at]);
     }
     return out;
   }
@@ -127,7 +134,7 @@ class PreparationReader {
     if (value.is_object() && value.contains("height") && value.contains("width")) {
       return {edge(key, value["height"]), edge(key, value["width"])};
     }
-    unknown("'" + std::string(key) + "' " + printable(value.dump()));
+    unknown("'" + std::string(key) + "' " + printable(python_json_text(value)));
   }
 
   void read_size(const ProcessorClass& processor, ImagePreparation& out) const {
@@ -151,7 +158,7 @@ class PreparationReader {
     using enum ResampleFilter;
     constexpr ResampleFilter kByNumber[] = {nearest, lanczos, bilinear, bicubic, box, hamming};
     const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : -1;
-    if (number < 0 || number > 5) unknown("'resample' " + printable(value.dump()));
+    if (number < 0 || number > 5) unknown("'resample' " + printable(python_json_text(value)));
     return kByNumber[number];
   }
 
@@ -195,7 +202,7 @@ ImagePreparation read_image_preparation(const CheckpointFolder& folder) {
   for (const char* name : {"preprocessor_config.json", "processor_config.json"}) {
     if (!folder.has(name)) continue;
     const std::string file = folder.place_of(name);
-    const json whole = parse_json(folder.read_text(name, kPreparationLimitBytes), file);
+    const json whole = parse_python_json(folder.read_text(name, kPreparationLimitBytes), file);
     const json* object = &whole;
     if (whole.is_object() && whole.contains("image_processor")) object = &whole["image_processor"];
     if (!object->is_object()) {

@@ -54,7 +54,7 @@ json added_tokens(const json& vocabulary, const std::vector<std::string>& spelli
 /// spelling → id, as a JSON object.
 json read_vocabulary(const CheckpointFolder& folder, const char* name) {
   const std::string file = folder.place_of(name);
-  json vocabulary = parse_json(folder.read_text(name, kTokenizerLimitBytes), file);
+  json vocabulary = parse_python_json(folder.read_text(name, kTokenizerLimitBytes), file);
   if (!vocabulary.is_object() || vocabulary.empty()) {
     refuse_vocabulary(file, "is not a JSON object of tokens and their ids");
   }

@@ -164,7 +164,7 @@ SoundPreparation read_sound_preparation(const CheckpointFolder& folder) {
   for (const char* name : {"preprocessor_config.json", "processor_config.json"}) {
     if (!folder.has(name)) continue;
     const std::string file = folder.place_of(name);
-    const SoundConfig whole = parse_json(folder.read_text(name, kLimitBytes), file);
+    const SoundConfig whole = parse_python_json(folder.read_text(name, kLimitBytes), file);
     const SoundConfig* object = &whole;
     if (whole.is_object() && whole.contains("feature_extractor")) {
       object = &whole["feature_extractor"];

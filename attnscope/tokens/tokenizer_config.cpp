@@ -23,7 +23,7 @@ constexpr std::array kSpecialKeys = {"bos_token", "eos_token", "unk_token", "sep
 nlohmann::json read_object(const CheckpointFolder& folder, const char* name) {
   if (!folder.has(name)) return nlohmann::json::object();
   const std::string file = folder.place_of(name);
-  nlohmann::json object = parse_json(folder.read_text(name, kConfigLimitBytes), file);
+  nlohmann::json object = parse_python_json(folder.read_text(name, kConfigLimitBytes), file);
   if (!object.is_object()) refuse_tokenizer_config(file, "is not a JSON object");
   return object;
 }

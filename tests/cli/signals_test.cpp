@@ -358,6 +358,7 @@ TEST_F(CliHears, RefusesRulesThatSayNoPrompt) {
       {R"({"language": "en"})", "language"},
       {R"({"task": "sing", "task_to_id": {"translate": 3}})", "task"},
       {R"({"no_timestamps_token_id": [1]})", "no_timestamps_token_id"},
+      {R"({"no_timestamps_token_id": Infinity})", "no_timestamps_token_id"},
       {R"({"return_timestamps": 1})", "return_timestamps"}};
   for (const auto& [rules, key] : cases) {
     const TempFolder folder;

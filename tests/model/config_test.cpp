@@ -240,6 +240,37 @@ TEST(Config, RejectsMalformedText) {
   }
 }
 
+/// The config with this number as Python's json writes it.
+std::string with_named_number(const char* key, const char* value) {
+  auto config = old_llama();
+  config[key] = "HERE";
+  std::string text = config.dump();
+  return text.replace(text.find("\"HERE\""), 6, value);
+}
+
+TEST(Config, OpensWithNumbersThatPythonNames) {
+  const std::string text = with_named_number("time_step_limit", "[0.0, Infinity]");
+  EXPECT_EQ(parse_config(text, kWhere).dimensions.width, 32);
+  EXPECT_EQ(parse_config(text, kWhere).text, text);
+}
+
+TEST(Config, RejectsNamedNumbersAsSettings) {
+  const struct {
+    const char *key, *value, *said;
+  } settings[] = {
+      {"hidden_size", "Infinity", "'hidden_size' is Infinity, expected a whole number"},
+      {"num_hidden_layers", "NaN", "'num_hidden_layers' is NaN, expected a whole number"},
+      {"rms_norm_eps", "NaN", "'rms_norm_eps' is NaN, expected a number"},
+      {"rms_norm_eps", "-Infinity", "'rms_norm_eps' is -Infinity, expected a number"},
+      {"rope_theta", "Infinity", "'rope_theta' is Infinity, expected a positive number"},
+  };
+  for (const auto& [key, value, said] : settings) {
+    SCOPED_TRACE(said);
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_config(with_named_number(key, value), kWhere),
+                        kWhere, said);
+  }
+}
+
 TEST(Config, RejectsNumbersThatCannotBe) {
   const struct {
     std::string_view fault;

@@ -84,6 +84,21 @@ TEST(ChangedModel, KeepsUnknownKeysOfTheConfig) {
   EXPECT_EQ(after, before);
 }
 
+TEST(ChangedModel, KeepsNumbersThatPythonNames) {
+  const TempFolder folder;
+  std::string config = Model::open(kData / "llama").spec().text;
+  config.insert(config.find('{') + 1, R"("time_step_limit": [0.0, Infinity], "made_up": NaN,)");
+  folder.write("config.json", config);
+  for (const auto& entry : fs::directory_iterator(kData / "llama")) {
+    if (entry.path().filename() == "config.json") continue;
+    fs::create_symlink(entry.path(), folder.path() / entry.path().filename());
+  }
+  const Model model = Model::open(folder.path());
+  const std::string written = ChangedModel(model).config_text();
+  EXPECT_NE(written.find("    Infinity\n"), std::string::npos) << written;
+  EXPECT_NE(written.find("\"made_up\": NaN,\n"), std::string::npos) << written;
+}
+
 TEST(ModelWriter, WritesShardsThatAreReadBack) {
   const TempFolder scratch;
   const Model model = Model::open(kData / "gpt2");

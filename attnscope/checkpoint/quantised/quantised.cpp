@@ -36,7 +36,7 @@ std::vector<CheckpointTensor> composed_tensors(const Checkpoint& checkpoint,
                                                std::string_view method, std::string_view config,
                                                std::string_view config_file) {
   const nlohmann::json parsed =
-      config.empty() ? nlohmann::json::object() : parse_json(config, config_file);
+      config.empty() ? nlohmann::json::object() : parse_python_json(config, config_file);
   WeightParts parts(checkpoint, parsed, std::string(config_file));
   for (const Method& known : kMethods) {
     const bool wanted = is_known_quantisation(method) ? known.name == method : known.is_evident;
