@@ -106,11 +106,20 @@ std::vector<Outcome> compute_cosines(const WorkItem& item, const ModelSource& so
 
 std::vector<Outcome> compute_overlap(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
+  const Resolution resolution = resolution_of(*source.model, *item.layer, *item.role);
   return with_matrix(item, source, [&](const auto& matrix) {
     if (const auto reason = find_not_finite(matrix)) return all_skipped(*reason, 0);
-    return std::vector<Outcome>{
-        {.fields = overlap_fields(head_overlap(matrix, head_rows_of(item, source), compute))}};
+    return std::vector<Outcome>{{.fields = overlap_fields(head_overlap(
+                                     matrix, head_rows_of(item, source), resolution, compute))}};
   });
+}
+
+void add_overlap_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
+  add_role_inputs(inputs, item, source);
+  // Stores may have ranks of float64 weights that took the eps of float32: they are not reused.
+  if (resolution_of(*source.model, *item.layer, *item.role) == Resolution::float64) {
+    inputs.add("resolution", "float64");
+  }
 }
 
 std::vector<Outcome> compute_head_matrix(const WorkItem& item, const ModelSource& source,
@@ -261,7 +270,7 @@ const Analysis& head_overlap_analysis() {
                                         .roles = kVectorMatrices,
                                         .compute = compute_overlap,
                                         .cost = overlap_cost,
-                                        .add_inputs = add_role_inputs,
+                                        .add_inputs = add_overlap_inputs,
                                         .make_rows = rows_without_heads};
   return analysis;
 }

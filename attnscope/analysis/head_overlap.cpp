@@ -22,10 +22,11 @@ Matrix<double> to_float64(MatrixView<const T> matrix) {
 }  // namespace
 
 template <class T>
-HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows,
+HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows, Resolution resolution,
                          const Compute& compute) {
   const std::int64_t heads = matrix.rows / head_rows;
-  const double tolerance = static_cast<double>(std::max(head_rows, matrix.cols)) * 0x1p-23;
+  const double tolerance = static_cast<double>(std::max(head_rows, matrix.cols)) *
+                           (resolution == Resolution::float64 ? 0x1p-52 : 0x1p-23);
   HeadOverlap out{.overlap = Matrix<double>(heads, heads)};
   // The bases one under the other, so that one head meets all later ones in one product.
   Matrix<double> bases(matrix.rows, matrix.cols);
@@ -73,7 +74,9 @@ Record overlap_fields(const HeadOverlap& measured) {
           {"ranks", measured.ranks}};
 }
 
-template HeadOverlap head_overlap(MatrixView<const float>, std::int64_t, const Compute&);
-template HeadOverlap head_overlap(MatrixView<const double>, std::int64_t, const Compute&);
+template HeadOverlap head_overlap(MatrixView<const float>, std::int64_t, Resolution,
+                                  const Compute&);
+template HeadOverlap head_overlap(MatrixView<const double>, std::int64_t, Resolution,
+                                  const Compute&);
 
 }  // namespace attnscope

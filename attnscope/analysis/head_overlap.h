@@ -6,6 +6,7 @@
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/singular_values/singular_values.h"
 #include "attnscope/results/record.h"
 
 namespace attnscope {
@@ -15,13 +16,14 @@ struct HeadOverlap {
   /// space: the mean cos² of the principal angles between the two. 1 for equal spaces, 0 for
   /// orthogonal ones; NaN where a head is zero. Björck & Golub 1973.
   Matrix<double> overlap;
-  std::vector<std::int64_t> ranks;  // of each head: pivots above max(d, D) 2^-23 of the first
+  std::vector<std::int64_t> ranks;  // of each head: pivots above max(d, D) ε of the first
 };
 
-/// Of `matrix`, (H head_rows, D), finite.
+/// Of `matrix`, (H head_rows, D), finite. ε is 2^-23, or 2^-52 if the matrix is made of float64
+/// numbers.
 template <class T>
 HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows,
-                         const Compute& compute = {});
+                         Resolution resolution = Resolution::float32, const Compute& compute = {});
 
 /// The fields of a row after its ids: overlap and ranks.
 Record overlap_fields(const HeadOverlap& measured);

@@ -108,5 +108,22 @@ TEST(CliFloat64Spectrum, ResolvesHeadsAndCircuits) {
   }
 }
 
+TEST(CliFloat64Spectrum, OverlapsCountDirectionsAboveTheRoundingOfTheDtype) {
+  const TempFolder folder;
+  TinyLlama model(1);
+  // Rows of different lengths that are orthogonal: the pivots are the lengths.
+  Matrix<double> q = zero_matrix(16, 16);
+  for (std::int64_t row = 0; row < 16; ++row) q(row, row) = std::pow(1e-3, row % 4);
+  const auto ranks_of = [&](const TensorToWrite& tensor) {
+    model.attention(0, 'q') = tensor;
+    const std::string path = model.write(folder, "overlap" + tensor.dtype);
+    return report_of({"similarity", path, "--overlap", "--matrix", "q"})["rows"][0]["ranks"];
+  };
+  // 1e-9 is above 16 · 2^-52, and both 1e-6 and 1e-9 are below 16 · 2^-23 = 1.9e-6.
+  const std::string name = TinyLlama::attention_name(0, 'q');
+  EXPECT_EQ(ranks_of(float64_tensor(name, q)), (json{4, 4, 4, 4}));
+  EXPECT_EQ(ranks_of(float32_tensor(name, q)), (json{2, 2, 2, 2}));
+}
+
 }  // namespace
 }  // namespace attnscope::test
