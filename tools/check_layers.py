@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "numerics": {"core", "tensor"},
     "tokens": {"core", "checkpoint"},
     "forward": {"core", "tensor", "checkpoint", "model", "numerics", "tokens"},
-    "rewrite": {"core", "tensor", "checkpoint", "model"},
+    "rewrite": {"core", "tensor", "checkpoint", "model", "numerics"},
     "smaller": {"core", "tensor", "checkpoint", "model", "numerics", "tokens", "forward", "rewrite"},
     "results": {"core"},
     "analysis": {"core", "numerics", "results"},

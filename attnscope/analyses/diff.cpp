@@ -15,6 +15,7 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/numerics/factors/vectors.h"
 #include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/rewrite/adapter_names.h"
 #include "attnscope/rewrite/encode.h"
 #include "attnscope/run/model_facts.h"
 #include "attnscope/run/work_queue.h"
@@ -99,7 +100,11 @@ void compare(const Model& base, const Model& tuned, const DiffRequest& request, 
   }
   if (std::pair(old_weight.matrix.rows, old_weight.matrix.cols) !=
       std::pair(new_weight.matrix.rows, new_weight.matrix.cols)) {
-    pair.skipped = "has another shape than in " + base.name();
+    const auto shape = [](const TensorMatrix& matrix) {
+      return shape_text(Shape{matrix.rows, matrix.cols});
+    };
+    pair.skipped = "has another shape than in " + base.name() + ": " + shape(new_weight.matrix) +
+                   ", not " + shape(old_weight.matrix);
     return;
   }
   Read<Matrix<double>> weight = read_weight_float64(base, old_weight);
@@ -134,25 +139,61 @@ void compare(const Model& base, const Model& tuned, const DiffRequest& request, 
   }
   pair.rows.emplace_back(std::nullopt, std::move(row));
   if (!request.per_head) return;
+  const HeadShape &old_heads = base.dimensions(pair.layer).heads,
+                  &new_heads = tuned.dimensions(pair.layer).heads;
+  if (old_heads.count(pair.role) != new_heads.count(pair.role)) {
+    pair.skipped = "has " + counted(new_heads.count(pair.role), "head") + ", and " +
+                   std::to_string(old_heads.count(pair.role)) + " in " + base.name() +
+                   ": heads are not compared";
+    return;
+  }
   add_head_rows(pair, change.values, weight.values, base.dimensions(pair.layer).heads, request,
                 compute);
 }
 
-/// The tensors beside matrices that changed, or are in one of the models alone.
-void note_others(const Model& base, const Model& tuned, RowSink& sink) {
-  std::set<const CheckpointTensor*> matrices;
-  for (std::int64_t layer = 0; layer < base.dimensions().layers; ++layer) {
-    for (const Role role : kProjections) matrices.insert(base.weight(layer, role).tensor);
+/// The tensors of the projections.
+std::set<const CheckpointTensor*> projections_of(const Model& model) {
+  std::set<const CheckpointTensor*> out;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : kProjections) out.insert(model.weight(layer, role).tensor);
   }
-  std::vector<std::string> changed, missing;
+  return out;
+}
+
+/// Says that the head differs from the base's, of which the embedding is the head.
+void note_untied_head(const Model& base, const Model& tuned, RowSink& sink) {
+  const CheckpointTensor* head = tuned.checkpoint().find_first(tuned.spec().head.rule.weight);
+  const auto& heads = base.spec().head.rule.weight;
+  if (head == nullptr || tuned.spec().tied || !base.spec().tied) return;
+  if (base.checkpoint().find_first(heads) != nullptr) return;  // compared like any other tensor
+  const CheckpointTensor* embedding =
+      base.checkpoint().find(base.prefix() + base.spec().stream.embedding.tokens);
+  if (embedding == nullptr) return;
+  sink.add_note(verbatim("the output head of " + tuned.name() + ", '" + head->name + "', " +
+                         (same_elements(embedding->view, head->view) ? "equals" : "differs from") +
+                         " the embedding, to which " + base.name() + " ties its own"));
+}
+
+/// The tensors other than matrices that changed, or are in one of the models alone.
+void note_others(const Model& base, const Model& tuned, RowSink& sink) {
+  if (base.checkpoint().is_remote() || tuned.checkpoint().is_remote()) {
+    sink.add_note("tensors other than the matrices are not compared, as they are not fetched");
+    return;
+  }
+  const auto matrices = projections_of(base), new_matrices = projections_of(tuned);
+  std::vector<std::string> changed, missing, added;
   for (const CheckpointTensor& tensor : base.checkpoint().tensors()) {
     if (matrices.contains(&tensor)) continue;
-    const CheckpointTensor* other = tuned.checkpoint().find(tensor.name);
+    const CheckpointTensor* other = counterpart(base, tensor.name, tuned);
     if (other == nullptr) {
       missing.push_back(tensor.name);
     } else if (!same_elements(tensor.view, other->view)) {
       changed.push_back(tensor.name);
     }
+  }
+  for (const CheckpointTensor& tensor : tuned.checkpoint().tensors()) {
+    if (new_matrices.contains(&tensor)) continue;
+    if (counterpart(tuned, tensor.name, base) == nullptr) added.push_back(tensor.name);
   }
   const auto say = [&](const std::vector<std::string>& names, const std::string& what) {
     if (names.empty()) return;
@@ -164,30 +205,94 @@ void note_others(const Model& base, const Model& tuned, RowSink& sink) {
   };
   say(changed, tuned.name() + " changed ");
   say(missing, tuned.name() + " lacks ");
+  say(added, tuned.name() + " adds ");
+  note_untied_head(base, tuned, sink);
+}
+
+/// What models of other sizes have that no row can show.
+void note_sizes(const Model& base, const Model& tuned, RowSink& sink) {
+  const auto say = [&](std::int64_t before, std::int64_t after, std::string_view what) {
+    if (before == after) return;
+    sink.add_note(verbatim(tuned.name() + " has " + counted(after, what) + ", and " + base.name() +
+                           " " + std::to_string(before)));
+  };
+  say(base.dimensions().layers, tuned.dimensions().layers, "layer");
+  say(base.dimensions().experts, tuned.dimensions().experts, "expert");
+  if (base.dimensions().experts > 0 || tuned.dimensions().experts > 0) {
+    sink.add_note("matrices of experts are not compared");
+  }
+}
+
+/// The roles that one of the models has, in the order of kProjections or as they are wanted.
+std::vector<Role> roles_of_both(const Model& base, const Model& tuned, const DiffRequest& request,
+                                RowSink& sink) {
+  const std::vector<Model> models = {base, tuned};
+  const auto selected = select_matrices(models, request.matrices, sink, /*of_experts=*/false);
+  const std::span<const Role> order =
+      request.matrices.empty() ? std::span<const Role>(kProjections) : request.matrices;
+  std::vector<Role> out;
+  for (const Role role : order) {
+    const bool any = std::any_of(selected.begin(), selected.end(), [&](const auto& own) {
+      return std::find(own.begin(), own.end(), role) != own.end();
+    });
+    if (!any || std::find(out.begin(), out.end(), role) != out.end()) continue;
+    if (!is_projection(role)) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "matrix",
+                   .problem = '\'' + std::string(role_name(role)) +
+                              "' is made of several matrices, whose differences are compared"});
+    }
+    out.push_back(role);
+  }
+  return out;
+}
+
+/// Why a matrix of the base's layers that one of the models lacks has no rows; empty if both have
+/// it. None: neither has it, by the kind of the layer.
+std::optional<std::string> why_missing(const Model& base, const Model& tuned,
+                                       const DiffRequest& request, std::int64_t layer, Role role) {
+  const Weight& before = base.weight(layer, role);
+  const bool in_tuned =
+      layer < tuned.dimensions().layers && tuned.weight(layer, role).tensor != nullptr;
+  if (before.tensor != nullptr) {
+    return layer < tuned.dimensions().layers ? "" : tuned.name() + " has no such layer";
+  }
+  if (!in_tuned) {
+    const bool of_experts = is_of_mlp(role) && base.dimensions().experts > 0;
+    if (before.missing.empty() || of_experts) return std::nullopt;
+    if (is_passed_over(request.layers, base, role, layer)) return std::nullopt;
+  }
+  return (before.missing.empty() ? "has no such matrix" : before.missing) + " in " + base.name();
+}
+
+/// Every matrix that one of the models has.
+std::vector<MatrixPair> matrix_pairs(const Model& base, const Model& tuned,
+                                     const DiffRequest& request, std::span<const Role> roles) {
+  std::vector<MatrixPair> pairs;
+  for (const std::int64_t layer : request.layers.resolve(base.dimensions().layers, base.name())) {
+    for (const Role role : roles) {
+      if (auto reason = why_missing(base, tuned, request, layer, role)) {
+        pairs.push_back({.layer = layer, .role = role, .skipped = *std::move(reason)});
+      }
+    }
+  }
+  if (!request.layers.ranges.empty()) return pairs;
+  for (std::int64_t layer = base.dimensions().layers; layer < tuned.dimensions().layers; ++layer) {
+    for (const Role role : roles) {
+      if (tuned.weight(layer, role).tensor == nullptr) continue;
+      pairs.push_back(
+          {.layer = layer, .role = role, .skipped = base.name() + " has no such layer"});
+    }
+  }
+  return pairs;
 }
 
 }  // namespace
 
 void run_diff(const Model& base, const Model& tuned, const DiffRequest& request,
               const Context& context, RowSink& sink) {
-  const auto roles =
-      select_matrices(std::span(&base, 1), request.matrices, sink, /*of_experts=*/false).front();
-  std::vector<MatrixPair> pairs;
-  for (const std::int64_t layer : request.layers.resolve(base.dimensions().layers, base.name())) {
-    for (const Role role : roles) {
-      if (!is_projection(role)) {
-        throw Error(ErrorKind::usage,
-                    {.parameter = "matrix",
-                     .problem = '\'' + std::string(role_name(role)) +
-                                "' is made of several matrices, whose differences are compared"});
-      }
-      if (base.weight(layer, role).tensor == nullptr) continue;
-      MatrixPair& pair = pairs.emplace_back(MatrixPair{.layer = layer, .role = role});
-      if (layer >= tuned.dimensions().layers) {
-        pair.skipped = tuned.name() + " has no such layer";
-      }
-    }
-  }
+  const std::vector<Role> roles = roles_of_both(base, tuned, request, sink);
+  std::vector<MatrixPair> pairs = matrix_pairs(base, tuned, request, roles);
   std::vector<QueueItem> items;
   for (MatrixPair& pair : pairs) {
     if (!pair.skipped.empty()) continue;
@@ -232,7 +337,7 @@ void run_diff(const Model& base, const Model& tuned, const DiffRequest& request,
       sink.add_row(std::move(row));
     }
   }
-  if (base.dimensions().experts > 0) sink.add_note("matrices of experts are not compared");
+  note_sizes(base, tuned, sink);
   note_others(base, tuned, sink);
   sink.end();
 }

@@ -7,11 +7,10 @@
 #include "attnscope/analysis/spectrum.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
-#include "attnscope/model/inventory.h"
-#include "attnscope/model/tensor_roles.h"
 #include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/factors/vectors.h"
 #include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/rewrite/adapter_names.h"
 #include "attnscope/rewrite/encode.h"
 #include "attnscope/run/work_queue.h"
 #include "attnscope/tensor/tensor_matrix.h"
@@ -29,15 +28,6 @@ struct LinearPair {
   bool finite = true;   // the difference; else it is left out
   AdapterModule made;
 };
-
-/// The name in the loaded model: files may leave out the architecture's prefix.
-std::string loaded_name(const Model& model, const std::string& name) {
-  const std::string& usual = model.spec().architecture.prefixes.front();
-  if (!model.spec().causal || usual == model.prefix()) return name;
-  const auto& heads = model.spec().head.rule.weight;
-  if (std::find(heads.begin(), heads.end(), name) != heads.end()) return name;
-  return usual + name.substr(model.prefix().size());
-}
 
 std::string without_weight(const std::string& name) {
   return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
@@ -99,17 +89,6 @@ std::vector<double> bias_of(const Model& model, const std::string& module) {
   return {column.data(), column.data() + column.rows()};
 }
 
-/// Experts, stacked or apart, and routers: transformers holds them in other shapes than the files.
-std::set<std::string> tensors_of_experts(const Model& model) {
-  std::set<std::string> out;
-  if (model.dimensions().experts == 0) return out;
-  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
-    const bool routes = tensor.role == role_name(Role::router);
-    if (routes || tensor.role.starts_with(kOfExpert)) out.insert(tensor.name);
-  }
-  return out;
-}
-
 /// Of families with experts, dense MLPs have names that PEFT takes for those of experts: what
 /// changed of them is held whole.
 bool is_adapted(const Model& model, Role role) {
@@ -128,26 +107,22 @@ Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& r
   std::vector<LinearPair> pairs;
   std::set<std::string> taken;  // tensors that are part of an adapted module
   const std::set<std::string> of_experts = tensors_of_experts(base);
-  for (std::int64_t layer = 0; layer < base.dimensions().layers; ++layer) {
-    for (const WeightRule& rule : base.spec().architecture.weights) {
-      const CheckpointTensor* own = base.weight(layer, rule.role).tensor;
-      if (own == nullptr || own->view.shape.size() != 2 || !own->name.ends_with(kWeight)) continue;
-      if (of_experts.contains(own->name) || !taken.insert(own->name).second) continue;
-      LinearPair pair{.module = loaded_name(base, without_weight(own->name)),
-                      .base = own,
-                      .tuned = tuned.checkpoint().find(own->name),
-                      .turned = rule.storage == Storage::in_by_out && !own->is_linear};
-      out.linear.push_back(pair.module);
-      out.transposed = out.transposed || pair.turned;
-      if (pair.tuned == nullptr || pair.tuned->view.shape != own->view.shape) {
-        notes.add_note(
-            verbatim("'" + own->name + "' is not part of the adapter: " + tuned.name() +
-                     (pair.tuned == nullptr ? " lacks it" : " has another shape of it")));
-      } else if (is_adapted(base, rule.role) && !same_elements(own->view, pair.tuned->view)) {
-        pairs.push_back(std::move(pair));
-      } else {
-        taken.erase(own->name);
-      }
+  for (const LinearModule& module : linear_modules(base)) {
+    const CheckpointTensor* own = module.weight;
+    taken.insert(own->name);
+    LinearPair pair{.module = module.name,
+                    .base = own,
+                    .tuned = tuned.checkpoint().find(own->name),
+                    .turned = module.turned};
+    out.linear.push_back(pair.module);
+    out.transposed = out.transposed || pair.turned;
+    if (pair.tuned == nullptr || pair.tuned->view.shape != own->view.shape) {
+      notes.add_note(verbatim("'" + own->name + "' is not part of the adapter: " + tuned.name() +
+                              (pair.tuned == nullptr ? " lacks it" : " has another shape of it")));
+    } else if (is_adapted(base, module.role) && !same_elements(own->view, pair.tuned->view)) {
+      pairs.push_back(std::move(pair));
+    } else {
+      taken.erase(own->name);
     }
   }
   std::vector<QueueItem> items;

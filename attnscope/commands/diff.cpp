@@ -8,7 +8,9 @@
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
+#include "attnscope/model/adapter.h"
 #include "attnscope/rewrite/new_folder.h"
+#include "attnscope/run/work_queue.h"
 
 namespace attnscope {
 namespace {
@@ -17,8 +19,33 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxAdapterRank = 1'000'000;
 
+/// What rows call the model with an adapter: by its folder, with those above it where that is the
+/// base's name.
+std::string name_of_adapter(const std::filesystem::path& given, const std::string& base) {
+  const std::filesystem::path path = std::filesystem::absolute(given).lexically_normal();
+  std::filesystem::path folder = path.has_filename() ? path : path.parent_path();
+  std::string name = folder.filename().string();
+  while (name == base && folder.has_relative_path()) {
+    folder = folder.parent_path();
+    name = folder.filename().string() + '/' + name;
+  }
+  return name;
+}
+
+/// The base alone with the adapter merged into it.
+Model merge_adapter(const Model& base, const std::string& path, const Session& session,
+                    RowSink& notes) {
+  std::optional<MergedAdapter> merged;
+  const auto work = [&](const Compute& compute) {
+    merged = with_adapter(base, path, name_of_adapter(path, base.name()), compute);
+  };
+  run_with_all_threads(session.context, work);
+  for (const std::string& note : merged->notes) notes.add_note(verbatim(note));
+  return std::move(merged->model);
+}
+
 /// Base and fine-tuned model; an adapter is merged into the base.
-std::vector<Model> open_pair(const Arguments& arguments, const Session& session) {
+std::vector<Model> open_pair(const Arguments& arguments, const Session& session, RowSink& notes) {
   const std::vector<NamedModel> named = named_models(arguments, session);
   if (named.size() != 2) {
     throw Error(ErrorKind::usage,
@@ -26,25 +53,23 @@ std::vector<Model> open_pair(const Arguments& arguments, const Session& session)
                  .problem = "diff compares two models: the base, then what was made of it"});
   }
   const NamedModel& tuned = named.back();
-  std::vector<Model> models;
-  if (is_folder(tuned) && !tuned.on_hub && is_adapter(tuned.path)) {
-    const std::vector<std::string> base = {named.front().text};
-    models = open_models(arguments.with("models", base), session);
-    const std::filesystem::path path = std::filesystem::absolute(tuned.path).lexically_normal();
-    std::filesystem::path folder = path.has_filename() ? path : path.parent_path();
-    std::string name = folder.filename().string();
-    while (name == models.front().name() && folder.has_relative_path()) {
-      folder = folder.parent_path();
-      name = folder.filename().string() + '/' + name;
-    }
-    models.push_back(with_adapter(models.front(), tuned.path, name));
-  } else {
-    models = open_models(arguments, session);
+  const bool is_local = is_folder(tuned) && !tuned.on_hub;
+  const CheckpointFolder folder(tuned.path);
+  const bool is_adapter = is_local && holds_adapter(folder);
+  const std::vector<std::string> base = {named.front().text};
+  std::vector<Model> models =
+      open_models(is_adapter ? arguments.with("models", base) : arguments, session);
+  if (models.size() != (is_adapter ? 1u : 2u)) {
+    throw Error(ErrorKind::unsupported,
+                {.parameter = "models",
+                 .problem = "a model of several stacks is compared stack by stack: name one"});
   }
-  if (models.size() == 2) return models;
-  throw Error(ErrorKind::unsupported,
-              {.parameter = "models",
-               .problem = "a model of several stacks is compared stack by stack: name one"});
+  if (is_adapter) {
+    models.push_back(merge_adapter(models.front(), tuned.path, session, notes));
+  } else if (is_local && !adapter_weights(folder).empty() && folder.has(kAdapterConfigName)) {
+    notes.add_note(verbatim(tuned.path + " holds a model and an adapter: the model is compared"));
+  }
+  return models;
 }
 
 std::string adapter_card(const Model& base, const Model& tuned, const Adapter& adapter) {
@@ -70,7 +95,7 @@ void write_lora(const Arguments& arguments, const Session& session, const Model&
 }
 
 void run_diff_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const std::vector<Model> models = open_pair(arguments, session);
+  const std::vector<Model> models = open_pair(arguments, session, sink);
   const DiffRequest request{.energy = arguments.shares("energy"),
                             .matrices = arguments.roles("matrix"),
                             .layers = arguments.layers("layers"),

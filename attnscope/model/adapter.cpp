@@ -1,20 +1,111 @@
 #include "attnscope/model/adapter.h"
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
+#include "attnscope/checkpoint/weight_files.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 
 namespace attnscope {
+namespace {
+
+struct AdapterKind {
+  std::string_view key, name;
+};
+
+/// Values of peft_type whose name in papers is another.
+constexpr std::array kPeftTypes = {
+    AdapterKind{"LORA", "LoRA"},
+    AdapterKind{"ADALORA", "AdaLoRA"},
+    AdapterKind{"ADAPTION_PROMPT", "LLaMA-Adapter"},
+    AdapterKind{"BONE", "Bone"},
+    AdapterKind{"C3A", "C³A"},
+    AdapterKind{"DELORA", "DeLoRA"},
+    AdapterKind{"FOURIERFT", "FourierFT"},
+    AdapterKind{"GLORA", "GLoRA"},
+    AdapterKind{"GRALORA", "GraLoRA"},
+    AdapterKind{"HIRA", "HiRA"},
+    AdapterKind{"LN_TUNING", "LayerNorm tuning"},
+    AdapterKind{"LOHA", "LoHa"},
+    AdapterKind{"LOKR", "LoKr"},
+    AdapterKind{"MISS", "MiSS"},
+    AdapterKind{"MULTITASK_PROMPT_TUNING", "multitask prompt tuning"},
+    AdapterKind{"POLY", "Polytropon"},
+    AdapterKind{"PREFIX_TUNING", "prefix tuning"},
+    AdapterKind{"PROMPT_TUNING", "prompt tuning"},
+    AdapterKind{"P_TUNING", "P-tuning"},
+    AdapterKind{"RANDLORA", "RandLoRA"},
+    AdapterKind{"ROAD", "RoAd"},
+    AdapterKind{"SHIRA", "SHiRA"},
+    AdapterKind{"TINYLORA", "TinyLoRA"},
+    AdapterKind{"TRAINABLE_TOKENS", "trainable tokens"},
+    AdapterKind{"UNILORA", "UniLoRA"},
+    AdapterKind{"VBLORA", "VB-LoRA"},
+    AdapterKind{"VERA", "VeRA"},
+    AdapterKind{"PVERA", "pVeRA"},
+    AdapterKind{"WAVEFT", "WaveFT"},
+    AdapterKind{"XLORA", "X-LoRA"}};
+
+/// Keys of a LoRA's config that make it one of another name.
+constexpr std::array kLoraVariants = {AdapterKind{"use_dora", "DoRA"},
+                                      AdapterKind{"use_qalora", "QA-LoRA"},
+                                      AdapterKind{"use_bdlora", "BD-LoRA"},
+                                      AdapterKind{"kasa_config", "KaSA"},
+                                      AdapterKind{"alora_invocation_tokens", "aLoRA"},
+                                      AdapterKind{"arrow_config", "Arrow"},
+                                      AdapterKind{"monteclora_config", "MonteCLoRA"}};
+
+bool is_set(const nlohmann::json& config, std::string_view key) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return false;
+  return !found->is_boolean() || found->get<bool>();
+}
+
+}  // namespace
+
+std::string adapter_weights(const CheckpointFolder& folder) {
+  for (const char* name : {"adapter_model.safetensors", "adapter_model.bin"}) {
+    if (folder.has(name)) return name;
+  }
+  return "";
+}
+
+bool holds_adapter(const CheckpointFolder& folder) {
+  if (!folder.has(kAdapterConfigName)) return false;
+  if (!folder.has("config.json")) return true;
+  const std::string own = adapter_weights(folder);
+  if (own.empty()) return false;
+  try {
+    return find_weights(folder) == own;
+  } catch (const Error&) {
+    return true;  // no weights of a model, or several files that no index joins
+  }
+}
+
+std::string adapter_kind(const nlohmann::json& config) {
+  const auto type = config.is_object() ? config.find("peft_type") : config.end();
+  if (!config.is_object() || type == config.end() || !type->is_string()) return "of unknown kind";
+  const auto name = type->get<std::string>();
+  if (name == "LORA") {
+    for (const AdapterKind& variant : kLoraVariants) {
+      if (is_set(config, variant.key)) return std::string(variant.name);
+    }
+  }
+  for (const AdapterKind& kind : kPeftTypes) {
+    if (name == kind.key) return std::string(kind.name);
+  }
+  return name;
+}
 
 void refuse_adapter(const CheckpointFolder& folder) {
-  constexpr std::uint64_t kMaxBytes = 10'000'000;
-  constexpr const char* kName = "adapter_config.json";
-  if (!folder.has(kName)) return;
+  if (!folder.has(kAdapterConfigName)) return;
   const nlohmann::json config =
-      parse_json(folder.read_text(kName, kMaxBytes), folder.place_of(kName));
+      parse_json(folder.read_text(kAdapterConfigName, kMaxAdapterConfigBytes),
+                 folder.place_of(kAdapterConfigName));
   std::string base = "of a base model";
   if (config.is_object() && config.contains("base_model_name_or_path") &&
       config["base_model_name_or_path"].is_string()) {
@@ -22,7 +113,8 @@ void refuse_adapter(const CheckpointFolder& folder) {
   }
   throw Error(ErrorKind::unsupported,
               {.file = folder.path().string(),
-               .problem = "holds an adapter (LoRA), which only changes weights " + verbatim(base),
+               .problem = verbatim("holds an adapter (" + adapter_kind(config) + ") " + base +
+                                   ", not a model"),
                .hint = "name the folder of the base model, or merge the adapter into it"});
 }
 

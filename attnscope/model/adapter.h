@@ -1,12 +1,29 @@
 // Folders with an adapter instead of a model.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
 #include "attnscope/checkpoint/checkpoint_folder.h"
 
 namespace attnscope {
 
-/// Throws Error(unsupported) that names the base model if the folder holds a LoRA adapter (an
-/// adapter_config.json).
+inline constexpr const char* kAdapterConfigName = "adapter_config.json";
+inline constexpr std::uint64_t kMaxAdapterConfigBytes = 10'000'000;
+
+/// The file with the weights of an adapter of PEFT; empty if the folder has none.
+std::string adapter_weights(const CheckpointFolder& folder);
+
+/// Whether the folder holds an adapter and no model. A trainer's folder may hold the base's
+/// config.json too.
+bool holds_adapter(const CheckpointFolder& folder);
+
+/// What PEFT calls the kind of adapter that an adapter_config.json describes: "LoRA", "DoRA",
+/// "IA3", "prompt tuning".
+std::string adapter_kind(const nlohmann::json& config);
+
+/// Throws Error(unsupported) that names the kind of adapter and the base model if the folder has an
+/// adapter_config.json.
 void refuse_adapter(const CheckpointFolder& folder);
 
 }  // namespace attnscope

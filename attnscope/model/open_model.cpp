@@ -48,6 +48,9 @@ std::vector<ModelSpec> specs_of(const Checkpoint& checkpoint,
   }
   const CheckpointFolder& folder = checkpoint.folder();
   const std::string source = layout ? layout->string() : folder.place_of(kConfig);
+  if (!layout && checkpoint.main_file().filename() == adapter_weights(folder)) {
+    refuse_adapter(folder);
+  }
   if (!layout && !folder.has(kConfig)) {
     refuse_adapter(folder);
     throw Error(ErrorKind::io, {.file = source,

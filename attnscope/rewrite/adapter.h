@@ -10,18 +10,23 @@
 
 #include "attnscope/core/matrix_view.h"
 #include "attnscope/model/model.h"
+#include "attnscope/numerics/compute.h"
 #include "attnscope/rewrite/new_folder.h"
 #include "attnscope/tensor/tensor_view.h"
 
 namespace attnscope {
 
-/// Whether the folder holds an adapter, and no model.
-bool is_adapter(const std::filesystem::path& folder);
+/// A base with an adapter merged into it, and what a user should know of that.
+struct MergedAdapter {
+  Model model;
+  std::vector<std::string> notes;
+};
 
-/// The base with the adapter merged into it, in float64: W + scale · B A, and every tensor that the
-/// adapter replaces. Throws Error(format) for an adapter of another model, Error(unsupported) for
-/// what is no plain LoRA.
-Model with_adapter(const Model& base, const std::filesystem::path& folder, std::string name);
+/// As PEFT's merge_and_unload() does, in float64: W + scale · B A, and every tensor that the
+/// adapter replaces. Throws Error(format) for an incomplete adapter or one of another model,
+/// Error(unsupported) that names each option that is not supported.
+MergedAdapter with_adapter(const Model& base, const std::filesystem::path& folder, std::string name,
+                           const Compute& compute);
 
 /// The low-rank change of one module: b (outputs, r) times a (r, inputs).
 struct AdapterModule {
