@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Compares how `diff` merges LoRA adapters with PEFT's merge_and_unload(), for every option of LoraConfig that changes weights.
+
+    tools/check_adapters.py BINARY
+
+Fails too if LoraConfig has an option that adapter_cases.py, the refusals below and the list of options without an effect all lack.
+"""
+
+import dataclasses
+import json
+import pathlib
+import sys
+import tempfile
+
+from tiny_models import layers_of, places_of, run
+
+import numpy as np
+import torch
+from peft import LoraConfig
+from peft.utils.peft_types import PeftType
+
+from adapter_cases import BASES, CASES, make_adapter, make_base, load_base, merged_tensors
+
+# Float32 leaves some 1e-7 of the weight, which is larger than the change; decompositions ten times that.
+TOLERANCE = 2e-6
+REFUSED = {"use_dora": True, "use_qalora": True, "use_bdlora": {"nblocks": 2}, "kasa_config": {"beta": 1e-4},
+           "alora_invocation_tokens": [1], "arrow_config": {"top_k": 3}, "monteclora_config": {"num_samples": 8},
+           "layer_replication": [[0, 2], [1, 2]], "megatron_config": {"hidden_size": 8},
+           "target_parameters": ["mlp.down_proj.weight"]}
+REFUSED_INITS = ("pissa_niter_4", "corda", "loftq")
+NO_EFFECT = {"task_type", "peft_type", "auto_mapping", "peft_version", "base_model_name_or_path", "revision", "inference_mode",
+             "lora_dropout", "megatron_core", "loftq_config", "eva_config", "corda_config", "lora_ga_config", "qalora_group_size",
+             "runtime_config", "base_model_class", "parent_library"}
+
+
+def options_of_peft():
+    known = set(REFUSED) | NO_EFFECT | {"init_lora_weights"}
+    for _, options, changes in CASES.values():
+        known |= set(options) | set(changes)
+    return {field.name for field in dataclasses.fields(LoraConfig)} - known
+
+
+def changes_of(base, adapter):
+    ran = run("diff", base, adapter, "--format", "json", "--quiet")
+    if ran.returncode:
+        raise ValueError(ran.stderr.strip())
+    return json.loads(ran.stdout)["rows"]
+
+
+def wrong_changes(base, adapter):
+    model = load_base(base)
+    places, names = places_of(model), {module: name for name, module in model.named_modules()}
+    before, after = merged_tensors(base, adapter)
+    rows = changes_of(base, adapter)
+    if len(rows) != len(places) * model.config.num_hidden_layers:
+        yield f"{len(rows)} matrices are compared"
+    for row in rows:
+        place, third = places[row["matrix"]]
+        name = names[layers_of(model)[row["layer"]].get_submodule(place)] + ".weight"
+        old, new = (tensors[name].double().numpy() for tensors in (before, after))
+        if third is not None:
+            old, new = (np.split(weight, 3, axis=1)[third] for weight in (old, new))
+        wanted, own = np.linalg.norm(new - old), np.linalg.norm(old)
+        if not abs(row["change_norm"] - wanted) <= TOLERANCE * max(wanted, own):
+            yield f"layer {row['layer']} {row['matrix']}: changed by {row['change_norm']}, PEFT has {wanted}"
+
+
+def wrong_refusals(base, adapter):
+    path = adapter / "adapter_config.json"
+    usual = json.loads(path.read_text())
+    cases = [({option: value}, f"'{option}'") for option, value in REFUSED.items()]
+    cases += [({"init_lora_weights": name}, f"'{name}'") for name in REFUSED_INITS]
+    cases += [({"peft_type": kind.value}, "of another kind than LoRA") for kind in PeftType if kind != PeftType.LORA]
+    for changes, said in cases:
+        path.write_text(json.dumps(usual | changes))
+        ran = run("diff", base, adapter)
+        if ran.returncode != 5 or said not in ran.stderr:
+            yield f"{changes}: exit code {ran.returncode}, {ran.stderr.strip()}"
+
+
+def main():
+    faults = [f"LoraConfig has an option '{name}' that nothing here tries" for name in sorted(options_of_peft())]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        for name in BASES:
+            make_base(name, folder / name, seed=1)
+        for number, (name, (base, _, _)) in enumerate(CASES.items()):
+            make_adapter(name, folder / base, folder / f"case-{name}", seed=100 + number)
+            faults += [f"{name}: {fault}" for fault in wrong_changes(folder / base, folder / f"case-{name}")]
+        faults += wrong_refusals(folder / "llama", folder / "case-plain")
+    for fault in faults:
+        print(fault)
+    print(f"adapters: {len(CASES)} kinds are merged as PEFT merges them" if not faults else f"{len(faults)} faults")
+    sys.exit(1 if faults else 0)
+
+
+torch.set_num_threads(1)
+main()

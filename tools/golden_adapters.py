@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Makes tests/data/adapters: tiny bases, LoRA adapters by PEFT, and every tensor that differs after PEFT has merged them.
+
+    VENV/bin/python tools/golden_adapters.py
+
+Of tied bases merged.safetensors always has the head. Needs torch, transformers and peft.
+"""
+
+import pathlib
+import shutil
+
+from safetensors.torch import save_file
+
+from adapter_cases import BASES, CASES, make_adapter, make_base, merged_tensors
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "tests/data/adapters"
+# Each other case goes the way of one of these; check_adapters.py runs all.
+NOT_KEPT = {"gaussian", "eva", "orthogonal", "excluded_by_regex", "bias_lora_only", "scaled_by_half", "pissa_patterns", "dots"}
+
+shutil.rmtree(DATA, ignore_errors=True)
+for name in BASES:
+    make_base(name, DATA / f"base-{name}")
+    (DATA / f"base-{name}/generation_config.json").unlink(missing_ok=True)
+for number, (name, (base, _, _)) in enumerate(CASES.items()):
+    if name in NOT_KEPT:
+        continue
+    make_adapter(name, DATA / f"base-{base}", DATA / name, seed=number)
+    before, after = merged_tensors(DATA / f"base-{base}", DATA / name)
+    kept = {key for key, value in before.items() if not value.equal(after[key])}
+    if base == "tied":
+        kept.add("lm_head.weight")
+    save_file({key: after[key].clone().contiguous() for key in sorted(kept)}, DATA / name / "merged.safetensors")
+    (DATA / name / "base.txt").write_text(f"base-{base}\n")
