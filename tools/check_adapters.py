@@ -16,7 +16,7 @@ from tiny_models import layers_of, places_of, run
 
 import numpy as np
 import torch
-from peft import LoraConfig
+from peft import LoraConfig, PeftModel
 from peft.utils.peft_types import PeftType
 
 from adapter_cases import BASES, CASES, make_adapter, make_base, load_base, merged_tensors
@@ -78,6 +78,33 @@ def wrong_refusals(base, adapter):
             yield f"{changes}: exit code {ran.returncode}, {ran.stderr.strip()}"
 
 
+def save_tuned(base, folder, tied):
+    """All weights changed, and the head tied or not, whatever the base does."""
+    model = load_base(base)
+    with torch.no_grad():
+        head = torch.nn.Parameter(model.lm_head.weight.clone())
+        model.lm_head.weight = model.model.embed_tokens.weight if tied else head
+        for weight in model.parameters():
+            weight.add_(torch.randn_like(weight) / 4)
+    model.config.tie_word_embeddings = tied
+    model._tied_weights_keys = model._tied_weights_keys if tied else None
+    model.save_pretrained(folder)
+    return model
+
+
+def wrong_written(base, tuned, adapter, tied):
+    """The adapter that `diff --lora` writes, loaded by PEFT, gives the logits of the fine-tuned model."""
+    model, tokens = save_tuned(base, tuned, tied), torch.arange(8)[None]
+    ran = run("diff", base, tuned, "--lora", adapter, "--lora-energy", "0.9999999999")
+    if ran.returncode:
+        yield ran.stderr.strip()
+        return
+    with torch.no_grad():
+        wanted, got = model(tokens).logits, PeftModel.from_pretrained(load_base(base), adapter)(tokens).logits
+    if not torch.allclose(got, wanted, rtol=0, atol=1e-3 * float(wanted.std())):
+        yield f"logits differ by {float((got - wanted).abs().max())}"
+
+
 def main():
     faults = [f"LoraConfig has an option '{name}' that nothing here tries" for name in sorted(options_of_peft())]
     with tempfile.TemporaryDirectory() as scratch:
@@ -86,7 +113,13 @@ def main():
             make_base(name, folder / name, seed=1)
         for number, (name, (base, _, _)) in enumerate(CASES.items()):
             make_adapter(name, folder / base, folder / f"case-{name}", seed=100 + number)
-            faults += [f"{name}: {fault}" for fault in wrong_changes(folder / base, folder / f"case-{name}")]
+            try:
+                faults += [f"{name}: {fault}" for fault in wrong_changes(folder / base, folder / f"case-{name}")]
+            except ValueError as error:
+                faults.append(f"{name}: {error}")
+        for number, (base, tied) in enumerate([("tied", True), ("tied", False), ("llama", True), ("llama", False)]):
+            names = [folder / f"{kind}-{number}" for kind in ("tuned", "written")]
+            faults += [f"{base} into a tied model ({tied}): {fault}" for fault in wrong_written(folder / base, *names, tied)]
         faults += wrong_refusals(folder / "llama", folder / "case-plain")
     for fault in faults:
         print(fault)

@@ -13,7 +13,8 @@ class DiffOfSizes : public ::testing::Test {
   /// A Llama, without tensors whose names hold one of those parts. `before`: what all names start
   /// with.
   std::string model(const std::string& name, const json& changes = {}, const Words& without = {},
-                    const std::string& before = "model.") const {
+                    const std::string& before = "model.",
+                    const std::vector<TensorToWrite>& more = {}) const {
     json config = {{"model_type", "llama"},
                    {"architectures", {"LlamaForCausalLM"}},
                    {"hidden_size", 8},
@@ -50,6 +51,7 @@ class DiffOfSizes : public ::testing::Test {
       return std::any_of(without.begin(), without.end(),
                          [&](const std::string& part) { return contains(tensor.name, part); });
     });
+    tensors.insert(tensors.end(), more.begin(), more.end());
     folder_.write(name + "/config.json", config.dump());
     folder_.write(name + "/model.safetensors", safetensors_bytes(tensors));
     return (folder_.path() / name).string();
@@ -131,6 +133,76 @@ TEST_F(DiffOfSizes, NamesWithoutThePrefixAreTheSameTensors) {
         output_of(Words{"diff"} + pair + Words{"--matrix", "q", "--format", "csv"}),
         output_of(Words{"diff"} + pair + Words{"--matrix", "q", "--format", "csv", "--quiet"}));
   }
+}
+
+/// The notes of a run that writes an adapter, and the adapter's config.
+class DiffIntoAdapter : public DiffOfSizes {
+ protected:
+  std::string path_of(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  std::string write_adapter(const std::string& base, const std::string& tuned) const {
+    const RunResult run =
+        run_attnscope({"diff", base, tuned, "--lora", path_of("lora"), "--matrix", "q"});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.err;
+  }
+
+  json config_of_adapter() const {
+    return json::parse(read_file(path_of("lora/adapter_config.json")));
+  }
+
+  const Words changed_ = {"layers.0.self_attn.q_proj"};
+  const TensorToWrite query_ =
+      zero_tensor("model.layers.0.self_attn.q_proj.weight", "F32", 32, {8, 8});
+};
+
+TEST_F(DiffIntoAdapter, AHeadThatOnlyOneTiesIsSaved) {
+  const TensorToWrite head = zero_tensor("lm_head.weight", "F32", 32, {5, 8});
+  const std::string tied = model("tied");
+  const std::string untied =
+      model("untied", {{"tie_word_embeddings", false}}, changed_, "model.", {query_, head});
+  write_adapter(tied, untied);
+  EXPECT_EQ(config_of_adapter()["modules_to_save"], json({"lm_head"}));
+  const RunResult back = run_attnscope({"diff", tied, path_of("lora"), "--matrix", "q"});
+  EXPECT_TRUE(contains(back.err, "'lm_head.weight', differs from the embedding")) << back.err;
+  std::filesystem::remove_all(path_of("lora"));
+  const std::string said = write_adapter(untied, tied);
+  EXPECT_EQ(config_of_adapter()["modules_to_save"], json({"lm_head"}));
+  EXPECT_FALSE(contains(said, "not part of the adapter")) << said;
+  std::filesystem::remove_all(path_of("lora"));
+  // The same numbers in a tensor of their own are no change.
+  const std::string same = model("same", {{"tie_word_embeddings", false}}, changed_, "model.",
+                                 {query_, counting_tensor("lm_head.weight", {5, 8})});
+  write_adapter(tied, same);
+  EXPECT_EQ(config_of_adapter()["modules_to_save"], nullptr);
+}
+
+TEST_F(DiffIntoAdapter, WhatItCannotHoldIsNoted) {
+  const std::string sinks = "model.layers.0.self_attn.sinks";
+  const std::string base = model("base", {}, {}, "model.", {zero_tensor(sinks, "F32", 32, {2})});
+  const std::string tuned = model("tuned", {}, changed_, "model.",
+                                  {query_, counting_tensor(sinks, {2}),
+                                   counting_tensor("model.layers.0.self_attn.q_proj.bias", {8})});
+  const std::string said = write_adapter(base, tuned);
+  EXPECT_TRUE(contains(said, "'" + sinks + "' is not part of the adapter")) << said;
+  EXPECT_TRUE(contains(said, "'model.layers.0.self_attn.q_proj.bias' is not part of the adapter"))
+      << said;
+  EXPECT_TRUE(contains(said, "1 tensor of tuned that base lacks")) << said;
+  EXPECT_EQ(config_of_adapter()["modules_to_save"], nullptr);
+  EXPECT_EQ(config_of_adapter()["bias"], "none");
+}
+
+TEST_F(DiffIntoAdapter, NamesWithoutThePrefixMakeTheSameAdapter) {
+  const std::string tuned = model("tuned", {}, changed_, "model.", {query_});
+  TensorToWrite query = query_;
+  query.name = query.name.substr(6);
+  const std::string bare = model("bare", {}, changed_, "", {query});
+  const std::string said = write_adapter(model("base"), bare);
+  EXPECT_FALSE(contains(said, "not part of the adapter")) << said;
+  const std::string saved = read_file(path_of("lora/adapter_model.safetensors"));
+  std::filesystem::remove_all(path_of("lora"));
+  write_adapter(model("base"), tuned);
+  EXPECT_EQ(read_file(path_of("lora/adapter_model.safetensors")), saved);
 }
 
 }  // namespace
