@@ -322,7 +322,8 @@ RegexParser::Piece RegexParser::repeated(const Piece& piece, Counts counts) cons
     append(out, {.steps = {{.kind = RegexStep::Kind::split, .a = 1, .b = size + 1}}});
     append(out, piece);
   }
-  out.width = counts.most == counts.least ? fixed : std::nullopt;
+  const bool same = counts.most == counts.least || piece.width == 0;
+  out.width = same ? fixed : std::nullopt;
   return out;
 }
 
