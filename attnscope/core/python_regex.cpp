@@ -24,7 +24,7 @@ class RegexRun {
     std::vector<bool> seen(regex_.steps_.size() * width);
     std::vector<std::pair<std::size_t, std::size_t>> open = {{step, at}};
     while (!open.empty()) {
-      const auto [here, position] = open.back();
+      const std::size_t here = open.back().first, position = open.back().second;
       open.pop_back();
       if (seen[here * width + position]) continue;
       seen[here * width + position] = true;
@@ -34,20 +34,20 @@ class RegexRun {
         return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(here) + distance);
       };
       switch (now.kind) {
-        case RegexStep::match:
+        case RegexStep::Kind::match:
           if (!whole || position == text_.size()) return true;
           break;
-        case RegexStep::split:
+        case RegexStep::Kind::split:
           open.emplace_back(to(now.b), position);
           open.emplace_back(to(now.a), position);
           break;
-        case RegexStep::jump: open.emplace_back(to(now.a), position); break;
-        case RegexStep::set:
+        case RegexStep::Kind::jump: open.emplace_back(to(now.a), position); break;
+        case RegexStep::Kind::set:
           if (position < text_.size() && accepts(now, text_[position])) {
             open.emplace_back(here + 1, position + 1);
           }
           break;
-        case RegexStep::look:
+        case RegexStep::Kind::look:
           if (looks(here, position)) open.emplace_back(to(now.a), position);
           break;
         default:
@@ -80,14 +80,14 @@ class RegexRun {
   bool holds(RegexStep::Kind kind, std::size_t position) const {
     const std::size_t size = text_.size();
     switch (kind) {
-      case RegexStep::start: return position == 0;
-      case RegexStep::last: return position == size;
-      case RegexStep::end:
+      case RegexStep::Kind::start: return position == 0;
+      case RegexStep::Kind::last: return position == size;
+      case RegexStep::Kind::end:
         return position == size || (position + 1 == size && text_.back() == '\n');
       default: break;
     }
     const bool between = is_word(position) != (position > 0 && is_word(position - 1));
-    return between == (kind == RegexStep::boundary);
+    return between == (kind == RegexStep::Kind::boundary);
   }
 
   /// Found once for each position: nested runs stay polynomial.

@@ -11,8 +11,8 @@ namespace attnscope {
 
 /// One instruction of a compiled pattern. `a` and `b` are relative to its own place.
 struct RegexStep {
-  enum Kind { set, split, jump, start, end, last, boundary, no_boundary, look, match };
-  Kind kind = match;
+  enum class Kind { set, split, jump, start, end, last, boundary, no_boundary, look, match };
+  Kind kind = Kind::match;
   int a = 0, b = 0;      // set: index of the set; split, jump: targets; look: what follows it
   bool negated = false;  // of a look
   int behind = -1;       // of a look: how far behind its body starts; -1: it looks ahead

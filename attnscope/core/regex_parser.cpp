@@ -57,7 +57,7 @@ std::vector<RegexStep> RegexParser::parse() {
   }
   Piece whole = alternatives(0);
   if (!at_end()) refuse(ErrorKind::format, "has a ')' that nothing opens");
-  whole.steps.push_back({.kind = RegexStep::match});
+  whole.steps.push_back({.kind = RegexStep::Kind::match});
   return std::move(whole.steps);
 }
 
@@ -69,9 +69,9 @@ RegexParser::Piece RegexParser::alternatives(int depth) {
     const int left = static_cast<int>(out.steps.size());
     const int right = static_cast<int>(other.steps.size());
     const bool same = out.width == other.width;
-    Piece both{.steps = {{.kind = RegexStep::split, .a = 1, .b = left + 2}}};
+    Piece both{.steps = {{.kind = RegexStep::Kind::split, .a = 1, .b = left + 2}}};
     append(both, out);
-    both.steps.push_back({.kind = RegexStep::jump, .a = right + 1});
+    both.steps.push_back({.kind = RegexStep::Kind::jump, .a = right + 1});
     append(both, other);
     both.width = same ? other.width : std::nullopt;
     out = std::move(both);
@@ -97,7 +97,7 @@ RegexParser::Piece RegexParser::set_of(const ByteSet& set) {
   const auto found = std::find(sets.begin(), sets.end(), set);
   const int index = static_cast<int>(found - sets.begin());
   if (found == sets.end()) sets.push_back(set);
-  return {.steps = {{.kind = RegexStep::set, .a = index}}, .width = 1};
+  return {.steps = {{.kind = RegexStep::Kind::set, .a = index}}, .width = 1};
 }
 
 RegexParser::Piece RegexParser::assertion(RegexStep::Kind kind) const {
@@ -120,8 +120,8 @@ RegexParser::Piece RegexParser::item(int depth) {
     case '[': return set_of(bracket());
     case '\\': return escape();
     case '.': return set_of(~one('\n'));
-    case '^': return assertion(RegexStep::start);
-    case '$': return assertion(RegexStep::end);
+    case '^': return assertion(RegexStep::Kind::start);
+    case '$': return assertion(RegexStep::Kind::end);
     default: return set_of(one(next));
   }
 }
@@ -162,11 +162,11 @@ RegexParser::Piece RegexParser::look(int depth, bool negated, bool behind) {
   Piece body = alternatives(depth);
   if (!take(")")) refuse(ErrorKind::format, "has a '(' that nothing closes");
   if (behind && !body.width) refuse(ErrorKind::format, "looks behind by a width that varies");
-  Piece out{.steps = {{.kind = RegexStep::look,
+  Piece out{.steps = {{.kind = RegexStep::Kind::look,
                        .a = static_cast<int>(body.steps.size()) + 2,
                        .negated = negated,
                        .behind = behind ? *body.width : -1}}};
-  body.steps.push_back({.kind = RegexStep::match});
+  body.steps.push_back({.kind = RegexStep::Kind::match});
   append(out, body);
   out.width = 0;
   return out;
@@ -216,10 +216,10 @@ RegexParser::Piece RegexParser::escape() {
   if (at_end()) refuse(ErrorKind::format, "ends with '\\'");
   const char letter = pattern_[at_++];
   switch (letter) {
-    case 'A': return assertion(RegexStep::start);
-    case 'Z': return assertion(RegexStep::last);
-    case 'b': return assertion(RegexStep::boundary);
-    case 'B': return assertion(RegexStep::no_boundary);
+    case 'A': return assertion(RegexStep::Kind::start);
+    case 'Z': return assertion(RegexStep::Kind::last);
+    case 'b': return assertion(RegexStep::Kind::boundary);
+    case 'B': return assertion(RegexStep::Kind::no_boundary);
     default: return set_of(escaped_set(letter));
   }
 }
@@ -314,15 +314,16 @@ RegexParser::Piece RegexParser::repeated(const Piece& piece, Counts counts) cons
   for (int count = 0; count < counts.least; ++count) append(out, piece);
   const auto fixed = out.width;
   if (counts.most < 0) {
-    append(out, {.steps = {{.kind = RegexStep::split, .a = 1, .b = size + 2}}});
+    append(out, {.steps = {{.kind = RegexStep::Kind::split, .a = 1, .b = size + 2}}});
     append(out, piece);
-    append(out, {.steps = {{.kind = RegexStep::jump, .a = -(size + 1)}}});
+    append(out, {.steps = {{.kind = RegexStep::Kind::jump, .a = -(size + 1)}}});
   }
   for (int count = counts.least; count < counts.most; ++count) {
-    append(out, {.steps = {{.kind = RegexStep::split, .a = 1, .b = size + 1}}});
+    append(out, {.steps = {{.kind = RegexStep::Kind::split, .a = 1, .b = size + 1}}});
     append(out, piece);
   }
-  out.width = counts.most == counts.least ? fixed : std::nullopt;
+  const bool same = counts.most == counts.least || piece.width == 0;
+  out.width = same ? fixed : std::nullopt;
   return out;
 }
 

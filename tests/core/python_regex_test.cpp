@@ -72,6 +72,7 @@ TEST(PythonRegex, MatchesAsPythonDoes) {
       {"\\w+(?<!down)_proj", "down_proj", false},
       {"\\w+(?<!down)_proj", "up_proj", true},
       {"\\w+(?<=up)_proj", "up_proj", true},
+      {"b(?<=(?=b)?b)", "b", true},
       {"(?:(?=a(?!b))\\w)+", "aa", true},
       {".*\\.layers\\.[02]\\..*", "model.layers.2.x", true},
   };
