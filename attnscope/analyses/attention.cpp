@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attnscope/analyses/activations_of_batch.h"
 #include "attnscope/analyses/attention_outcomes.h"
 #include "attnscope/analyses/raises_of_batch.h"
 #include "attnscope/analyses/text_length.h"
@@ -20,8 +21,10 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   RaisesOfBatch raises(item, compute);
+  ActivationsOfBatch activations(item, options.across, compute);
   const auto extend = [&](const ForwardPass& pass, ForwardObserver& observer) {
     raises.watch(pass, observer);
+    activations.watch(pass, observer);
   };
   const auto look = [&](const LayerMaps& layer) {
     const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
@@ -38,7 +41,24 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
   };
   run_batch(item, source, compute, look, extend);
   raises.add_to(outcomes);
+  activations.add_to(outcomes);
   return outcomes;
+}
+
+/// That of the pass, and of what each head adds: another product of the output projection, whose
+/// rows are held.
+Cost attention_cost(const WorkItem& item, const ModelSource& source) {
+  Cost cost = batch_cost(item, source);
+  const SequenceBatch& batch = *item.batch;
+  const std::int64_t tokens = rows_of(
+      *source.model, {.tokens = batch.tokens, .signals = batch.signals, .sources = batch.sources});
+  const Dimensions dimensions = largest_dimensions(source.model->spec());
+  const double numbers = static_cast<double>(batch.count()) * static_cast<double>(tokens) *
+                         static_cast<double>(dimensions.width);
+  cost.flops += 2 * numbers * static_cast<double>(dimensions.heads.total_dim(Role::output)) *
+                static_cast<double>(batch.layers.size());
+  cost.memory_bytes += static_cast<std::uint64_t>(2 * sizeof(float) * numbers);
+  return cost;
 }
 
 std::string inputs_hash(const AttentionRequest& request) {
@@ -67,7 +87,7 @@ const Analysis& attention_analysis() {
                                         .items = {"batch", "batches"},
                                         .takes_batches = true,
                                         .compute = attention_outcomes,
-                                        .cost = batch_cost,
+                                        .cost = attention_cost,
                                         .add_inputs = add_batch_inputs,
                                         .make_rows = attention_row_maker};
   return analysis;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "attnscope/analyses/activations_of_batch.h"
 #include "attnscope/analyses/raises_of_batch.h"
 #include "attnscope/analysis/attention_means.h"
 #include "attnscope/results/record.h"
@@ -181,6 +182,7 @@ class AttentionRows {
       if (heads != of_layer.heads) refuse_field("energy_rank");
       for (const HeadMaps& maps : sequences) of_layer.sums.add(maps);
       add_raises(outcome.fields, of_layer.raises);
+      of_layer.activations.add(outcome.fields);
       of_layer.sequences += std::ssize(sequences);
       of_layer.energy = expect<double>(outcome.fields, "energy");
       of_layer.nulls.add(read_nulls(outcome.fields), std::ssize(sequences));
@@ -195,10 +197,12 @@ class AttentionRows {
 
  private:
   struct Layer {
-    explicit Layer(std::size_t count) : heads(count), sums(count), raises(count) {}
+    explicit Layer(std::size_t count)
+        : heads(count), sums(count), raises(count), activations(count) {}
     std::size_t heads;
     LayerSums sums;
     std::vector<RunningMean> raises;
+    ActivationSums activations;
     std::int64_t sequences = 0;
     double energy = 0;
     NullMeans nulls;
@@ -220,6 +224,7 @@ class AttentionRows {
         if (measure.of_even != nullptr) row.add("null_" + field, of_layer.nulls.of_even(at));
       }
       add_mean(row, "raises", of_layer.raises[static_cast<std::size_t>(number - 1)].result());
+      of_layer.activations.add_head_fields(static_cast<std::size_t>(number - 1), row);
       sink_.add_row(std::move(row));
     }
     Record row = {{"model", model_},
@@ -233,6 +238,7 @@ class AttentionRows {
     const bool judged =
         of_layer.energy == kCollapsedEnergy && of_layer.nulls.keys() >= kCollapsedKeys;
     row.add("collapsed", judged ? Value(means.collapsed) : Value());
+    of_layer.activations.add_layer_fields(row);
     sink_.add_row(std::move(row));
   }
 

@@ -170,6 +170,7 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
   if (extend) extend(pass, observer);
   if (source.on_routing != nullptr) {
     observer.end_after_maps_of.reset();
+    observer.end_after_layer.reset();
     observer.on_routing = [&](const LayerRouting& routing) { (*source.on_routing)(item, routing); };
   }
   run_inputs(pass, inputs_of(batch), observer, compute);

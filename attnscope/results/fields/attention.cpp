@@ -45,6 +45,42 @@ Field query_head_field() {
           .where = "formats.md#rows"};
 }
 
+/// Of layers. Null for cross-attention, whose stream is that of the decoder's own rows, and for
+/// given maps.
+std::vector<Field> activation_fields() {
+  const auto of_layer = [](std::string_view name, FieldType type, std::string_view heading,
+                           std::string_view meaning) {
+    return Field{.name = name,
+                 .type = type,
+                 .nulls = Nulls::whole,
+                 .heading = heading,
+                 .meaning = meaning,
+                 .where = kAttentionSection,
+                 .optional = true};
+  };
+  std::vector<Field> fields = {
+      of_layer("max_activation", number, "max activation",
+               "Of a layer: largest absolute activation of the residual stream after it. Null for "
+               "cross-attention and given maps."),
+      of_layer("activation_ratio", number, "over median",
+               "Of a layer: that activation over the median absolute activation of its sequence. "
+               "Null if the median is 0, for cross-attention and given maps."),
+      of_layer("activation_dimension", integer, "dimension",
+               "Of a layer: dimension of the residual stream with that activation, from 0. Null "
+               "for cross-attention and given maps."),
+      of_layer("activation_position", integer, "position",
+               "Of a layer: position with that activation, from 0. Null for cross-attention and "
+               "given maps."),
+      of_layer("outlier_count", integer, "outliers",
+               "Of a layer: number of dimensions of its attention's input whose magnitude is at "
+               "least 6 at 6% of the positions. Null for cross-attention and given maps."),
+      of_layer("outlier_dimensions", integer, "",
+               "Of a layer: those dimensions, the most frequent first, at most 16. Null for "
+               "cross-attention and given maps.")};
+  fields.back().form = list;
+  return fields;
+}
+
 std::vector<Field> own_fields() {
   std::vector<Field> fields = {{.name = "sequences",
                                 .type = integer,
@@ -105,6 +141,10 @@ std::vector<Field> own_fields() {
           "text's mean token, mean over queries; null where logits are no sum of what heads write, "
           "or the run ends before the last layer",
           "logits");
+  of_head("output_ratio", "output_ratio_error", "output",
+          "Of a head: norm of its output over the norm of the residual stream that enters the "
+          "layer, mean over tokens. Null for given maps.",
+          "share of the stream");
   fields.push_back({.name = "max_rank",
                     .nulls = Nulls::whole,
                     .unit = "singular values",
@@ -129,6 +169,7 @@ std::vector<Field> own_fields() {
                              "columns in the mean",
                     .where = kAttentionSection,
                     .optional = true});
+  for (Field& field : activation_fields()) fields.push_back(std::move(field));
   return fields;
 }
 
@@ -176,7 +217,7 @@ RowKind attention_rows() {
       .name = "attention",
       .command = "attention",
       .meaning = "what the attention maps of one head, or of a layer, are like on text or images",
-      .revision = 6,
+      .revision = 7,
       .place = place_of_part("the query head, from 0; null: the layer as a whole"),
       .fields = own_fields(),
       .models = model_facts(),

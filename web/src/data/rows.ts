@@ -514,6 +514,10 @@ export interface AttentionRow {
   raises?: number | null;
   /** the standard error of the mean before it; null of one sequence */
   raises_error?: number | null;
+  /** Of a head: norm of its output over the norm of the residual stream that enters the layer, mean over tokens. Null for given maps. */
+  output_ratio?: number | null;
+  /** the standard error of the mean before it; null of one sequence */
+  output_ratio_error?: number | null;
   /** of a layer: the largest of its heads' mean energy ranks */
   max_rank?: number | null;
   /** of a layer: the largest energy rank among its heads, mean over sequences */
@@ -530,6 +534,24 @@ export interface AttentionRow {
    * of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged, at another energy than 0.9 or of fewer than 16 keys
    */
   collapsed?: boolean | null;
+  /** Of a layer: largest absolute activation of the residual stream after it. Null for cross-attention and given maps. */
+  max_activation?: number | null;
+  /**
+   * Of a layer: that activation over the median absolute activation of its sequence. Null if the median is 0, for cross-attention and given
+   * maps.
+   */
+  activation_ratio?: number | null;
+  /** Of a layer: dimension of the residual stream with that activation, from 0. Null for cross-attention and given maps. */
+  activation_dimension?: number | null;
+  /** Of a layer: position with that activation, from 0. Null for cross-attention and given maps. */
+  activation_position?: number | null;
+  /**
+   * Of a layer: number of dimensions of its attention's input whose magnitude is at least 6 at 6% of the positions. Null for cross-
+   * attention and given maps.
+   */
+  outlier_count?: number | null;
+  /** Of a layer: those dimensions, the most frequent first, at most 16. Null for cross-attention and given maps. */
+  outlier_dimensions?: number[] | null;
 }
 
 /** how much a head looks at what followed a token before */
