@@ -8,6 +8,7 @@
 
 #include "attnscope/analyses/ablation_parts.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/analysis/mean_error.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
@@ -188,6 +189,7 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
     if (request.how == "resample") check_resampling(texts, index);
     check_foretelling(ready.pass(index), texts.sequences[index], texts.masks[index],
                       texts.sources_of(index));
+    note_past_context(ready.pass(index), texts.sequences[index], texts.sources_of(index), sink);
     const std::vector<std::int64_t> layers = attention_layers(request.layers, models[index], &sink);
     const std::string parts = parts_or_usual(request.parts, models[index], layers, sink);
     for (const std::int64_t layer : layers) {

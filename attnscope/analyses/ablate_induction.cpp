@@ -6,6 +6,7 @@
 
 #include "attnscope/analyses/ablate.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/analysis/mean_error.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/induction_ablation.h"
@@ -135,23 +136,6 @@ RowMaker make_induction_rows(RowSink& sink) {
   }};
 }
 
-/// As many tokens as all models take, at most those that were asked for.
-InductionRequest fitting(const InductionRequest& request, const ReadyModels& ready,
-                         std::size_t models) {
-  InductionRequest out = request;
-  for (std::size_t index = 0; index < models; ++index) {
-    const ForwardPass& pass = ready.pass(index);
-    const std::int64_t context =
-        std::min(pass.longest(), pass.model().dimensions().context.value_or(pass.longest()));
-    out.block = std::min(out.block, context / 2);
-    if (out.block >= 2) continue;
-    throw Error(ErrorKind::usage,
-                {.parameter = "induction",
-                 .problem = pass.model().name() + " takes too short texts to repeat tokens"});
-  }
-  return out;
-}
-
 }  // namespace
 
 const Analysis& ablate_induction_analysis() {
@@ -169,12 +153,12 @@ const Analysis& ablate_induction_analysis() {
 void run_ablate_induction(std::span<const Model> models, const InductionRequest& request,
                           std::optional<HeadPlace> later, const Context& context, RowSink& sink) {
   const ReadyModels ready(models, context);
-  const InductionRequest fits = fitting(request, ready, models.size());
+  const InductionRequest fits = fitted(request, ready, models.size());
   Plan plan{
       .analysis = &ablate_induction_analysis(),
       .parameters = {
           {"sequences", fits.sequences},
-          {"length", 2 * fits.block},
+          {"length", 2 * *fits.block},
           {"sample", static_cast<std::int64_t>(request.seed)},
           {"layers", request.layers.parameter()},
           {"into", later ? Value(std::vector<std::int64_t>{later->layer, later->head}) : Value()}}};
@@ -190,6 +174,7 @@ void run_ablate_induction(std::span<const Model> models, const InductionRequest&
     const std::vector<TokenIds> sequences = repeated_tokens(
         fits, std::min(ready.pass(index).vocabulary(), ready.pass(index).logits_width()));
     check_foretelling(ready.pass(index), sequences, {});
+    note_past_context(ready.pass(index), {.tokens = sequences}, sink);
     std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
     std::optional<std::int64_t> head;
     if (later) {

@@ -50,6 +50,7 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
   std::vector<PatchedLayer> layers;
   for (std::size_t index = 0; index < models.size(); ++index) {
     check_answers(ready.pass(index), request.prompts.of_models[index]);
+    note_long_prompts(ready.pass(index), request.prompts.of_models[index], sink);
     const std::vector<std::int64_t> chosen = attention_layers(request.layers, models[index], &sink);
     const AskedParts parts =
         parts_named(parts_or_usual(request.parts, models[index], chosen, sink));

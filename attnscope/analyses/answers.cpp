@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "attnscope/analyses/foretelling.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/tokens/token_windows.h"
 
@@ -51,6 +52,11 @@ void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts) {
   for (const TokenIds* answers : {&prompts.right, &prompts.wrong}) {
     check_token_ids(*answers, known, model.name());
   }
+}
+
+void note_long_prompts(const ForwardPass& pass, const AnsweredPrompts& prompts, RowSink& sink) {
+  std::string note = past_context_note(pass, prompt_tokens(prompts).longest);
+  if (!note.empty()) sink.add_note(std::move(note));
 }
 
 Preference preference_of(const std::vector<double>& clean, const std::vector<double>& corrupted) {

@@ -28,6 +28,9 @@ PromptTokens prompt_tokens(const AnsweredPrompts& prompts);
 /// Throws as check_foretelling(), and Error(unsupported) for a model that sees texts both ways.
 void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts);
 
+/// Adds a note if a prompt is longer than the model's context: see past_context_note().
+void note_long_prompts(const ForwardPass& pass, const AnsweredPrompts& prompts, RowSink& sink);
+
 /// Means over prompts of logit(right) − logit(wrong).
 struct Preference {
   double clean = 0;

@@ -4,6 +4,7 @@
 
 #include "attnscope/analyses/attention_outcomes.h"
 #include "attnscope/analyses/raises_of_batch.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/core/content_hash.h"
 #include "attnscope/forward/layer_run.h"
@@ -83,6 +84,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     const std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
     const BatchInputs inputs = request.inputs_of(index);
     check_inputs(ready.pass(index), inputs);
+    note_past_context(ready.pass(index), inputs, sink);
     const std::size_t known = plan.items.size();
     add_batches(plan, index, model, inputs, layers);
     // Of two texts, or of none, no head raises what it reads.

@@ -43,12 +43,18 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
 /// Random tokens, then the same again: how much each head looks at what followed a token when it
 /// was there before, and at where it was.
 struct InductionRequest {
+  static constexpr std::int64_t kUsualBlock = 50;
+
   std::int64_t sequences = 8;
-  std::int64_t block = 50;  // tokens of each half
+  /// Tokens of each half. None: kUsualBlock, or as many as all models have the context for.
+  std::optional<std::int64_t> block = {};
   std::uint64_t seed = 0;
   LayerSelection layers;
 };
-/// Ids drawn from the whole vocabulary, by a generator that C++ fixes to the bit.
+/// With a block. Throws Error(usage) if that is less than two tokens.
+InductionRequest fitted(InductionRequest request, const ReadyModels& ready, std::size_t models);
+/// Of a request with a block: ids drawn from the whole vocabulary, by a generator that C++ fixes to
+/// the bit.
 std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary);
 const Analysis& induction_analysis();
 void run_induction(std::span<const Model> models, const InductionRequest& request,

@@ -1,6 +1,7 @@
 #include "attnscope/analyses/attention_map.h"
 
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/model/inventory.h"
@@ -92,7 +93,9 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
   const ReadyModels ready(models, context);
   LentTeam team(context);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    check_inputs(ready.pass(index), request.tokens[index].inputs());
+    const BatchInputs inputs = request.tokens[index].inputs();
+    check_inputs(ready.pass(index), inputs);
+    note_past_context(ready.pass(index), inputs, sink);
   }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {

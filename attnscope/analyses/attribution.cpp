@@ -8,6 +8,7 @@
 #include "attnscope/analyses/foretelling.h"
 #include "attnscope/analyses/predict.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/run/model_facts.h"
@@ -119,6 +120,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Prompt& prompt = request.prompts[index];
     check_attribution(ready.pass(index), prompt, request.asked[index]);
+    note_past_context(ready.pass(index), {.tokens = std::span(&prompt.tokens, 1)}, sink);
     asked.push_back(asked_logits(prompt, request.asked[index]));
     if (models[index].spec().head.soft_cap) {
       sink.add_note(models[index].name() + ": of logits before their cap");

@@ -80,6 +80,7 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
   for (std::size_t index = 0; index < models.size(); ++index) {
     const AnsweredPrompts& prompts = request.of_models[index];
     check_answers(ready.pass(index), prompts);
+    note_long_prompts(ready.pass(index), prompts, sink);
     check_attributable(ready.pass(index));
     const PromptTokens tokens = prompt_tokens(prompts);
     items.push_back(

@@ -196,7 +196,7 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
   ReportHead head{.command = "circuits", .parameters = circuits_parameters(request)};
   add_text_parameters(head.parameters, plan.parameters, request.text);
   add_layers(plan, models, circuits, request.layers, sink);
-  measure_latents(plan, models, request.text, context);
+  measure_latents(plan, models, request.text, context, sink);
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 

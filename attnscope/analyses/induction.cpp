@@ -5,10 +5,12 @@
 
 #include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/analysis/mean_error.h"
 #include "attnscope/analysis/even_attention.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/forward/layer_run.h"
 
 namespace attnscope {
@@ -110,16 +112,31 @@ class InductionRows {
 
 }  // namespace
 
+InductionRequest fitted(InductionRequest request, const ReadyModels& ready, std::size_t models) {
+  if (request.block) return request;
+  request.block = InductionRequest::kUsualBlock;
+  for (std::size_t index = 0; index < models; ++index) {
+    const ForwardPass& pass = ready.pass(index);
+    request.block = std::min(*request.block, context_of(pass) / 2);
+    if (*request.block >= 2) continue;
+    throw Error(ErrorKind::usage, {.parameter = "induction",
+                                   .problem = verbatim(pass.model().name()) + " has a context of " +
+                                              counted(context_of(pass), "token") +
+                                              ", and two tokens repeated twice are 4"});
+  }
+  return request;
+}
+
 std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary) {
   std::mt19937_64 generator(request.seed);
   std::vector<TokenIds> sequences;
   for (std::int64_t number = 0; number < request.sequences; ++number) {
     TokenIds ids;
-    for (std::int64_t at = 0; at < request.block; ++at) {
+    for (std::int64_t at = 0; at < *request.block; ++at) {
       ids.push_back(
           static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(vocabulary)));
     }
-    ids.insert(ids.end(), ids.begin(), ids.begin() + request.block);
+    ids.insert(ids.end(), ids.begin(), ids.begin() + *request.block);
     sequences.push_back(std::move(ids));
   }
   return sequences;
@@ -137,22 +154,24 @@ const Analysis& induction_analysis() {
   return analysis;
 }
 
-void run_induction(std::span<const Model> models, const InductionRequest& request,
+void run_induction(std::span<const Model> models, const InductionRequest& asked,
                    const Context& context, RowSink& sink) {
+  const ReadyModels ready(models, context);
+  const InductionRequest request = fitted(asked, ready, models.size());
   // Stores keep runs apart by them: means over several would count sequences twice.
   const Record parameters = {{"sequences", request.sequences},
-                             {"length", 2 * request.block},
+                             {"length", 2 * *request.block},
                              {"sample", static_cast<std::int64_t>(request.seed)},
                              {"layers", request.layers.parameter()}};
   Plan plan{.analysis = &induction_analysis(), .parameters = parameters};
-  const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     const std::vector<TokenIds> sequences =
         repeated_tokens(request, ready.pass(index).vocabulary());
-    ready.pass(index).check(sequences.front());
-    add_batches(plan, index, model, {.tokens = sequences},
-                attention_layers(request.layers, model, &sink));
+    const BatchInputs inputs{.tokens = sequences};
+    check_inputs(ready.pass(index), inputs);
+    note_past_context(ready.pass(index), inputs, sink);
+    add_batches(plan, index, model, inputs, attention_layers(request.layers, model, &sink));
   }
   ReportHead head{.command = "attention",
                   .parameters = {{"induction", true}, {"source", "random"}}};

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/run/work_queue.h"
 
@@ -49,10 +50,11 @@ std::vector<Sums> sums_of(const ForwardPass& pass, std::span<const TokenIds> bat
 
 /// The means of each layer. Batches are added up in their order, whichever ends first.
 std::vector<LatentRms> means_of(const Model& model, std::span<const TokenIds> sequences,
-                                const Context& context) {
+                                const Context& context, RowSink& sink) {
   const ReadyModels ready({&model, 1}, context);
   const ForwardPass& pass = ready.pass(0);
-  for (const TokenIds& sequence : sequences) pass.check(sequence);
+  check_inputs(pass, {.tokens = sequences});
+  note_past_context(pass, {.tokens = sequences}, sink);
   const std::int64_t tokens = std::ssize(sequences.front());
   const auto each = static_cast<std::size_t>(sequences_at_once(tokens));
   std::vector<std::vector<Sums>> batches((sequences.size() + each - 1) / each);
@@ -105,12 +107,12 @@ void add_text_parameters(Record& report, Record& of_items, const std::optional<L
 }
 
 void measure_latents(Plan& plan, std::span<const Model> models,
-                     const std::optional<LatentText>& text, const Context& context) {
+                     const std::optional<LatentText>& text, const Context& context, RowSink& sink) {
   if (!text) return;
   std::vector<std::vector<LatentRms>> means(models.size());
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (!models[index].dimensions().latent) continue;
-    means[index] = means_of(models[index], text->sequences[index], context);
+    means[index] = means_of(models[index], text->sequences[index], context, sink);
   }
   for (WorkItem& item : plan.items) {
     if (means[item.model].empty() || !item.experts.empty()) continue;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnscope/results/record.h"
+#include "attnscope/results/sink.h"
 #include "attnscope/run/context.h"
 #include "attnscope/run/runner.h"
 #include "attnscope/tokens/token_ids.h"
@@ -24,8 +25,9 @@ void check_latents(std::span<const Model> models);
 void add_text_parameters(Record& report, Record& of_items, const std::optional<LatentText>& text);
 
 /// Runs the models that have latents, and gives the plan's items of each layer the mean over all
-/// tokens of what its norms divided by, √(mean of squares + ε). Does nothing without a text.
+/// tokens of what its norms divided by, √(mean of squares + ε). Does nothing without a text. Adds a
+/// note if the text is longer than a model's context.
 void measure_latents(Plan& plan, std::span<const Model> models,
-                     const std::optional<LatentText>& text, const Context& context);
+                     const std::optional<LatentText>& text, const Context& context, RowSink& sink);
 
 }  // namespace attnscope

@@ -6,6 +6,7 @@
 
 #include "attnscope/analyses/lens_means.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/run/model_facts.h"
 #include "attnscope/run/work_queue.h"
 
@@ -177,6 +178,7 @@ void run_lens(std::span<const Model> models, const LensRequest& request, const C
     const std::vector<TokenIds>& sequences = request.texts.sequences[index];
     const std::vector<TokenIds>& sources = request.texts.sources_of(index);
     check_foretelling(ready.pass(index), sequences, request.texts.masks[index], sources);
+    note_past_context(ready.pass(index), sequences, sources, sink);
     std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
     std::iota(layers.begin(), layers.end(), std::int64_t{0});
     const std::size_t known = plan.items.size();
@@ -201,6 +203,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
     std::vector<TokenIds> sources;
     if (!source.empty()) sources.push_back(source);
     check_foretelling(ready.pass(index), {ids}, kNoneNeeded, sources);
+    note_past_context(ready.pass(index), {ids}, sources, sink);
     const double rows = size(std::ssize(ids));
     items.push_back(
         {.flops = reading_flops(models[index], rows, request.middles),

@@ -85,6 +85,7 @@ void run_lens_prompts(std::span<const Model> models, const LensPromptsRequest& r
   for (std::size_t index = 0; index < models.size(); ++index) {
     const AnsweredPrompts& prompts = request.prompts.of_models[index];
     check_answers(ready.pass(index), prompts);
+    note_long_prompts(ready.pass(index), prompts, sink);
     const PromptTokens tokens = prompt_tokens(prompts);
     items.push_back(
         {.flops = static_cast<double>(forward_weights_bytes(models[index])) *

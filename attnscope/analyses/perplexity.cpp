@@ -6,6 +6,7 @@
 #include "attnscope/analyses/perplexity_summary.h"
 #include "attnscope/analyses/predict.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/perplexity.h"
@@ -42,8 +43,7 @@ Windows windows_of(const ForwardPass& pass, const TokenIds& text,
                                    .problem = "a text of " + counted(tokens, "token") +
                                               " has none that follows another"});
   }
-  const std::int64_t context = std::min(
-      pass.longest(), model.dimensions().context.value_or(std::max(tokens, pass.longest())));
+  const std::int64_t context = context_of(pass);
   const std::int64_t stride = asked.value_or(context);
   if (stride > context) {
     throw Error(ErrorKind::usage,

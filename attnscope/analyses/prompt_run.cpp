@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
@@ -21,8 +22,6 @@
 
 namespace attnscope {
 namespace {
-
-constexpr auto kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 Value::List token_list(const Prompt& prompt, const TokenIds& ids) {
   Value::List list;
@@ -92,7 +91,8 @@ class PromptRun {
     found_.facts.add("tokens", token_list(prompt_, prompt_.tokens));
     std::int64_t tokens = std::ssize(prompt_.tokens);
     if (request_.generate) tokens += add_generated(states.view());
-    note_context(tokens);
+    std::string note = past_context_note(pass_, tokens);
+    if (!note.empty()) found_.notes.push_back(std::move(note));
     found_.facts.add("hidden_states", std::move(hidden_states_));
     if (pass_.encoder() != nullptr) {
       found_.facts.add("encoder_hidden_states", std::move(encoder_hidden_states_));
@@ -274,16 +274,6 @@ class PromptRun {
         pass_, cache_.front(), likeliest_, *request_.generate, ends, on_token, compute_, choose);
     if (request_.on_text && stream) give(stream->end());
     return written;
-  }
-
-  /// Learned positions have an end; others go on where a model's context is over.
-  void note_context(std::int64_t tokens) {
-    const auto context = model_.dimensions().context;
-    if (!context || tokens <= *context || pass_.longest() < kNoEnd) return;
-    found_.notes.push_back(model_.name() + ": the text is " + std::to_string(tokens) +
-                           " tokens long, and the model's context " + std::to_string(*context) +
-                           ": positions go on after it, but the model may have learned none of "
-                           "them");
   }
 
   const Model& model_;

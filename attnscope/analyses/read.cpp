@@ -11,6 +11,7 @@
 #include "attnscope/analyses/read_on_text.h"
 #include "attnscope/analyses/read_rows.h"
 #include "attnscope/analyses/read_weight.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/forward/token_bases.h"
 #include "attnscope/numerics/all_finite.h"
@@ -195,6 +196,9 @@ class ModelReader {
       return;
     }
     check_inputs(pass_, text_);
+    for (std::string& note : past_context_notes(pass_, text_)) {
+      found_.notes.push_back(std::move(note));
+    }
     std::vector<Side*> sides;
     std::vector<ReadVectors> reads;
     const bool of_mlp = request_.matrix == Role::up || request_.matrix == Role::gate;

@@ -6,6 +6,7 @@
 
 #include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 
@@ -129,7 +130,9 @@ void run_routing(std::span<const Model> models, const RoutingRequest& request,
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    for (const TokenIds& sequence : request.sequences[index]) ready.pass(index).check(sequence);
+    const BatchInputs inputs{.tokens = request.sequences[index]};
+    check_inputs(ready.pass(index), inputs);
+    note_past_context(ready.pass(index), inputs, sink);
     std::vector<std::int64_t> layers =
         request.layers.resolve(model.dimensions().layers, model.name());
     std::erase_if(layers, [&](std::int64_t layer) { return !model.spec().has_experts(layer); });
@@ -138,7 +141,7 @@ void run_routing(std::span<const Model> models, const RoutingRequest& request,
                   {.parameter = "layers",
                    .problem = "none of these layers of " + model.name() + " has experts"});
     }
-    add_batches(plan, index, model, {.tokens = request.sequences[index]}, layers);
+    add_batches(plan, index, model, inputs, layers);
   }
   ReportHead head{.command = "experts", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

@@ -161,7 +161,7 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
         own.begin(), own.end(), [&](Role role) { return models[index].is_of_latents(role); });
     if (of_latents) sink.add_note(latent_note(models[index], request.text.has_value()));
   }
-  measure_latents(plan, models, request.text, context);
+  measure_latents(plan, models, request.text, context, sink);
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 

@@ -5,6 +5,7 @@
 
 #include "attnscope/analyses/perplexity_summary.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/forward/forward_weights.h"
@@ -40,6 +41,15 @@ std::int64_t target_tokens_of(std::span<const TargetPair> pairs) {
   return tokens;
 }
 
+void note_long_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs, RowSink& sink) {
+  std::vector<TokenIds> targets, sources;
+  for (const TargetPair& pair : pairs) {
+    targets.push_back(pair.target);
+    sources.push_back(pair.source);
+  }
+  note_past_context(pass, targets, sources, sink);
+}
+
 /// Of neighbours, as many as run well together: ends of the batches.
 std::vector<std::size_t> batch_ends(std::span<const TargetPair> pairs) {
   std::vector<std::size_t> ends;
@@ -68,6 +78,7 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::vector<TargetPair>& pairs = request.pairs[index];
     check_pairs(ready.pass(index), pairs);
+    note_long_pairs(ready.pass(index), pairs, sink);
     losses.emplace_back(pairs.size());
   }
   for (std::size_t index = 0; index < models.size(); ++index) {

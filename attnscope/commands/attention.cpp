@@ -200,7 +200,7 @@ InductionRequest induction_request(const Arguments& arguments) {
     }
     request.block = *length / 2;
   }
-  check_token_count(request.sequences, 2 * request.block);
+  check_token_count(request.sequences, 2 * request.block.value_or(InductionRequest::kUsualBlock));
   return request;
 }
 

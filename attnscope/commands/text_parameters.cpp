@@ -34,6 +34,15 @@ TokenSequences one_sequence(TokenIds ids, const char* source) {
               {"source", source}, {"sequences", 1}, {"length", length}, {"sample", Value()}}};
 }
 
+/// The most tokens of a text that the model has positions and a context for.
+std::int64_t longest_text_of(const Session& session, const Model& model) {
+  const auto context = model.dimensions().context.value_or(kMaxSequences);
+  // RoBERTa's config counts two positions that no token has.
+  if (model.spec().stream.embedding.positions.empty()) return context;
+  const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
+  return std::min(context, ForwardPass(model, /*copy_weights=*/false, compute).longest());
+}
+
 /// The seed of random windows; none of consecutive ones. Where a text has more windows than are
 /// measured, random ones are the default: neighbors are alike, so that the first ones say less of
 /// the text than their standard errors claim. One window alone has no error and is the first.
@@ -133,7 +142,7 @@ Parameters window_parameters(const UsualWindows& usual) {
            .metavariable = "T",
            .least = 1,
            .most = kMaxSequences,
-           .default_words = std::to_string(usual.length)},
+           .default_words = std::to_string(usual.length) + ", at most the context"},
           {.name = "sample",
            .type = integer,
            .help = "random windows drawn with this seed",
@@ -262,11 +271,12 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     out.note = std::move(note);
     return out;
   }
-  WindowRequest request{.sequences = arguments.integer("sequences").value_or(usual.sequences),
-                        .length = arguments.integer("length").value_or(std::min(
-                            usual.length, model.dimensions().context.value_or(usual.length))),
-                        .sample = std::nullopt,
-                        .or_fewer = !arguments.given("sequences")};
+  WindowRequest request{
+      .sequences = arguments.integer("sequences").value_or(usual.sequences),
+      .length = arguments.given("length") ? *arguments.integer("length")
+                                          : std::min(usual.length, longest_text_of(session, model)),
+      .sample = std::nullopt,
+      .or_fewer = !arguments.given("sequences")};
   check_token_count(request.sequences, request.length);
   TokenSequences out;
   std::string file = arguments.text("token_file");

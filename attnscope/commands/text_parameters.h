@@ -16,8 +16,8 @@ namespace attnscope {
 
 /// text, text_file, tokens.
 Parameters text_parameters();
-/// How many windows of a file are run, and of how many tokens, where none are asked for. Windows
-/// are never longer than a model's context.
+/// How many windows of a file are run, and of how many tokens, where none are asked for. Such
+/// windows are never longer than a model's context.
 struct UsualWindows {
   std::int64_t sequences = 100, length = 100;
 };

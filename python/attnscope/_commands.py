@@ -127,7 +127,7 @@ def spectrum(
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-    - length: tokens of each window (default: 100)
+    - length: tokens of each window (default: 100, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
@@ -377,7 +377,7 @@ def experts(
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-    - length: tokens of each window (default: 100)
+    - length: tokens of each window (default: 100, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
       sample of 8)
@@ -581,7 +581,7 @@ def circuits(
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-    - length: tokens of each window (default: 100)
+    - length: tokens of each window (default: 100, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
@@ -687,7 +687,7 @@ def attention(
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-    - length: tokens of each window (default: 100)
+    - length: tokens of each window (default: 100, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
@@ -948,7 +948,7 @@ def lens(
     - target_file: a file of targets, line by line those of text_file
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
-    - length: tokens of each window (default: 256)
+    - length: tokens of each window (default: 256, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - states: the stream before each layer, or after its attention too: layers or layers,mid
       (default: layers)
@@ -1050,7 +1050,7 @@ def ablate(
     - target_file: a file of targets, line by line those of text_file
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
-    - length: tokens of each window (default: 256)
+    - length: tokens of each window (default: 256, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
       attention, mlp or layers (default: all, or layers of models with more than 200 heads)
@@ -1170,7 +1170,7 @@ def read(
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 16, or as many as there are)
-    - length: tokens of each window (default: 256)
+    - length: tokens of each window (default: 256, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
@@ -1429,7 +1429,7 @@ def report(
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-    - length: tokens of each window (default: 100)
+    - length: tokens of each window (default: 100, at most the context)
     - sample: random windows by this seed (default: one after the other from the start)
     - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
@@ -1553,7 +1553,7 @@ class ModelCommands:
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-        - length: tokens of each window (default: 100)
+        - length: tokens of each window (default: 100, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
@@ -1685,7 +1685,7 @@ class ModelCommands:
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-        - length: tokens of each window (default: 100)
+        - length: tokens of each window (default: 100, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
           a sample of 8)
@@ -1772,7 +1772,7 @@ class ModelCommands:
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-        - length: tokens of each window (default: 100)
+        - length: tokens of each window (default: 100, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - layers: layers, such as 0-3,-4-, where a negative number counts from the end (default:
           all)
@@ -1831,7 +1831,7 @@ class ModelCommands:
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-        - length: tokens of each window (default: 100)
+        - length: tokens of each window (default: 100, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
@@ -1962,7 +1962,7 @@ class ModelCommands:
         - target_file: a file of targets, line by line those of text_file
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
-        - length: tokens of each window (default: 256)
+        - length: tokens of each window (default: 256, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - states: the stream before each layer, or after its attention too: layers or layers,mid
           (default: layers)
@@ -2020,7 +2020,7 @@ class ModelCommands:
         - target_file: a file of targets, line by line those of text_file
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
-        - length: tokens of each window (default: 256)
+        - length: tokens of each window (default: 256, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
           attention, mlp or layers (default: all, or layers of models with more than 200 heads)
@@ -2091,7 +2091,7 @@ class ModelCommands:
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 16, or as many as there are)
-        - length: tokens of each window (default: 256)
+        - length: tokens of each window (default: 256, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
@@ -2254,7 +2254,7 @@ class ModelCommands:
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
-        - length: tokens of each window (default: 100)
+        - length: tokens of each window (default: 100, at most the context)
         - sample: random windows by this seed (default: one after the other from the start)
         - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several

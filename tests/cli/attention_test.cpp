@@ -131,7 +131,9 @@ TEST_F(Attention, LooksAtTheChosenLayers) {
 }
 
 TEST_F(Attention, LeavesTheFirstKeyOutOfRanksAndColumns) {
-  const Words command = {"attention", tiny_model("llama"), "--tokens", ids_text(tokens_)};
+  // Longer than the context, which is noted elsewhere.
+  const Words command = {"attention", tiny_model("llama"), "--tokens", ids_text(tokens_),
+                         "--quiet"};
   const json with = report_of(command), without = report_of(command + Words{"--without-first"});
   EXPECT_EQ(with["parameters"]["without_first"], false);
   EXPECT_EQ(without["parameters"]["without_first"], true);
@@ -159,7 +161,8 @@ TEST_F(Attention, CollapseIsSaidAtItsOwnEnergyAlone) {
 
 TEST_F(Attention, CollapseIsNotSaidOfFewKeys) {
   const auto collapsed = [](std::int64_t count, const Words& options) {
-    const Words command = Words{"attention", tiny_model("llama"), "--tokens", tokens(count)};
+    const Words command =
+        Words{"attention", tiny_model("llama"), "--tokens", tokens(count), "--quiet"};
     const std::string table = output_of(command + options);
     EXPECT_EQ(table.find("collapsed") != std::string::npos, count > 15) << table;
     return row_of(report_of(command + options), 0, nullptr)["collapsed"];
@@ -212,7 +215,7 @@ TEST_F(Attention, ThreadsAndMemoryChangeNoByte) {
 }
 
 TEST_F(Attention, InductionComesFromRepeatedRandomTokens) {
-  const Words command = {"attention", tiny_model("llama"), "--induction", "--length", "20"};
+  const Words command = {"attention", tiny_model("llama"), "--induction", "--length", "16"};
   const json report = report_of(command);
   EXPECT_EQ(report["parameters"]["induction"], true);
   EXPECT_EQ(report["parameters"]["source"], "random");

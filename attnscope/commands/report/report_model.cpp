@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attnscope/analyses/text_length.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/signal_parameters.h"
@@ -44,7 +45,7 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
     try {
       const ForwardPass pass(model, /*copy_weights=*/false, compute);
       if (input_kind(model) != InputKind::text) continue;
-      one.longest = std::min(pass.longest(), model.dimensions().context.value_or(pass.longest()));
+      one.longest = context_of(pass);
       one.vocabulary = pass.vocabulary();
     } catch (const Error& error) {
       one.not_run = error;

@@ -4,7 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "attnscope/analyses/attention.h"
 #include "attnscope/analyses/expert_selection.h"
 #include "attnscope/commands/report/report_text.h"
 #include "attnscope/commands/signal_parameters.h"
@@ -51,18 +50,9 @@ ArgumentTexts expert_arguments(const ReportModel& model) {
   return {{"matrix", join(roles, ",")}, {"experts", shown_experts(model.model)}};
 }
 
-/// Where the usual number of tokens is more than the model takes, as many as it does.
 ArgumentTexts induction_arguments(const ReportModel& model) {
   if (model.not_run) throw *model.not_run;
-  const std::int64_t usual = 2 * InductionRequest().block;
-  constexpr std::int64_t kFewest = 4;  // two tokens, twice
-  if (model.longest >= usual) return {{"induction", ""}};
-  if (model.longest >= kFewest) {
-    return {{"induction", ""}, {"length", std::to_string(model.longest / 2 * 2)}};
-  }
-  throw Error(ErrorKind::usage, {.problem = "a text of " + std::to_string(model.longest) +
-                                            " tokens, the longest that the model takes, is too "
-                                            "short to repeat tokens"});
+  return {{"induction", ""}};
 }
 
 bool has_experts(const Model& model) { return model.dimensions().experts > 0; }
