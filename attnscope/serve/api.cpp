@@ -152,6 +152,7 @@ HttpAnswer Api::answer(const HttpRequest& request) {
     if (!numbers) continue;
     if (route.method == request.method) return (this->*route.run)(request, *numbers);
     allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+    if (route.method == "GET") allowed += ", HEAD";
   }
   if (allowed.empty()) return refusal(404, "not_found", "there is nothing at this path");
   HttpAnswer refused = refusal(405, "usage", "this path takes " + allowed);

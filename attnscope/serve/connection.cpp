@@ -25,10 +25,50 @@ std::string lower(std::string_view text) {
 
 bool is_looked_at(std::string_view line) {
   constexpr std::array kNames = {
-      "host",           "origin",           "authorization",    "content-type",
-      "content-length", "content-encoding", "transfer-encoding"};
+      "host",           "origin",           "authorization",     "content-type",
+      "content-length", "content-encoding", "transfer-encoding", "sec-fetch-site",
+      "sec-fetch-mode", "sec-fetch-dest"};
   const std::string name = lower(line.substr(0, line.find(':')));
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+/// A character of a method or of a header's name (RFC 9110, 5.6.2).
+bool is_token_character(char character) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return std::isalnum(static_cast<unsigned char>(character)) != 0 ||
+         kMarks.find(character) != std::string_view::npos;
+}
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
+}
+
+/// What programs read differently, so that one that stands before this server could let through
+/// what it means to refuse: NUL, line ends of one character, and headers over several lines.
+bool is_ambiguous(std::string_view head) {
+  if (head.find('\0') != std::string_view::npos) return true;
+  bool first = true;
+  while (!head.empty()) {
+    const std::size_t length = std::min(head.find("\r\n"), head.size());
+    const std::string_view line = head.substr(0, length);
+    if (line.find_first_of("\r\n") != std::string_view::npos) return true;
+    if (!first && !is_token(line.substr(0, line.find(':')))) return true;
+    if (!first && line.find(':') == std::string_view::npos) return true;
+    first = false;
+    head.remove_prefix(std::min(head.size(), length + 2));
+  }
+  return false;
+}
+
+/// The request line. The library refuses methods that it does not know, though a path may answer
+/// them: it gets one that no path takes.
+std::string request_line(std::string_view line) {
+  constexpr std::array kKnown = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
+                                 "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+  const std::string_view method = line.substr(0, line.find(' '));
+  const bool known = std::find(kKnown.begin(), kKnown.end(), method) != kKnown.end();
+  if (known || !is_token(method)) return std::string(line);
+  return "TRACE" + std::string(line.substr(method.size()));
 }
 
 /// The request line, and of the headers those that the server looks at.
@@ -38,7 +78,8 @@ std::string sifted(std::string_view head) {
   while (!head.empty()) {
     const std::size_t length = std::min(head.find("\r\n"), head.size());
     const std::string_view line = head.substr(0, length);
-    if (first || is_looked_at(line)) out.append(line).append("\r\n");
+    if (first) out.append(request_line(line)).append("\r\n");
+    if (!first && is_looked_at(line)) out.append(line).append("\r\n");
     first = false;
     head.remove_prefix(std::min(head.size(), length + 2));
   }
@@ -104,6 +145,7 @@ Connection::Head Connection::read_head() {
   }
   if (end > kHeadLimitBytes) return Head::too_large;
   if (bytes.find("\r\n") > kRequestLineLimitBytes) return Head::long_line;
+  if (is_ambiguous(std::string_view(bytes).substr(0, end))) return Head::ambiguous;
   early_ = bytes.substr(end + kHeadEnd.size());
   head_ = sifted(std::string_view(bytes).substr(0, end));
   return Head::whole;

@@ -19,7 +19,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  enum class Head { whole, gone, too_large, long_line };
+  enum class Head { whole, gone, too_large, long_line, ambiguous };
   /// Reads the request line and the headers. Keeps only headers that the server uses, because the
   /// HTTP library would act on others (ranges, compression).
   Head read_head();

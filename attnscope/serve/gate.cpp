@@ -38,6 +38,15 @@ bool knows_token(const Gate& gate, const HttpRequest& request) {
   return header.starts_with(scheme) && same_secret(header.substr(scheme.size()), gate.token);
 }
 
+/// Whether a browser says that a page of another site asks, other than by a link that the user
+/// follows. Pages on other ports of this machine are another site's, too.
+bool is_of_other_site(const HttpRequest& request) {
+  const std::string site = request.header("sec-fetch-site");
+  if (site.empty() || site == "same-origin" || site == "none") return false;
+  return request.method != "GET" || request.header("sec-fetch-mode") != "navigate" ||
+         request.header("sec-fetch-dest") != "document";
+}
+
 }  // namespace
 
 Gate gate_of(const std::string& host, int port, std::string token) {
@@ -62,6 +71,9 @@ std::optional<HttpAnswer> refuse_stranger(const Gate& gate, const HttpRequest& r
   const auto origin = request.headers.find("origin");
   if (origin != request.headers.end() && origin->second != "http://" + host) {
     return refusal(403, "forbidden", "Origin is another site");
+  }
+  if (is_of_other_site(request)) {
+    return refusal(403, "forbidden", "Sec-Fetch-Site is another site");
   }
   if (!knows_token(gate, request)) {
     return refusal(401, "forbidden", "the token is missing or wrong: open the address as printed");

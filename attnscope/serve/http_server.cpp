@@ -100,7 +100,10 @@ class Exchange : private httplib::Server {
     try {
       HttpRequest request = request_of(given);
       if (auto refused = read_body(request)) return *std::move(refused);
+      const bool head = request.method == "HEAD";  // of which the library sends no body
+      if (head) request.method = "GET";
       HttpAnswer answer = answer_(request);
+      if (head && std::holds_alternative<NextEvents>(answer.body)) answer.body = "";
       if (std::holds_alternative<NextEvents>(answer.body)) connection_.lift_time_limit();
       return answer;
     } catch (const Error& error) {
@@ -165,12 +168,19 @@ class Exchange : private httplib::Server {
 
 /// To a client whose request the library does not get to see.
 void refuse_connection(Connection& connection, Connection::Head head) {
+  std::string status = "431 Request Header Fields Too Large";
+  std::string_view message = "the request's head is too large";
   if (head == Connection::Head::gone) return;
-  const bool line = head == Connection::Head::long_line;
-  const std::string body = std::get<std::string>(
-      refusal(line ? 414 : 431, "format", "the request's head is too large").body);
-  connection.write(std::string("HTTP/1.1 ") +
-                   (line ? "414 URI Too Long" : "431 Request Header Fields Too Large") +
+  if (head == Connection::Head::long_line) status = "414 URI Too Long";
+  if (head == Connection::Head::ambiguous) {
+    status = "400 Bad Request";
+    message =
+        "the request's head has a NUL byte, a header over several lines, or another line "
+        "that is no header";
+  }
+  const int number = std::stoi(status);
+  const std::string body = std::get<std::string>(refusal(number, "format", message).body);
+  connection.write("HTTP/1.1 " + status +
                    "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
                    std::to_string(body.size()) + "\r\n\r\n" + body);
 }

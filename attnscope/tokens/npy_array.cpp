@@ -94,7 +94,7 @@ Signal read_npy(std::string_view bytes, const std::string& where) {
   if (size != bytes.size()) {
     refuse_npy(where, "its shape " + shape_text(*shape) + " needs " +
                           (size ? std::to_string(*size) : "more than 2^64") +
-                          " bytes, and it has " + std::to_string(bytes.size()));
+                          " bytes, and it has " + std::to_string(bytes.size()) + " bytes");
   }
   Signal out{.shape = *shape, .values = std::vector<float>(bytes.size() / (wide ? 8 : 4))};
   if (wide) {

@@ -42,6 +42,29 @@ TEST(Gate, RefusesPagesOfOtherSites) {
   }
 }
 
+TEST(Gate, BelievesBrowsersThatNameAnotherSite) {
+  const Gate gate = gate_of("127.0.0.1", 8000, "");
+  const auto asked = [&](const char* method, std::map<std::string, std::string> headers) {
+    headers.emplace("host", "localhost:8000");
+    const auto refused = refuse_stranger(gate, {.method = method, .headers = std::move(headers)});
+    return refused ? refused->status : 0;
+  };
+  for (const char* own : {"same-origin", "none"}) {
+    EXPECT_EQ(asked("POST", {{"sec-fetch-site", own}}), 0) << own;
+  }
+  for (const char* site : {"cross-site", "same-site", "else"}) {
+    SCOPED_TRACE(site);
+    EXPECT_EQ(asked("GET", {{"sec-fetch-site", site}}), 403);
+    EXPECT_EQ(asked("POST", {{"sec-fetch-site", site}}), 403);
+    std::map<std::string, std::string> link = {
+        {"sec-fetch-site", site}, {"sec-fetch-mode", "navigate"}, {"sec-fetch-dest", "document"}};
+    EXPECT_EQ(asked("GET", link), 0) << "a link that a user follows";
+    EXPECT_EQ(asked("POST", link), 403) << "a form";
+    link["sec-fetch-dest"] = "iframe";
+    EXPECT_EQ(asked("GET", link), 403);
+  }
+}
+
 TEST(Gate, ATokenIsNeededWhole) {
   const Gate gate = gate_of("127.0.0.1", 8000, "0123456789");
   const std::map<std::string, std::string> host = {{"host", "localhost:8000"}};

@@ -27,6 +27,23 @@ TEST(ServeHostile, ForeignNamesAndPagesAreRefused) {
   EXPECT_EQ(server.talk().get("/api/jobs/1").status, 404) << "something was started";
 }
 
+TEST(ServeHostile, HeadIsGetWithoutABody) {
+  const Server server;
+  const std::string host = "Host: 127.0.0.1:" + std::to_string(server.port()) + "\r\n\r\n";
+  for (const char* path : {"/", "/api/models", "/api/results", "/api/values", "/api/events"}) {
+    SCOPED_TRACE(path);
+    const ClientSocket socket(server.port());
+    socket.send(std::string("HEAD ") + path + " HTTP/1.1\r\n" + host);
+    const HttpReply head = parse_reply(socket.receive());
+    EXPECT_EQ(head.status, 200);
+    EXPECT_EQ(head.body, "");
+    if (path == std::string("/api/events")) continue;
+    const HttpReply whole = server.talk().get(path);
+    EXPECT_EQ(head.headers.at("content-length"), std::to_string(whole.body.size()));
+  }
+  server.expect_alive();
+}
+
 TEST(ServeHostile, MalformedBodiesAreRefusedWithAReason) {
   const Server server;
   const std::string long_text(kRunTextLimitBytes + 1, 'a');
@@ -103,7 +120,17 @@ TEST(ServeHostile, BadRequestsAreRefusedOrDropped) {
       {"\r\n\r\n", 400},
       {"GET\r\n\r\n", 400},
       {"GET / HTTP/9.9\r\n" + host + "\r\n", 400},
-      {"BREW / HTTP/1.1\r\n" + host + "\r\n", 400},
+      {"BREW / HTTP/1.1\r\n" + host + "\r\n", 405},
+      {"get / HTTP/1.1\r\n" + host + "\r\n", 405},
+      {"BREW /nothing HTTP/1.1\r\n" + host + "\r\n", 404},
+      {"BR(W / HTTP/1.1\r\n" + host + "\r\n", 400},
+      {"GET / HTTP/1.1\r\n" + host + "X: a\r\n b\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\n" + host + "X: a\r\n\tHost: b\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\n " + host + "\r\n", 400},
+      {"GET / HTTP/1.1\r\n" + host + std::string("X: a\0b\r\n\r\n", 10), 400},
+      {"GET / HTTP/1.1\r\n" + host + "X: a\nY: b\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\n" + host + "Origin : a\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\n" + host + "no header\r\n\r\n", 400},
       {std::string("\x16\x03\x01\x02\0\x01\0\r\n\r\n", 11), 400},
       {"GET / HTTP/1.1\r\n\r\n", 403},
       {"GET / HTTP/1.1\r\n" + host + host + "\r\n", 400},
@@ -139,6 +166,9 @@ TEST(ServeHostile, BadRequestsAreRefusedOrDropped) {
     EXPECT_FALSE(contains(reply.body, "root:"));
     EXPECT_EQ(reply.headers.count("content-encoding") + reply.headers.count("content-range"), 0u);
   }
+  const ClientSocket brewer(server.port());
+  brewer.send("BREW /api/models HTTP/1.1\r\n" + host + "\r\n");
+  EXPECT_EQ(parse_reply(brewer.receive()).headers["allow"], "GET, HEAD");
   const ClientSocket gone(server.port());  // connects, and says nothing
   server.expect_alive();
 }

@@ -106,7 +106,8 @@ TEST(NpyArray, ReadsValuesAndRefusesOthers) {
   } cases[] = {
       {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", "float32"},
       {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", "row by row"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "16 bytes"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
+       "its shape [2, 3] needs 24 bytes, and it has 16 bytes"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4), }", "shape"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "16 bytes"},
       {"{'descr': '<f4', 'shape': (4,), }", "row by row"},
