@@ -125,10 +125,8 @@ def _elsewhere(
     if not callable(getattr(executor, "submit", None)):
         kind = type(executor).__name__
         raise TypeError(f"executor: one of concurrent.futures is needed, not {kind}")
-    for model in open_models.by_text.values():
-        if model.is_in_memory:
-            raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
-        model.check_current()
+    if any(model.is_in_memory for model in open_models.by_text.values()):
+        raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
     layout = _in_any_folder(dict(arguments).get("layout", ""))
 
     def files_of(model: str) -> ModelFiles:
@@ -160,6 +158,8 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
             )
     if elsewhere is not None:
         elsewhere.warn(stacklevel=4)
+        for model in open_models.by_text.values():  # after the run: what workers met comes first
+            model.check_current()
     for warning in outcome["warnings"]:
         warnings.warn(warning, CheckpointWarning, stacklevel=4)
     for path, content in outcome["files"].items():
