@@ -4,6 +4,7 @@ import { claim as collapsed } from "./collapsed";
 import { claim as composition } from "./composition";
 import { claim as copying } from "./copying";
 import { claim as dead_experts } from "./dead_experts";
+import { claim as dead_heads } from "./dead_heads";
 import { claim as duplicate_heads } from "./duplicate_heads";
 import { claim as expert_twins } from "./expert_twins";
 import { claim as experts_one_space } from "./experts_one_space";
@@ -12,10 +13,12 @@ import { claim as heavy_tails } from "./heavy_tails";
 import { claim as identity_part } from "./identity_part";
 import { claim as induction } from "./induction";
 import { claim as latent } from "./latent";
+import { claim as massive_activations } from "./massive_activations";
 import { claim as matrix_like_random } from "./matrix_like_random";
 import { claim as matters } from "./matters";
 import { claim as model_like_random } from "./model_like_random";
 import { claim as needed_layer } from "./needed_layer";
+import { claim as outlier_dimensions } from "./outlier_dimensions";
 import { claim as previous_token } from "./previous_token";
 import { claim as raises } from "./raises";
 import { claim as shared_space } from "./shared_space";
@@ -36,6 +39,7 @@ export const kClaims: Readonly<Record<string, Claim>> = {
   composition,
   copying,
   dead_experts,
+  dead_heads,
   duplicate_heads,
   expert_twins,
   experts_one_space,
@@ -44,9 +48,11 @@ export const kClaims: Readonly<Record<string, Claim>> = {
   identity_part,
   induction,
   latent,
+  massive_activations,
   matrix_like_random,
   model_like_random,
   needed_layer,
+  outlier_dimensions,
   previous_token,
   shared_space,
   sink,

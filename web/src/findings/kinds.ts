@@ -5,6 +5,7 @@ import { collapsed_layers } from "./collapsed";
 import { composition } from "./composition";
 import { copying_heads } from "./copying";
 import { dead_experts } from "./dead_experts";
+import { dead_heads } from "./dead_heads";
 import { duplicate_heads } from "./duplicate_heads";
 import { expert_twins } from "./expert_twins";
 import { experts_one_space } from "./experts_one_space";
@@ -14,10 +15,12 @@ import { heavy_tails } from "./heavy_tails";
 import { identity_part } from "./identity_part";
 import { induction_heads } from "./induction";
 import { latent } from "./latent";
+import { massive_activations } from "./massive_activations";
 import { head_that_matters } from "./matters";
 import { matrix_like_random } from "./matrix_like_random";
 import { model_like_random } from "./model_like_random";
 import { needed_layer } from "./needed_layer";
+import { outlier_dimensions } from "./outlier_dimensions";
 import { previous_token_heads } from "./previous_token";
 import { raising_heads } from "./raises";
 import { shared_space } from "./shared_space";
@@ -45,6 +48,9 @@ const kOfRuns = {
   induction: induction_heads,
   previous_token: previous_token_heads,
   sink: sink_heads,
+  dead_heads,
+  massive_activations,
+  outlier_dimensions,
   dead_experts,
   smaller_model,
 } satisfies Partial<Record<KindName, Kind>>;

@@ -111,7 +111,7 @@ describe("what was planted is said", () => {
         raises:
           /^1 of 36 heads raises the tokens it reads .* most in layer 5 head 2, \+5\.\d+ .* the loss rises by 0\.2\d+\. 1 does the reverse/,
         matters:
-          /^\+0\.2\d nats of loss on the text \(now 6\.7\d\) when layer 5 head 2 is ablated .* raises the loss for \d+ of 36 heads, and lowers/,
+          /^\+0\.2\d nats of loss on the text \(now 6\.7\d\) when layer 5 head 2 is ablated .* for \d+ of 36 heads, and lowers it for/,
       },
     },
     {
@@ -119,6 +119,15 @@ describe("what was planted is said", () => {
       make: () => of_repetitive_text("planted-one-in-the-way", planted.planted_heads(planted.kOneInTheWay), 36),
       said: {
         matters: /^−0\.\d+ nats of loss .* when layer 5 head 3 is ablated .* The text's loss falls without it\. .* and lowers it for [1-9]/,
+      },
+    },
+    {
+      name: "in activations",
+      make: () => readings("planted-activations", [write_checkpoint("planted-activations", planted.planted_activations())], kText),
+      said: {
+        dead_heads: /^1 of 36 heads is nearly dead The output of layer 1 head 4 has 0\.00\d+ % .* \(median head: [\d.]+ %\)/,
+        massive_activations: /^40\d is a massive activation .* in dimension 7 at position \d+: .* There is one after layers 2–5\.$/,
+        outlier_dimensions: /^1 dimension is an outlier 7: .* Dimension 7 has it in 3 of 6 layers/,
       },
     },
     {

@@ -221,6 +221,19 @@ export function repetitive_text(): string {
     .join("\n");
 }
 
+export const kDeadHead = [1, 4] as const;
+export const kMassive = { layer: 2, dimension: 7, value: 400 } as const;
+
+/** One head's output scaled to 1e-4, and one dimension of the stream that is +400 from a layer on. */
+export function planted_activations(): Checkpoint {
+  const model = random_gpt2(81, 1);
+  const [layer, head] = kDeadHead;
+  const output = of_head(model, layer, "o", head);
+  fill(output, (row, column) => 1e-4 * output.get(row, column));
+  tensor(model, `h.${kMassive.layer}.mlp.c_proj.bias`).values[kMassive.dimension] = kMassive.value;
+  return model;
+}
+
 /** Scores that are far from even in the first layer and nearly equal in the last: so maps lose rank. */
 export function planted_depth(): Checkpoint {
   const model = random_gpt2(41, 2);

@@ -1,0 +1,48 @@
+// Heads that add almost nothing to the residual stream: pruned, or never trained.
+import { attention_heads } from "../shaping/head_grid";
+import { text_length } from "../shaping/texts";
+import { strong, head_words } from "../shaping/words";
+import { type Claim, type Kind, kShortestText, percent, small_percent } from "./finding";
+
+/** Of the median head. */
+const kMost = 0.01;
+
+export const claim: Claim = {
+  sentence: "`… heads are nearly dead`",
+  guard:
+    `output relative to the residual stream at most ${percent(kMost)} of that of the median head, beyond two standard errors; text of ` +
+    `${kShortestText} tokens`,
+  chance: "the model's median head",
+  experiment: "the norms with PyTorch hooks in float64; random models; a head whose output is scaled to 10⁻⁴; does such a head matter?",
+  result: "equal to 10⁻⁴; silent; that head is found, and no other. Ablated, it changes the loss by less than 10⁻⁴ nats",
+};
+
+export const dead_heads: Kind = (reading) => {
+  const { report, model } = reading;
+  const heads = attention_heads(report, model.name).flatMap((row) =>
+    typeof row.output_ratio === "number"
+      ? [{ layer: row.layer, head: row.head, ratio: row.output_ratio, error: row.output_ratio_error ?? 0 }]
+      : [],
+  );
+  const sorted = [...heads].sort((a, b) => a.ratio - b.ratio);
+  const median = sorted[Math.floor(sorted.length / 2)]?.ratio ?? 0;
+  const dead = sorted.filter(({ ratio, error }) => ratio + 2 * error <= kMost * median);
+  const [weakest] = dead;
+  if (!weakest || median <= 0 || text_length(reading) < kShortestText) return undefined;
+  return {
+    kind: "dead_heads",
+    figure: `${dead.length} of ${heads.length}`,
+    unit: dead.length === 1 ? "heads is nearly dead" : "heads are nearly dead",
+    words: [
+      dead.length === 1 ? "The output of " : "Weakest: the output of ",
+      ...head_words(weakest),
+      " has ",
+      strong(weakest.ratio === 0 ? "0\u202f%" : small_percent(weakest.ratio)),
+      " of the norm of the residual stream (median head: ",
+      strong(small_percent(median)),
+      ").",
+    ],
+    distance: 1 - weakest.ratio / median,
+    see: { view: "attention", state: { l: weakest.layer, h: weakest.head } },
+  };
+};

@@ -1,0 +1,53 @@
+// Dimensions that are large at many positions and in many layers (Dettmers et al. 2022): they make 8-bit quantization hard.
+import { rows_of } from "../data/report";
+import type { AttentionLayerRow } from "../data/report_file";
+import { text_length } from "../shaping/texts";
+import { strong } from "../shaping/words";
+import { type Claim, type Kind, kShortestText, percent } from "./finding";
+
+const kLayers = 0.25;
+/** Of the width: where more dimensions are large, none of them stands out. */
+const kMostOfWidth = 0.05;
+const kMostNamed = 3;
+
+export const claim: Claim = {
+  sentence: "`… dimensions are outliers`",
+  guard:
+    `magnitude of at least 6 at 6 % of the positions, in what attention reads, in ${percent(kLayers)} of the layers and two (Dettmers ` +
+    `et al. 2022); not if more than ${percent(kMostOfWidth)} of a layer's dimensions are; text of ${kShortestText} tokens`,
+  chance: "Gaussian activations of unit variance: none",
+  experiment: "counts of another program on hidden states of transformers; random models; a bias of +400 in one dimension",
+  result: "equal; silent; that dimension is named, and no other",
+};
+
+export const outlier_dimensions: Kind = (reading) => {
+  const { report, model } = reading;
+  const layers = rows_of(report, "attention", model.name).filter(
+    (row): row is AttentionLayerRow =>
+      row.head === null && typeof row.outlier_count === "number" && row.outlier_count <= kMostOfWidth * model.width,
+  );
+  const times = new Map<number, number>();
+  for (const row of layers) for (const dimension of row.outlier_dimensions ?? []) times.set(dimension, (times.get(dimension) ?? 0) + 1);
+  const least = Math.max(2, Math.ceil(kLayers * model.layers));
+  const found = [...times].filter(([, count]) => count >= least).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  const [first] = found;
+  if (!first || text_length(reading) < kShortestText) return undefined;
+  const [most, count] = first;
+  const named = found.slice(0, kMostNamed).map(([dimension]) => dimension);
+  const left = found.length - named.length;
+  return {
+    kind: "outlier_dimensions",
+    figure: String(found.length),
+    unit: found.length === 1 ? "dimension is an outlier" : "dimensions are outliers",
+    words: [
+      `${named.join(", ")}${left > 0 ? ` and ${left} more` : ""}: a magnitude of at least 6 at 6\u202f% of the positions, in what ` +
+        "attention reads. Dimension ",
+      strong(most),
+      " has it in ",
+      strong(`${count} of ${model.layers}`),
+      " layers. Gaussian activations of unit variance have none.",
+    ],
+    distance: Math.min(1, count / model.layers),
+    see: { view: "attention", state: { l: layers.find((row) => row.outlier_dimensions?.includes(most))?.layer ?? 0, h: null } },
+  };
+};
