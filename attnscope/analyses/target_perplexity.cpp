@@ -50,15 +50,6 @@ std::int64_t target_tokens_of(std::span<const TargetPair> pairs) {
   return tokens;
 }
 
-void note_long_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs, RowSink& sink) {
-  std::vector<TokenIds> targets, sources;
-  for (const TargetPair& pair : pairs) {
-    targets.push_back(pair.target);
-    sources.push_back(pair.source);
-  }
-  note_past_context(pass, targets, sources, sink);
-}
-
 /// Of neighbours, as many as run well together: ends of the batches.
 std::vector<std::size_t> batch_ends(std::span<const TargetPair> pairs) {
   std::vector<std::size_t> ends;

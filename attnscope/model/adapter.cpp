@@ -104,8 +104,8 @@ std::string adapter_kind(const nlohmann::json& config) {
 void refuse_adapter(const CheckpointFolder& folder) {
   if (!folder.has(kAdapterConfigName)) return;
   const nlohmann::json config =
-      parse_json(folder.read_text(kAdapterConfigName, kMaxAdapterConfigBytes),
-                 folder.place_of(kAdapterConfigName));
+      parse_python_json(folder.read_text(kAdapterConfigName, kMaxAdapterConfigBytes),
+                        folder.place_of(kAdapterConfigName));
   std::string base = "of a base model";
   if (config.is_object() && config.contains("base_model_name_or_path") &&
       config["base_model_name_or_path"].is_string()) {

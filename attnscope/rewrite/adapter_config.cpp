@@ -324,7 +324,7 @@ std::optional<bool> AdapterConfig::is_target(const std::string& module) const {
 AdapterConfig read_adapter_config(const CheckpointFolder& folder) {
   ConfigFile config{.text = folder.read_text(kAdapterConfigName, kMaxAdapterConfigBytes),
                     .file = folder.place_of(kAdapterConfigName)};
-  config.config = parse_json(config.text, config.file);
+  config.config = parse_python_json(config.text, config.file);
   if (!config.config.is_object()) config.refuse(ErrorKind::format, "is not a JSON object");
   if (config.value("peft_type") != "LORA") {
     config.refuse(ErrorKind::unsupported, "describes an adapter of another kind than LoRA (" +
