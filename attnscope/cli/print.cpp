@@ -152,6 +152,7 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
   OutputTarget& report = output.report;
   WriteOptions options{
       .color = wants_color(report), .true_color = has_true_color(), .spell = spelling(command)};
+  options.escape_formulas = arguments.flag("csv_escape_formulas");
   options.width = report.terminal_width().value_or(options.width);
   const std::string format = format_of(arguments);
   WrittenText text(report, options.color);

@@ -129,6 +129,9 @@ Parameters output_parameters(const std::vector<std::string>& more_endings) {
            .metavariable = "FILE",
            .use = FileUse::written,
            .endings = endings},
+          {.name = "csv_escape_formulas",
+           .type = flag,
+           .help = "CSV: put an apostrophe before text that a spreadsheet would run as a formula"},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }
 

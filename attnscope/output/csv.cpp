@@ -28,8 +28,15 @@ std::string without_controls(std::string_view untrusted) {
   }
 }
 
-std::string quoted(const std::string& untrusted) {
-  const std::string text = without_controls(untrusted);
+/// Whether a spreadsheet would take the text for a formula; line ends and tabs it passes over.
+bool is_like_formula(const std::string& text) {
+  constexpr std::string_view kStarts = "=+-@\t\r\n";
+  return !text.empty() && kStarts.find(text.front()) != std::string_view::npos;
+}
+
+std::string quoted(const std::string& untrusted, bool escape_formulas) {
+  std::string text = without_controls(untrusted);
+  if (escape_formulas && is_like_formula(text)) text.insert(text.begin(), '\'');
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {
@@ -39,9 +46,9 @@ std::string quoted(const std::string& untrusted) {
   return out + '"';
 }
 
-std::string cell(const Value& value) {
+std::string cell(const Value& value, bool escape_formulas) {
   return std::visit(
-      [](const auto& held) -> std::string {
+      [&](const auto& held) -> std::string {
         using Held = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, bool>) {
           return held ? "true" : "false";
@@ -50,7 +57,7 @@ std::string cell(const Value& value) {
         } else if constexpr (std::is_same_v<Held, double>) {
           return shortest_decimal(held);
         } else if constexpr (std::is_same_v<Held, std::string>) {
-          return quoted(held);
+          return quoted(held, escape_formulas);
         } else {
           return "";
         }
@@ -60,32 +67,39 @@ std::string cell(const Value& value) {
 
 using Cells = std::vector<std::pair<std::string, std::string>>;  // suffixes of columns, and texts
 
-template <class T>
-void flatten(const ArrayPart<T>& part, const std::string& suffix, Cells& cells) {
-  for (std::int64_t index = 0; index < part.shape.front(); ++index) {
-    const std::string own = suffix + "_" + std::to_string(index);
-    if (part.is_vector()) {
-      cells.emplace_back(own, cell(Value(part.values[static_cast<std::size_t>(index)])));
-    } else {
-      flatten(part[index], own, cells);
-    }
-  }
-}
+/// Takes the single values of fields apart.
+struct Flattened {
+  Cells cells;
+  bool escape_formulas;
 
-/// The single values inside a field, each with the suffix of its column.
-void flatten(const Value& value, const std::string& suffix, Cells& cells) {
-  if (const auto* record = value.get<Record>()) {
-    for (const auto& [name, inner] : record->fields()) flatten(inner, suffix + "_" + name, cells);
-  } else if (const auto* list = value.get<Value::List>()) {
-    for (std::size_t index = 0; index < list->size(); ++index) {
-      flatten((*list)[index], suffix + "_" + std::to_string(index), cells);
+  /// The single values inside a field, each with the suffix of its column.
+  void add(const Value& value, const std::string& suffix) {
+    if (const auto* record = value.get<Record>()) {
+      for (const auto& [name, inner] : record->fields()) add(inner, suffix + "_" + name);
+    } else if (const auto* list = value.get<Value::List>()) {
+      for (std::size_t index = 0; index < list->size(); ++index) {
+        add((*list)[index], suffix + "_" + std::to_string(index));
+      }
+    } else if (const auto* array = value.get<Array>()) {
+      visit_array(*array, [&](const auto& part) { add_part(part, suffix); });
+    } else {
+      cells.emplace_back(suffix, cell(value, escape_formulas));
     }
-  } else if (const auto* array = value.get<Array>()) {
-    visit_array(*array, [&](const auto& part) { flatten(part, suffix, cells); });
-  } else {
-    cells.emplace_back(suffix, cell(value));
   }
-}
+
+  template <class T>
+  void add_part(const ArrayPart<T>& part, const std::string& suffix) {
+    for (std::int64_t index = 0; index < part.shape.front(); ++index) {
+      const std::string own = suffix + "_" + std::to_string(index);
+      if (part.is_vector()) {
+        const Value value(part.values[static_cast<std::size_t>(index)]);
+        cells.emplace_back(own, cell(value, escape_formulas));
+      } else {
+        add_part(part[index], own);
+      }
+    }
+  }
+};
 
 /// CsvColumns in the order of first appearance, those of one field together.
 class CsvColumns {
@@ -200,7 +214,8 @@ void write_line(const std::vector<std::string>& cells, std::ostream& out) {
 
 class CsvWriter : public RowSink {
  public:
-  explicit CsvWriter(std::ostream& out) : out_(out) {}
+  CsvWriter(const WriteOptions& options, std::ostream& out)
+      : out_(out), escape_formulas_(options.escape_formulas) {}
 
   void begin(const ReportHead& head) override {
     has_skips_ = head.command != "info" && head.command != "matrix";
@@ -209,8 +224,9 @@ class CsvWriter : public RowSink {
   void add_row(Record row) override {
     lines_.begin_line();
     for (const auto& [name, value] : row.fields()) {
-      Cells cells;
-      flatten(value, "", cells);
+      Flattened flattened{.cells = {}, .escape_formulas = escape_formulas_};
+      flattened.add(value, "");
+      const Cells& cells = flattened.cells;
       const auto numbers = columns_.add(name, cells);
       for (std::size_t at = 0; at < cells.size(); ++at) {
         if (numbers[at] && !cells[at].second.empty()) lines_.add(*numbers[at], cells[at].second);
@@ -233,7 +249,7 @@ class CsvWriter : public RowSink {
     std::vector<std::string> line;
     std::vector<std::uint32_t> order;
     columns_.for_each([&](const std::string& name, std::uint32_t number) {
-      line.push_back(quoted(name));
+      line.push_back(quoted(name, escape_formulas_));
       order.push_back(number);
     });
     if (has_skips_) line.push_back("skipped");
@@ -243,7 +259,7 @@ class CsvWriter : public RowSink {
       line.clear();
       for (const std::uint32_t column : order) line.push_back(cells[column]);
       const std::string reason = number < rows ? "" : skipped_[number - rows].reason;
-      if (has_skips_) line.push_back(quoted(reason));
+      if (has_skips_) line.push_back(quoted(reason, escape_formulas_));
       ++number;
       write_line(line, out_);
     });
@@ -251,6 +267,7 @@ class CsvWriter : public RowSink {
 
  private:
   std::ostream& out_;
+  bool escape_formulas_;
   bool has_skips_ = false;
   CsvColumns columns_;
   WaitingLines lines_;
@@ -260,8 +277,8 @@ class CsvWriter : public RowSink {
 
 }  // namespace
 
-std::unique_ptr<RowSink> make_csv_writer(const WriteOptions&, std::ostream& out) {
-  return std::make_unique<CsvWriter>(out);
+std::unique_ptr<RowSink> make_csv_writer(const WriteOptions& options, std::ostream& out) {
+  return std::make_unique<CsvWriter>(options, out);
 }
 
 }  // namespace attnscope

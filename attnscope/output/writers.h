@@ -21,6 +21,8 @@ struct WriteOptions {
   SpellParameter spell = [](std::string_view name) { return std::string(name); };
   /// Whether what the model wrote is to be seen above the table: it has been shown as it came.
   std::function<bool()> text_is_shown = [] { return false; };
+  /// Whether an apostrophe precedes texts in CSV that a spreadsheet would take for formulas.
+  bool escape_formulas = false;
 };
 
 /// `out` must outlive the sink. What was written is whole only after RowSink::end().

@@ -5,7 +5,7 @@ from typing import Any
 
 from attnscope import _core
 
-FRONT_END = frozenset({"format", "out", "quiet", "progress"})
+FRONT_END = frozenset({"format", "out", "quiet", "progress", "csv_escape_formulas"})
 """Parameters of the command line that a table or a page has methods for."""
 
 BESIDE = frozenset({"save", "maps"})

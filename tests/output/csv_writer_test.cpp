@@ -189,5 +189,31 @@ TEST(CsvWriter, WithoutRoomForItIsAnError) {
   EXPECT_ERROR_SAYING(ErrorKind::io, written(large_report()), "/proc", "TMPDIR");
 }
 
+TEST(CsvWriter, PutsAnApostropheBeforeFormulasIfAsked) {
+  const auto written = [](bool escape) {
+    std::ostringstream out;
+    WriteOptions options;
+    options.escape_formulas = escape;
+    const auto csv = std::find_if(formats().begin(), formats().end(),
+                                  [](const Format& format) { return format.name == "csv"; });
+    const auto sink = csv->make(options, out);
+    sink->begin({.command = "info"});
+    for (const char* text : {"=1+1", "+1", "-x", "@sum", "\t=1", "a=b", "=a,b", ""}) {
+      sink->add_row({{"name", text}, {"number", -1.5}, {"list", Value::List{"=2", -3}}});
+    }
+    sink->end();
+    return out.str();
+  };
+  const std::string head = "name,number,list_0,list_1\r\n";
+  std::string plain = head, escaped = head;
+  for (const char* text : {"=1+1", "+1", "-x", "@sum", "\t=1"}) {
+    plain += std::string(text) + ",-1.5,=2,-3\r\n";
+    escaped += "'" + std::string(text) + ",-1.5,'=2,-3\r\n";
+  }
+  EXPECT_EQ(written(false), plain + "a=b,-1.5,=2,-3\r\n\"=a,b\",-1.5,=2,-3\r\n,-1.5,=2,-3\r\n");
+  EXPECT_EQ(written(true),
+            escaped + "a=b,-1.5,'=2,-3\r\n\"'=a,b\",-1.5,'=2,-3\r\n,-1.5,'=2,-3\r\n");
+}
+
 }  // namespace
 }  // namespace attnscope::test
