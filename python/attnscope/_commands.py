@@ -39,6 +39,7 @@ def info(
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     system: bool = False,
+    suggest_layout: Path | None = None,
 ) -> Table:
     """Facts of models, and every tensor with its role.
 
@@ -49,6 +50,7 @@ def info(
       cross, text or vision
     - remote: of models on the hub, read only what is needed, and keep nothing
     - system: this machine, its kernels and libraries; no model
+    - suggest_layout: write a layout file for a model of an unknown architecture
 
     Rows: one tensor of a file, and what it is to the model.
     - model: the model, by its name in models
@@ -161,14 +163,17 @@ def spectrum(
     - entropy_rank: e to the entropy of the singular values as shares of their sum
     - participation_ratio: the squared sum of the squares over the sum of their squares: how many
       singular values share the energy
-    - numerical_rank: how many singular values rounding to float32 could not have made
+    - numerical_rank: number of singular values above eps * max(rows, columns) times the largest, as
+      numpy.linalg.matrix_rank counts them; eps is that of float64 for float64 input, else that of
+      float32
     - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
     - spectral_norm: the largest singular value
     - frobenius_norm: the square root of the sum of squared entries
     - nuclear_norm: the sum of the singular values
-    - condition_number: the largest singular value over the smallest; null where that nearly
-      vanishes
-    - singular_values: all singular values, descending
+    - condition_number: largest singular value over the smallest; null if the smallest is below 1e-6
+      of the largest (float64 input: if numerical_rank does not count it)
+    - singular_values: All singular values, descending. Each is accurate to 1e-6 of the largest; for
+      float64 input to a small multiple of 2^-52 of the largest.
     - cumulative_energy: the share of the sum of squares in the first, the first two, … singular
       values
     - null_singular_values: singular values that a random matrix of the same shape and norm would
@@ -781,6 +786,9 @@ def attention(
       the text's mean token, mean over queries; null where logits are no sum of what heads write, or
       the run ends before the last layer
     - raises_error: the standard error of the mean before it; null of one sequence
+    - output_ratio: Of a head: norm of its output over the norm of the residual stream that enters
+      the layer, mean over tokens. Null for given maps.
+    - output_ratio_error: the standard error of the mean before it; null of one sequence
     - max_rank: of a layer: the largest of its heads' mean energy ranks
     - mean_max_rank: of a layer: the largest energy rank among its heads, mean over sequences
     - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
@@ -789,6 +797,18 @@ def attention(
     - null_columns: of a layer: columns of even attention
     - collapsed: of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged,
       at another energy than 0.9 or of fewer than 16 keys
+    - max_activation: Of a layer: largest absolute activation of the residual stream after it. Null
+      for cross-attention and given maps.
+    - activation_ratio: Of a layer: that activation over the median absolute activation of its
+      sequence. Null if the median is 0, for cross-attention and given maps.
+    - activation_dimension: Of a layer: dimension of the residual stream with that activation, from
+      0. Null for cross-attention and given maps.
+    - activation_position: Of a layer: position with that activation, from 0. Null for cross-
+      attention and given maps.
+    - outlier_count: Of a layer: number of dimensions of its attention's input whose magnitude is at
+      least 6 at 6% of the positions. Null for cross-attention and given maps.
+    - outlier_dimensions: Of a layer: those dimensions, the most frequent first, at most 16. Null
+      for cross-attention and given maps.
 
     Rows, with induction: how much a head looks at what followed a token before.
     - head: the query head, from 0
@@ -1525,12 +1545,14 @@ class ModelCommands:
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         system: bool = False,
+        suggest_layout: Path | None = None,
     ) -> Table:
         """Facts of models, and every tensor with its role.
 
         - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
           cross, text or vision
         - system: this machine, its kernels and libraries; no model
+        - suggest_layout: write a layout file for a model of an unknown architecture
         """
         return run("info", locals())
 
