@@ -244,8 +244,8 @@ def test_the_layout_of_an_open_model_describes_no_other(llama: str) -> None:
     data = pathlib.Path(__file__).parent.parent / "data"
     described = asc.open(data / "forward/gpt2", layout=data / "layouts/gpt2.json")
     with ThreadPoolExecutor(1) as executor:
-        for keywords in ({}, {"executor": executor}):
-            table = asc.spectrum([described, llama], matrix="q", layers=0, **keywords)
+        for own in (None, executor):
+            table = asc.spectrum([described, llama], matrix="q", layers=0, executor=own)
             assert list(table["model"]) == ["gpt2", "shakespeare-llama"]
 
 
