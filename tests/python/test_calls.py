@@ -59,7 +59,7 @@ def test_tokens_are_texts_or_ids(gpt2: str) -> None:
     by_id = model.predict("To be, or not to", attribution=True, token=token["id"])
     assert by_id.models == by_text.models
     with pytest.raises(TypeError, match="token: a str, or an int for a token id"):
-        model.predict("To be", attribution=True, token=1.5)
+        model.predict("To be", attribution=True, token=1.5)  # type: ignore[arg-type]
 
 
 def test_errors_are_those_of_the_exit_codes(gpt2: str, tmp_path: Any) -> None:
