@@ -257,7 +257,11 @@ void Checkpoint::index_tensors() {
 
 void Checkpoint::compose_quantised(std::string_view method, std::string_view config,
                                    std::string_view config_file) {
-  tensors_ = composed_tensors(*this, method, config, config_file);
+  replace_tensors(composed_tensors(*this, method, config, config_file));
+}
+
+void Checkpoint::replace_tensors(std::vector<CheckpointTensor> tensors) {
+  tensors_ = std::move(tensors);
   index_tensors();
 }
 

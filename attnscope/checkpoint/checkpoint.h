@@ -52,6 +52,9 @@ class Checkpoint {
   void compose_quantised(std::string_view method, std::string_view config,
                          std::string_view config_file);
 
+  /// Lists these in place of its own tensors. Their bytes must lie in its files.
+  void replace_tensors(std::vector<CheckpointTensor> tensors);
+
   /// Sorted by file, then by place in the file. Aliases are not listed.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
 

@@ -5,14 +5,10 @@
 #include <cmath>
 
 #include "attnscope/model/bias_names.h"
+#include "attnscope/model/head_tensors.h"
 #include "attnscope/model/name_pattern.h"
 
 namespace attnscope {
-namespace {
-
-constexpr std::string_view kHeadMark = "{head}";
-
-}  // namespace
 
 SharedLinear LayerReader::projections(std::int64_t layer, std::span<const Role> roles) {
   if (!model_.describes(roles.front())) {
@@ -72,14 +68,13 @@ OptionalNorm LayerReader::head_norm(std::int64_t layer, Role role) const {
   if (spec.norm_axis == HeadNormAxis::head) return norm(of, layer, heads.head_dim);
   if (spec.norm_axis == HeadNormAxis::all_heads) return norm(of, layer, heads.total_dim(role));
   if (!of) return std::nullopt;
-  const auto mark = of->tensor.find(kHeadMark);
-  if (mark == std::string::npos) {
+  if (of->tensor.find(kHeadMark) == std::string::npos) {
     return norm_of_shape(*of, layer, {heads.count(role), heads.head_dim});
   }
   NormWeights all{.spec = *of};
   for (std::int64_t head = 0; head < heads.count(role); ++head) {
     NormSpec own = *of;
-    own.tensor.replace(mark, kHeadMark.size(), std::to_string(head));
+    own.tensor = name_of_head(of->tensor, head);
     const OptionalNorm found = norm(own, layer, heads.head_dim);
     all.gain.insert(all.gain.end(), found->gain.begin(), found->gain.end());
     all.bias.insert(all.bias.end(), found->bias.begin(), found->bias.end());

@@ -4,6 +4,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/adapter.h"
+#include "attnscope/model/head_tensors.h"
 #include "attnscope/model/layout_check.h"
 #include "attnscope/model/layout_offer.h"
 #include "attnscope/model/model.h"
@@ -83,6 +84,9 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
   std::vector<ModelSpec> specs = specs_of(checkpoint, layout);
   const ModelSpec& first = specs.front();
   checkpoint.compose_quantised(first.quantisation.method, first.quantisation.config, first.source);
+  if (has_head_tensors(first.architecture)) {
+    checkpoint.replace_tensors(with_heads_joined(checkpoint, first));
+  }
   const auto shared = std::make_shared<const Checkpoint>(std::move(checkpoint));
   if (specs.size() > 1) {
     std::vector<ModelSpec> held;
