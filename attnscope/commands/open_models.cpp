@@ -9,6 +9,7 @@
 #include "attnscope/core/wording.h"
 #include "attnscope/model/expected_roles.h"
 #include "attnscope/model/inventory.h"
+#include "attnscope/model/layout_check.h"
 
 namespace attnscope {
 namespace {
@@ -40,6 +41,15 @@ void warn_of_undescribed(const Model& model, const Session& session) {
                       .problem = verbatim("says nothing of " + std::to_string(count) +
                                           (count == 1 ? " tensor: " : " tensors: ") + join(names) +
                                           (count > kShown ? ", …" : ""))});
+}
+
+/// Layers of the files that the layout file does not count.
+void warn_of_more_layers(const Model& model, const Session& session) {
+  const std::int64_t last = last_layer_of_files(model);
+  if (!session.on_warning || last < model.dimensions().layers) return;
+  session.on_warning({.file = model.spec().source,
+                      .problem = "describes " + counted(model.dimensions().layers, "layer") +
+                                 ", but the files hold layers up to " + std::to_string(last)});
 }
 
 /// Matrices beside a layer's projections that neither analyses nor a forward pass read.
@@ -98,6 +108,7 @@ std::vector<Model> open_named(const NamedModel& named, const std::string& name,
   warn(open.front().checkpoint(), session);
   if (layout) {
     warn_of_undescribed(open.front(), session);
+    warn_of_more_layers(open.front(), session);
   } else {
     for (const Model& model : open) warn_of_unread_matrices(model, session);
   }

@@ -93,4 +93,16 @@ void refuse_unmatched_patterns(const Model& model) {
   if (head.needs_bias) check.need("the 'bias' of 'head'", head.bias.front());
 }
 
+std::int64_t last_layer_of_files(const Model& model) {
+  std::int64_t last = model.dimensions().layers - 1;
+  for (const WeightRule& rule : model.spec().architecture.weights) {
+    const std::string pattern = model.prefix() + head_as_any(rule.tensor);
+    for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+      const auto match = match_pattern(pattern, tensor.name);
+      if (match) last = std::max(last, match->layer.value_or(0));
+    }
+  }
+  return last;
+}
+
 }  // namespace attnscope

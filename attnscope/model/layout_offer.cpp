@@ -14,6 +14,7 @@
 #include "attnscope/model/model.h"
 #include "attnscope/model/offer_keys.h"
 #include "attnscope/model/offer_templates.h"
+#include "attnscope/tensor/tensor_matrix.h"
 
 namespace attnscope {
 namespace {
@@ -32,6 +33,16 @@ std::string listed(const std::vector<std::string>& names, const char* one, const
   const std::string rest =
       names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "";
   return std::string(names.size() == 1 ? one : many) + " " + join(shown) + rest;
+}
+
+TensorMatrix row_of(const TensorView& vector) {
+  const std::int64_t size = vector.element_count();
+  return {.tensor = vector,
+          .rows = 1,
+          .cols = size,
+          .row_stride = size,
+          .col_stride = vector.stride(0),
+          .block_rows = 1};
 }
 
 enum class Direction { unknown, one_way, both_ways };
@@ -157,6 +168,9 @@ class Offer {
     if (!spec.architecture.causal.fallback && spec.architecture.causal.name.empty()) {
       doubt("models that see both ways have windows of several kinds");
     }
+    if (is("use_sliding_window") && !says("max_window_layers") && !says("layer_types")) {
+      doubt("nothing says which layers have the window");
+    }
     if (says("max_window_layers") && !says("use_sliding_window") && !says("layer_types")) {
       doubt("'sliding_window' is said and 'use_sliding_window' is not");
     }
@@ -199,6 +213,7 @@ class Offer {
       doubt(listed(left, "the tensor", "the tensors") + (left.size() == 1 ? " has" : " have") +
             " no place in it");
     }
+    if (fitting_.like == "Llama") look_at_gains(model);
     const std::vector<std::string> missing = missing_tensors(model);
     if (!missing.empty()) {
       doubt(listed(missing, "the tensor", "the tensors") + (missing.size() == 1 ? " is" : " are") +
@@ -209,6 +224,26 @@ class Offer {
     }
     if (is("mlp_bias") && model.weight(0, Role::up).bias == nullptr) {
       doubt("'mlp_bias' is true, and the files hold no such biases");
+    }
+  }
+
+  /// Gemma stores gains less 1, so that many of them are negative; others store few such.
+  void look_at_gains(const Model& model) {
+    std::size_t negative = 0, all = 0;
+    for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+      const auto& norm = model.spec().layers[static_cast<std::size_t>(layer)].attention_input;
+      if (!norm) continue;
+      const Site gain = model.norm_gain(*norm, layer, {model.dimensions().width});
+      if (gain.tensor == nullptr || why_not_analysed(*checkpoint_, *gain.tensor)) continue;
+      checkpoint_->need(*gain.tensor);
+      const Matrix<float> values = decode<float>(row_of(gain.tensor->view));
+      checkpoint_->check_intact(*gain.tensor);
+      for (std::int64_t at = 0; at < values.cols(); ++at) negative += values(0, at) < 0 ? 1 : 0;
+      all += static_cast<std::size_t>(values.cols());
+    }
+    if (20 * negative > all) {
+      doubt(std::to_string(negative) + " of " + std::to_string(all) +
+            " gains are negative, as of models that store them less 1");
     }
   }
 

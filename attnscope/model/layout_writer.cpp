@@ -88,7 +88,7 @@ ordered_json attention_of(const ModelSpec& spec) {
   return out;
 }
 
-ordered_json scaling_of(const Rope& rope) {
+ordered_json scaling_fields(const Rope& rope) {
   ordered_json out = {{"rope_type", rope.scaling_name}};
   const auto add = [&](const char* field, const std::optional<double>& value) {
     if (value) out[field] = *value;
@@ -129,7 +129,7 @@ ordered_json rope_of(const ModelSpec& spec) {
   if (rope->dimensions) out["dimensions"] = *rope->dimensions;
   if (rope->pairs == RotaryPairs::neighbours) out["pairs"] = "neighbours";
   if (rotated.size() < spec.layers.size()) out["layers"] = rotated;
-  if (rope->scaling != RopeScaling::none) out["scaling"] = scaling_of(*rope);
+  if (rope->scaling != RopeScaling::none) out["scaling"] = scaling_fields(*rope);
   return out;
 }
 
@@ -183,9 +183,9 @@ auto layer_facts(const LayerSpec& layer) {
   return std::tie(layer.attention_input, layer.attention_output, layer.attention_sum,
                   layer.mlp_input, layer.mlp_output, layer.mlp_sum, layer.parallel,
                   layer.branch_factor, layer.norms_replace_stream, layer.activation, own.query_norm,
-                  own.key_norm, own.value_norm, own.norm_axis, own.norms_after_rotation, own.clip,
-                  own.rope, own.scale, own.soft_cap, own.mask.causal, own.mask.reach,
-                  own.mask.chunk, own.sinks);
+                  own.key_norm, own.value_norm, own.norms_after_rotation, own.clip, own.rope,
+                  own.scale, own.soft_cap, own.mask.causal, own.mask.reach, own.mask.chunk,
+                  own.sinks);
 }
 
 bool same_stream(const StreamSpec& one, const StreamSpec& other) {

@@ -111,7 +111,9 @@ bool is_without_effect(const json& config, const std::string& key, const json& v
   if (value == false && is_in(kWithoutEffectIfFalse, key)) return true;
   if (key == "use_qkv_bias") return true;  // biases are found by their names
   if ((value.is_object() || value.is_array()) && value.empty()) return true;  // pruned_heads
-  if (key == "rotary_scaling_factor" || key == "rope_scaling_factor") return value == 1.0;
+  if (key == "partial_rotary_factor" || key == "rotary_scaling_factor" ||
+      key == "rope_scaling_factor")
+    return value == 1.0;
   const bool no_window = config.value("use_sliding_window", json()) == false;
   if (key == "sliding_window" || key == "max_window_layers") return no_window;
   // Another name for the number of heads.
@@ -123,7 +125,9 @@ void add_unknown(const json& root, const json& object, const std::string& place,
   for (const auto& [key, value] : object.items()) {
     const std::string full = place + key;
     if (!asked.contains(full)) {
-      if (!place.empty() || !is_without_effect(root, key, value)) unknown.push_back(full);
+      const bool whole_heads = key == "partial_rotary_factor" && value == 1.0;
+      const bool known = place.empty() ? is_without_effect(root, key, value) : whole_heads;
+      if (!known) unknown.push_back(full);
       continue;
     }
     if (value.is_object() && !is_in(kWithoutEffect, key)) {

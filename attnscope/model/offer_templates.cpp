@@ -74,7 +74,6 @@ void read_relatives_keys(Architecture& llama) {
                        .logits_divisor = {"logits_scaling"}};
   llama.head.soft_cap = {"final_logit_softcapping"};
   llama.parallel = {"use_parallel_residual", false};
-  llama.rope->fraction_key = "partial_rotary_factor";
   llama.window = WindowRule{.size = {"sliding_window"},
                             .enabled = {"use_sliding_window", true},
                             .layers = WindowedLayers::from_layer,
@@ -93,7 +92,7 @@ void set_head_norms(OfferTemplate& fitting, const FirstLayer& layer, std::int64_
   const Shape& shape = gain->view.shape;
   if (shape.size() == 2) norm.head_axis = HeadNormAxis::each_head;
   if (shape == Shape{heads_width}) norm.head_axis = HeadNormAxis::all_heads;
-  norm.heads_biased = layer.has(query + ".bias");
+  norm.heads_biased = norm.kind == NormKind::rms || layer.has(query + ".bias");
 }
 
 OfferTemplate like_llamas(const Checkpoint& checkpoint, const std::string& prefix) {
@@ -110,6 +109,7 @@ OfferTemplate like_llamas(const Checkpoint& checkpoint, const std::string& prefi
   if (biased) {
     fitting.needed.push_back(
         {"layer_norm_eps", "norm_eps", "layer_norm_epsilon", "norm_epsilon", "layernorm_epsilon"});
+    architecture.rope->fraction_key = "partial_rotary_factor";
     // StableLM rotates a quarter of each head where its files say nothing.
     fitting.needed.push_back({"partial_rotary_factor", "rope_pct", "rotary_pct"});
   } else {

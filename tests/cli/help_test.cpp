@@ -72,7 +72,7 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
     std::string command;
     Words options;
   } commands[] = {
-      {"info", {"--system", "--layout", "--format", "--out", "--quiet"}},
+      {"info", {"--system", "--suggest-layout", "--layout", "--format", "--out", "--quiet"}},
       {"circuits",
        {"--circuit", "--energy", "--fold-norm", "--with-bias", "--rope-offset", "--all-eigenvalues",
         "--composition", "--layers", "--threads", "--format"}},

@@ -231,6 +231,78 @@ TEST_F(Layouts, ANameThatMatchesNoTensorIsRefused) {
   }
 }
 
+// An unknown model_type: the error is one line that names the command, whose file can be used.
+TEST_F(Layouts, OfAnUnknownArchitectureIsWritten) {
+  const TempFolder folder;
+  const std::string known = data_path("forward/llama/");
+  json config = json::parse(read_file(known + "config.json"));
+  config["model_type"] = "novel";
+  config["architectures"] = {"NovelForCausalLM"};
+  const auto path = folder.write("novel/config.json", config.dump()).parent_path();
+  std::filesystem::copy_file(known + "model.safetensors", path / "model.safetensors");
+  const RunResult refused = run_attnscope({"spectrum", path.string()});
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_EQ(lines_of(refused.err).size(), 1u);
+  EXPECT_LT(refused.err.size(), 400u) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "'info MODEL --suggest-layout FILE.json'")) << refused.err;
+
+  const std::string layout = folder.path() / "suggested.json";
+  const RunResult written = run_attnscope({"info", path.string(), "--suggest-layout", layout});
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_TRUE(contains(written.err, "describes the forward pass")) << written.err;
+  const Words run = {"--tokens", "3,4,5,6"};
+  json by_layout = report_of(Words{"predict", path.string(), "--layout", layout} + run);
+  const json by_family = report_of(Words{"predict", known} + run);
+  for (json& row : by_layout["rows"]) row["model"] = "llama";
+  EXPECT_EQ(by_layout["rows"], by_family["rows"]);
+  EXPECT_EQ(by_layout["models"][0]["hidden_states"], by_family["models"][0]["hidden_states"]);
+
+  config["novel_scale"] = 2;
+  folder.write("novel/config.json", config.dump());
+  const RunResult weights = run_attnscope({"info", path.string(), "--suggest-layout", layout});
+  EXPECT_EQ(weights.exit_code, 0) << weights.err;
+  EXPECT_TRUE(contains(weights.err, "analyses of weights only: the config key 'novel_scale' is"))
+      << weights.err;
+  EXPECT_EQ(run_attnscope({"spectrum", path.string(), "--layout", layout}).exit_code, 0);
+  const RunResult no_pass =
+      run_attnscope({"predict", path.string(), "--layout", layout, "--tokens", "3"});
+  EXPECT_EQ(no_pass.exit_code, 5);
+  EXPECT_TRUE(contains(no_pass.err, "does not describe the forward pass")) << no_pass.err;
+}
+
+TEST_F(Layouts, LayersBeyondThoseDescribedAreTold) {
+  const std::string model = data_path("forward/llama/model.safetensors");
+  json layout = running_layout();
+  for (const char* field : {"norms", "rope", "activation"}) layout.erase(field);
+  const RunResult all = run_attnscope({"spectrum", model, "--layout", layout_file(layout)});
+  EXPECT_FALSE(contains(all.err, "describes")) << all.err;
+  layout["layers"] = 1;
+  const RunResult one = run_attnscope({"spectrum", model, "--layout", layout_file(layout)});
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_TRUE(contains(one.err, "describes 1 layer, but the files hold layers up to 1")) << one.err;
+}
+
+TEST_F(Layouts, AreNotSuggestedForOtherModels) {
+  const TempFolder folder;
+  const std::string layout = folder.path() / "suggested.json";
+  const auto suggest = [&](const Words& models) {
+    return run_attnscope(Words{"info"} + models + Words{"--suggest-layout", layout});
+  };
+  const RunResult known = suggest({data_path("forward/llama")});
+  EXPECT_EQ(known.exit_code, 2);
+  EXPECT_TRUE(contains(known.err, "'llama' is a known architecture")) << known.err;
+  EXPECT_EQ(suggest({data_path("forward/llama"), data_path("gpt2")}).exit_code, 2);
+  json config = json::parse(read_file(data_path("gpt2/config.json")));
+  config["model_type"] = "novel";
+  config.erase("architectures");
+  const auto path = folder.write("novel/config.json", config.dump()).parent_path();
+  std::filesystem::copy_file(data_path("gpt2/model.safetensors"), path / "model.safetensors");
+  const RunResult other = suggest({path.string()});
+  EXPECT_EQ(other.exit_code, 5);
+  EXPECT_TRUE(contains(other.err, "fit none of Llama, BERT, RoBERTa, GPT-NeoX")) << other.err;
+  EXPECT_FALSE(std::filesystem::exists(layout));
+}
+
 TEST_F(Layouts, TensorsThatItDoesNotNameAreTold) {
   const std::string model = data_path("forward/llama/model.safetensors");
   json layout = running_layout();

@@ -5,10 +5,10 @@
 namespace attnscope::test {
 namespace {
 
-constexpr int kContext = 16;  // of the tiny models
+constexpr int kShortContext = 16;  // of the tiny models
 constexpr int kLonger = 20;
 
-std::string ids_of(int count) {
+std::string first_ids(int count) {
   std::vector<int> ids;
   for (int at = 0; at < count; ++at) ids.push_back(3 + at);
   return ids_text(ids);
@@ -29,7 +29,8 @@ TEST_P(CliPastContext, IsNotedOnceForEachModel) {
   const auto& [model, words] = GetParam();
   const auto note_of = [&](int tokens) {
     const Words command = Words{words[0], tiny_model(model)} +
-                          Words(words.begin() + 1, words.end()) + Words{"--tokens", ids_of(tokens)};
+                          Words(words.begin() + 1, words.end()) +
+                          Words{"--tokens", first_ids(tokens)};
     const RunResult run = run_attnscope(command);
     EXPECT_EQ(run.exit_code, 0) << command_text(command) << "\n" << run.err;
     return run.err;
@@ -38,7 +39,7 @@ TEST_P(CliPastContext, IsNotedOnceForEachModel) {
   const std::size_t first = err.find(note_about(model));
   ASSERT_NE(first, std::string::npos) << err;
   EXPECT_EQ(err.find(note_about(model), first + 1), std::string::npos) << err;
-  EXPECT_FALSE(contains(note_of(kContext), "context")) << "as long as the context";
+  EXPECT_FALSE(contains(note_of(kShortContext), "context")) << "as long as the context";
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -67,7 +68,7 @@ TEST(CliPastContext, WindowsEndAtTheContextUnlessTheirLengthIsGiven) {
       if (model == kNoMask && command != "attention") continue;  // it predicts under masks alone
       const Words words = {command, tiny_model(model), "--token-file", shard};
       SCOPED_TRACE(command_text(words));
-      EXPECT_EQ(report_of(words)["parameters"]["length"], kContext);
+      EXPECT_EQ(report_of(words)["parameters"]["length"], kShortContext);
       EXPECT_FALSE(contains(run_attnscope(words).err, "context"));
     }
   }
@@ -80,10 +81,10 @@ class CliRepeatedTokens : public testing::TestWithParam<const char*> {};
 
 TEST_P(CliRepeatedTokens, AreAsManyAsTheContextUnlessALengthIsGiven) {
   const Words words = {GetParam(), tiny_model("llama"), "--induction"};
-  EXPECT_EQ(report_of(words)["parameters"]["length"], kContext);
+  EXPECT_EQ(report_of(words)["parameters"]["length"], kShortContext);
   EXPECT_FALSE(contains(run_attnscope(words).err, "context"));
   EXPECT_EQ(report_of(words + Words{kShakespeareLlama, "--layers", "0"})["parameters"]["length"],
-            kContext)
+            kShortContext)
       << "the shortest context of all models";
   const Words longer = words + Words{"--length", "20"};
   EXPECT_EQ(report_of(longer + Words{"--quiet"})["parameters"]["length"], kLonger);

@@ -38,20 +38,20 @@ Architecture common(const std::string& stack, const std::string& layers) {
 }
 
 /// With an MLP of two halves, one of which gates the other.
-Architecture gated(Architecture stack, const std::string& mlp) {
+Architecture with_gated_mlp(Architecture stack, const std::string& mlp) {
   stack.weights.insert(stack.weights.end(), {{gate, mlp + ".DenseReluDense.wi_0.weight"},
                                              {up, mlp + ".DenseReluDense.wi_1.weight"},
                                              {down, mlp + ".DenseReluDense.wo.weight"}});
   return stack;
 }
 
-Architecture plain(Architecture stack, const std::string& mlp) {
+Architecture with_plain_mlp(Architecture stack, const std::string& mlp) {
   stack.weights.insert(stack.weights.end(), {{up, mlp + ".DenseReluDense.wi.weight"},
                                              {down, mlp + ".DenseReluDense.wo.weight"}});
   return stack;
 }
 
-Architecture where(Architecture stack, std::vector<ConfigCondition> conditions) {
+Architecture on_conditions(Architecture stack, std::vector<ConfigCondition> conditions) {
   stack.conditions = std::move(conditions);
   return stack;
 }
@@ -62,20 +62,20 @@ std::vector<Architecture> mlp_forms(const Architecture& stack, const std::string
                                     bool gated_by_default) {
   std::vector<Architecture> forms;
   for (const char* key : {"dense_act_fn", "feed_forward_proj"}) {
-    Architecture with_gate = gated(stack, mlp), without = plain(stack, mlp);
+    Architecture with_gate = with_gated_mlp(stack, mlp), without = with_plain_mlp(stack, mlp);
     with_gate.activation_key = without.activation_key = key;
     const ConfigCondition names_activation{key}, is_gated{"is_gated_act", {"true"}},
         is_plain{"is_gated_act", {"false", "null"}}, said{"feed_forward_proj"},
         says_gated{"feed_forward_proj", {"\"gated-*\""}};
-    forms.push_back(where(with_gate, {names_activation, is_gated}));
-    forms.push_back(where(without, {names_activation, is_plain}));
-    forms.push_back(where(with_gate, {names_activation, says_gated}));
-    forms.push_back(where(without, {names_activation, said}));
-    forms.push_back(where(gated_by_default ? with_gate : without, {names_activation}));
+    forms.push_back(on_conditions(with_gate, {names_activation, is_gated}));
+    forms.push_back(on_conditions(without, {names_activation, is_plain}));
+    forms.push_back(on_conditions(with_gate, {names_activation, says_gated}));
+    forms.push_back(on_conditions(without, {names_activation, said}));
+    forms.push_back(on_conditions(gated_by_default ? with_gate : without, {names_activation}));
     if (std::string_view(key) == "dense_act_fn") continue;
-    forms.push_back(where(with_gate, {is_gated}));
-    forms.push_back(where(without, {is_plain}));
-    forms.push_back(where(gated_by_default ? with_gate : without, {}));
+    forms.push_back(on_conditions(with_gate, {is_gated}));
+    forms.push_back(on_conditions(without, {is_plain}));
+    forms.push_back(on_conditions(gated_by_default ? with_gate : without, {}));
   }
   return forms;
 }
