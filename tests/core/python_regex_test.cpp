@@ -100,7 +100,9 @@ TEST(PythonRegex, WhatIsNotSupportedIsNamed) {
                                                          {"\xC3\xA9", "ASCII"},
                                                          {"a{1001}", "1000"},
                                                          {"(((a{999}){999}){999})", "too large"}};
-  for (const auto& [pattern, said] : refused) {
+  for (const auto& one : refused) {
+    const char* pattern = one.first;
+    const char* said = one.second;
     SCOPED_TRACE(pattern);
     EXPECT_ERROR_SAYING(ErrorKind::unsupported, compile(pattern), "FILE", "pattern", said);
   }

@@ -26,9 +26,9 @@ TEST(TextEncoding, NamesTheEncodingOfAMark) {
                 {"\xFF\xFE"s, "UTF-16"},
                 {"\xFF\xFE\0\0T\0\0\0"s, "UTF-32"},
                 {"\0\0\xFE\xFF\0\0\0T"s, "UTF-32"}};
-  for (const auto& [bytes, name] : marked) {
-    EXPECT_ERROR_SAYING(ErrorKind::format, without_byte_order_mark(bytes, {.file = "t.txt"}),
-                        "t.txt: is ", name, " text, expected UTF-8 (convert it: iconv -f ");
+  for (const auto& one : marked) {
+    EXPECT_ERROR_SAYING(ErrorKind::format, without_byte_order_mark(one.bytes, {.file = "t.txt"}),
+                        "t.txt: is ", one.name, " text, expected UTF-8 (convert it: iconv -f ");
   }
 }
 

@@ -96,6 +96,7 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "save": [True, str(folder / "run.safetensors")],
         "store": [str(folder / "new.sqlite")],
         "layout": [layout_of_llama(folder), str(ROOT / "tests/data/layouts/phimoe.json")],
+        "suggest_layout": [str(folder / "suggested.json")],
         "experts": ["0", "0,2", "all"],
         "image": [str(ROOT / "tests/data/pictures/odd.png")],
         "pixel_values": [np.random.default_rng(5).standard_normal((3, 16, 16))],

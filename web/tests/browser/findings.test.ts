@@ -27,7 +27,7 @@ function of_repetitive_text(name: string, model: Checkpoint, count = 16): Promis
   return readings(name, [folder], windows(text, count));
 }
 
-const windows = (file: string, count: number) => ["--text-file", file, "--length", "48", "--sequences", String(count)];
+const windows = (file: string, count: number) => ["--text-file", file, "--length", "48", "--sequences", String(count), "--consecutive"];
 const kText = windows(`${kWeb}/../README.md`, 8);
 
 type KindName = keyof typeof kKinds;
