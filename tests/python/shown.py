@@ -27,6 +27,7 @@ REFUSED = {
     ("circuits", "text_file"): "no latents",
     ("similarity", "experts"): "none of these matrices is an expert's",
     ("matrix", "expert"): "is no expert's",
+    ("info", "suggest_layout"): "is a known architecture",
     ("experts", "stack"): "has no stack",
     ("attention", "stack"): "has no stack",
     ("predict", "stack"): "has no stack",
