@@ -26,7 +26,8 @@ struct PastContext {
 class CliPastContext : public testing::TestWithParam<PastContext> {};
 
 TEST_P(CliPastContext, IsNotedOnceForEachModel) {
-  const auto& [model, words] = GetParam();
+  const std::string& model = GetParam().model;
+  const Words& words = GetParam().words;
   const auto note_of = [&](int tokens) {
     const Words command = Words{words[0], tiny_model(model)} +
                           Words(words.begin() + 1, words.end()) +
