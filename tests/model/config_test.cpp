@@ -264,10 +264,11 @@ TEST(Config, RejectsNamedNumbersAsSettings) {
       {"rms_norm_eps", "-Infinity", "'rms_norm_eps' is -Infinity, expected a number"},
       {"rope_theta", "Infinity", "'rope_theta' is Infinity, expected a positive number"},
   };
-  for (const auto& [key, value, said] : settings) {
-    SCOPED_TRACE(said);
-    EXPECT_ERROR_SAYING(ErrorKind::format, parse_config(with_named_number(key, value), kWhere),
-                        kWhere, said);
+  for (const auto& setting : settings) {
+    SCOPED_TRACE(setting.said);
+    EXPECT_ERROR_SAYING(ErrorKind::format,
+                        parse_config(with_named_number(setting.key, setting.value), kWhere), kWhere,
+                        setting.said);
   }
 }
 
