@@ -293,10 +293,6 @@ class Offer {
 
 }  // namespace
 
-bool has_known_names(const Checkpoint& checkpoint) {
-  return fitting_template(checkpoint).has_value();
-}
-
 std::optional<LayoutOffer> offered_layout(std::shared_ptr<const Checkpoint> checkpoint,
                                           std::string_view config) {
   const json parsed = json::parse(config, nullptr, /*allow_exceptions=*/false);

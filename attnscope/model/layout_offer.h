@@ -19,9 +19,6 @@ struct LayoutOffer {
   std::vector<std::string> doubts;
 };
 
-/// Whether the tensors have the names of an architecture that a layout can be made of.
-bool has_known_names(const Checkpoint& checkpoint);
-
 /// The config's numbers are read as those of the architecture with such names. The forward pass is
 /// described only if every key of the config is understood, every tensor is named, and the config
 /// says all that the names cannot tell. None: no names fit, or shapes and numbers contradict each

@@ -1,6 +1,7 @@
 // A model from its checkpoint and what describes it: config.json, or a layout file.
 #include <algorithm>
 #include <iterator>
+#include <memory>
 
 #include "attnscope/core/error.h"
 #include "attnscope/model/adapter.h"
@@ -35,7 +36,8 @@ std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::
     return parse_stacks(text, source);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported) throw;
-    if (!has_known_names(checkpoint)) throw;
+    const std::shared_ptr<const Checkpoint> borrowed(std::shared_ptr<void>(), &checkpoint);
+    if (!offered_layout(borrowed, text)) throw;
     throw with_offer(error);
   }
 }
