@@ -92,7 +92,7 @@ def load_base(folder):
 
 @torch.no_grad()
 def make_adapter(case, base, folder, seed=0):
-    """Trains nothing: random numbers are added to all that PEFT would train."""
+    """Trains nothing: noise is added to every parameter that PEFT would train."""
     _, options, changes = CASES[case]
     torch.manual_seed(seed)
     model = get_peft_model(load_base(base), LoraConfig(task_type="CAUSAL_LM", **options))

@@ -96,7 +96,7 @@ std::vector<Exclusion> pair_exclusions(bool with_windows) {
   for (const char* target : {"target", "target_tokens", "target_file"}) {
     out.push_back({target,
                    {"token_file", "sequences", "length", "sample", "consecutive"},
-                   "is no window of a text"});
+                   "is not a window of a text"});
   }
   return out;
 }

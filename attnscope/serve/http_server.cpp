@@ -176,7 +176,7 @@ void refuse_connection(Connection& connection, Connection::Head head) {
     status = "400 Bad Request";
     message =
         "the request's head has a NUL byte, a header over several lines, or another line "
-        "that is no header";
+        "that is not a header";
   }
   const int number = std::stoi(status);
   const std::string body = std::get<std::string>(refusal(number, "format", message).body);

@@ -104,7 +104,8 @@ class PreparationReader {
     const auto number = [&](const json& one) {
       const double found =
           one.is_number() ? one.get<double>() : std::numeric_limits<double>::quiet_NaN();
-      if (!std::isfinite(found)) refuse("'" + std::string(key) + "' holds what is no number");
+      if (!std::isfinite(found))
+        refuse("'" + std::string(key) + "' holds a value that is not a finite number");
       return found;
     };
     if (value->is_number()) {
