@@ -18,7 +18,7 @@ inline std::string npy_bytes(const Signal& array) {
   header.resize((header.size() + 10) / 64 * 64 + 63 - 10 + 1, ' ');
   header.back() = '\n';
   std::string values(array.values.size() * sizeof(float), '\0');
-  std::memcpy(values.data(), array.values.data(), values.size());
+  if (!values.empty()) std::memcpy(values.data(), array.values.data(), values.size());
   return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size() % 256) +
          static_cast<char>(header.size() / 256) + header + values;
 }
