@@ -17,7 +17,7 @@ export const claim: Claim = {
     `et al. 2022); not if more than ${percent(kMostOfWidth)} of a layer's dimensions are; text of ${kShortestText} tokens`,
   chance: "Gaussian activations of unit variance: none",
   experiment: "counts of another program on hidden states of transformers; random models; a bias of +400 in one dimension",
-  result: "equal; silent; that dimension is named, and no other",
+  result: "equal, as none of the five models has one; silent; that dimension is named, and no other",
 };
 
 export const outlier_dimensions: Kind = (reading) => {
