@@ -106,7 +106,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     check_inputs(ready.pass(index), inputs);
     note_past_context(ready.pass(index), inputs, sink);
     const std::size_t known = plan.items.size();
-    add_batches(plan, index, model, inputs, layers);
+    add_batches(plan, index, model, inputs, layers, /*of_one_length=*/true);
     // Of two texts, or of none, no head raises what it reads.
     if (!inputs.sources.empty() || !inputs.signals.empty()) continue;
     RaisesOfBatch::prepare(ready.pass(index), inputs.tokens, std::span(plan.items).subspan(known));

@@ -18,11 +18,11 @@
 namespace attnscope {
 
 struct AttentionRequest {
-  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  std::vector<std::vector<TokenIds>> sequences;  // of each model
   /// Of each model: in their place, or of a decoder in place of its sources; all of one shape.
   std::vector<std::vector<Signal>> signals = {};
   /// Of each model; none but of decoders and their cross attention: what the encoder runs on for
-  /// each of those, all of one length.
+  /// each of those.
   std::vector<std::vector<TokenIds>> sources = {};
 
   BatchInputs inputs_of(std::size_t model) const;

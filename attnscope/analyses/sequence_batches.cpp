@@ -36,6 +36,16 @@ std::int64_t longest_of(std::span<const TokenIds> sequences) {
   return longest;
 }
 
+/// How many of these, from the first on, are of its length.
+std::size_t alike_from(std::span<const TokenIds> sequences, std::size_t first, std::size_t most) {
+  std::size_t count = 0;
+  while (count < most && first + count < sequences.size() &&
+         sequences[first + count].size() == sequences[first].size()) {
+    ++count;
+  }
+  return sequences.empty() ? most : count;
+}
+
 BatchInputs inputs_of(const SequenceBatch& batch) {
   return {.tokens = batch.tokens, .signals = batch.signals, .sources = batch.sources};
 }
@@ -60,13 +70,18 @@ std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs) {
 }
 
 void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
-                 const std::vector<std::int64_t>& layers) {
+                 const std::vector<std::int64_t>& layers, bool of_one_length) {
   const std::size_t all = std::max(inputs.tokens.size(), inputs.signals.size());
   const std::int64_t longest = std::max(rows_of(model, inputs), source_rows_of(model, inputs));
   const auto each = static_cast<std::size_t>(sequences_at_once(longest));
-  for (std::size_t first = 0; first < all; first += each) {
+  for (std::size_t first = 0, count = 0; first < all; first += count) {
+    count = std::min(each, all - first);
+    if (of_one_length) {
+      count = alike_from(inputs.tokens, first, count);
+      count = alike_from(inputs.sources, first, count);
+    }
     const auto part = [&](const auto& list) {
-      const auto own = list.empty() ? list : list.subspan(first, std::min(each, all - first));
+      const auto own = list.empty() ? list : list.subspan(first, count);
       return std::vector(own.begin(), own.end());
     };
     plan.add(index, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),

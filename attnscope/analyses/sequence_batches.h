@@ -34,9 +34,10 @@ struct BatchInputs {
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs);
 std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs);
 
-/// Adds the items of one model: batches of sequences_at_once().
+/// Adds the items of one model: batches of sequences_at_once(). `of_one_length`: each batch ends
+/// before a sequence or source of another length.
 void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
-                 const std::vector<std::int64_t>& layers);
+                 const std::vector<std::int64_t>& layers, bool of_one_length = false);
 
 /// Of the sequences of all models: stores keep the rows of each text apart by it, since means of
 /// several would say nothing. `sources`: of decoders; else none.

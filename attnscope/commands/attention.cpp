@@ -62,6 +62,19 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
   run_attention_map(models, request, context, sink);
 }
 
+/// Throws Error(usage) if maps are of several sizes, as their mean is none.
+void check_one_length(const BatchInputs& inputs) {
+  for (const auto& sequences : {inputs.tokens, inputs.sources}) {
+    for (const TokenIds& ids : sequences) {
+      if (ids.size() == sequences.front().size()) continue;
+      throw Error(ErrorKind::usage, {.parameter = "maps_of",
+                                     .problem = "mean is of maps of one size, and the lines of "
+                                                "{target_file} have several",
+                                     .hint = "{maps_of} first"});
+    }
+  }
+}
+
 /// run_attention() of one model; its maps, (layers, H, T, T) or (layers, H, T, S), go to a file,
 /// with the numbers of the layers and the tokens, where it reads some.
 void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
@@ -74,6 +87,7 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
                              .signals = request.signals.front()};
   const std::int64_t layers = std::ssize(kept.layers), length = kept.map_rows(model);
   const BatchInputs shown = kept.inputs();
+  check_one_length(shown);
   std::vector<SavedTensor> tensors = {{.name = "layers", .type = DType::i64, .shape = {layers}}};
   const auto add_ids = [&](const char* name, std::span<const TokenIds> sequences) {
     if (sequences.empty()) return;
@@ -236,27 +250,28 @@ Command attention_command() {
                     {"text", "Good night."},
                     {"target", "Gute Nacht."},
                     {"stack", "cross"}},
+                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
                    {{"models", "MODEL"}, {"induction", ""}},
                    {{"models", "MODEL"}, {"image", "cat.jpg"}},
                    {{"models", "examples/shakespeare-gpt2"},
                     {"text", "To be, or not to be"},
                     {"heatmap", "3,0"},
                     {"log", ""}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), target_parameters(),
+      .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
                             window_parameters(), signal_parameters(), attention_parameters(),
                             work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "target",
-             "target_tokens", "consecutive", "energy", "without_first", "image", "pixel_values",
-             "audio", "features"},
+             "target_tokens", "target_file", "consecutive", "energy", "without_first", "image",
+             "pixel_values", "audio", "features"},
             "runs random tokens"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},
             "gives one map as it is"}},
           joined_exclusions(
               signal_exclusions(kOfTexts),
-              joined_exclusions(text_exclusions(/*with_windows=*/true), target_exclusions()))),
+              joined_exclusions(text_exclusions(/*with_windows=*/true), line_target_exclusions()))),
       .analyses = {&attention_analysis(), &induction_analysis()},
       .run = run_attention_command};
 }

@@ -10,15 +10,14 @@
 #include "attnscope/forward/generation.h"
 #include "attnscope/forward/generation_rules.h"
 #include "attnscope/forward/sound_embedding.h"
+#include "attnscope/tokens/token_windows.h"
 
 namespace attnscope {
 namespace {
 
 using enum ParameterType;
 
-bool target_is_given(const Arguments& arguments) {
-  return arguments.given("target") || arguments.given("target_tokens");
-}
+constexpr std::string_view kTargetForms[] = {"target", "target_tokens", "target_file"};
 
 [[noreturn]] void refuse_target(const std::string& problem) {
   throw Error(ErrorKind::usage, {.parameter = "target", .problem = problem});
@@ -50,6 +49,71 @@ std::vector<std::string> lines_of(const Session& session, const std::string& fil
   return lines;
 }
 
+/// What a decoder reads to foretell these labels: all but the token that ends a text.
+TokenIds without_end(TokenIds ids, const Model& model, const Tokenizer* tokenizer) {
+  const TokenIds ends = end_tokens(model, tokenizer);
+  const bool ended =
+      ids.size() > 1 && std::find(ends.begin(), ends.end(), ids.back()) != ends.end();
+  if (ended) ids.pop_back();
+  return ids;
+}
+
+/// Keeps as many lines of a file as are asked for, or else `usual`, and returns the seed that chose
+/// them; none if they are in order.
+std::optional<std::uint64_t> choose_pairs(const Arguments& arguments,
+                                          std::optional<std::int64_t> usual, TargetTexts& texts) {
+  const std::int64_t count = std::ssize(texts.pairs);
+  const std::optional<std::int64_t> asked = arguments.integer("sequences");
+  if (asked && *asked > count) {
+    throw Error(ErrorKind::usage,
+                {.file = arguments.text("target_file"),
+                 .problem = "has " + counted(count, "line") + " with text, fewer than the " +
+                            std::to_string(*asked) + " of {sequences}"});
+  }
+  WindowRequest request{
+      .sequences = asked.value_or(usual.value_or(count)), .length = 1, .or_fewer = true};
+  if (request.sequences >= count) return std::nullopt;
+  request.sample = sample_of(arguments, request, count);
+  std::vector<TargetPair> chosen;
+  for (const std::int64_t line : window_starts(count, request, arguments.text("target_file"))) {
+    chosen.push_back(std::move(texts.pairs[static_cast<std::size_t>(line)]));
+  }
+  texts.pairs = std::move(chosen);
+  return request.sample;
+}
+
+Value seed_value(std::optional<std::uint64_t> seed) {
+  return seed ? Value(static_cast<std::int64_t>(*seed)) : Value();
+}
+
+/// Pairs of lines: of a decoder and its cross attention the targets with their sources, of an
+/// encoder the sources.
+TokenSequences line_sequences(const Arguments& arguments, const Session& session,
+                              const Model& model, const UsualWindows& usual) {
+  TargetTexts texts = target_texts(arguments, session, model);
+  const auto seed = choose_pairs(arguments, usual.sequences, texts);
+  TokenSequences out;
+  out.tokenizer = texts.tokenizer;
+  std::int64_t longest_source = 0, longest_target = 0;
+  for (TargetPair& pair : texts.pairs) {
+    TokenIds target = without_end(std::move(pair.target), model, out.tokenizer.get());
+    longest_source = std::max(longest_source, std::ssize(pair.source));
+    longest_target = std::max(longest_target, std::ssize(target));
+    if (needs_target(model)) {
+      out.of_model.push_back(std::move(target));
+      out.sources.push_back(std::move(pair.source));
+    } else {
+      out.of_model.push_back(std::move(pair.source));
+    }
+  }
+  out.parameters = {{"source", texts.source},
+                    {"sequences", std::ssize(out.of_model)},
+                    {"length", longest_source},
+                    {"sample", seed_value(seed)}};
+  if (needs_target(model)) out.parameters.add("target_length", longest_target);
+  return out;
+}
+
 /// Images or sound, all of one shape.
 TokenSequences signal_sequences(const Arguments& arguments, const Session& session,
                                 const Model& model, const std::string& sent) {
@@ -75,10 +139,6 @@ Parameters target_parameters() {
            .metavariable = "IDS"}};
 }
 
-std::vector<Exclusion> target_exclusions() {
-  return {{"target", {"target_tokens"}, "is the target"}};
-}
-
 Parameters pair_parameters() {
   return joined({target_parameters(),
                  {{.name = "target_file",
@@ -93,12 +153,37 @@ std::vector<Exclusion> pair_exclusions(bool with_windows) {
       {"target_tokens", {"target_file"}, "are the target"},
       {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"}};
   if (!with_windows) return out;
-  for (const char* target : {"target", "target_tokens", "target_file"}) {
+  for (const char* target : {"target", "target_tokens"}) {
     out.push_back({target,
                    {"token_file", "sequences", "length", "sample", "consecutive"},
                    "is not a window of a text"});
   }
+  out.push_back({"target_file", {"token_file", "length"}, "is run line by line"});
   return out;
+}
+
+std::vector<Exclusion> line_target_exclusions() {
+  std::vector<Exclusion> out = pair_exclusions(/*with_windows=*/false);
+  out.push_back({"target_file", {"token_file", "length"}, "is run line by line"});
+  out.push_back({"target_file",
+                 {"image", "pixel_values", "audio", "features"},
+                 "has a line for each of {text_file}"});
+  return out;
+}
+
+bool target_is_given(const Arguments& arguments) {
+  return std::any_of(std::begin(kTargetForms), std::end(kTargetForms),
+                     [&](std::string_view form) { return arguments.given(form); });
+}
+
+void check_targets(const std::vector<Model>& models, const Arguments& arguments) {
+  if (models.empty() || std::any_of(models.begin(), models.end(), is_of_encoder_decoder)) return;
+  for (const std::string_view target : kTargetForms) {
+    if (!arguments.given(target)) continue;
+    throw Error(ErrorKind::usage, {.parameter = std::string(target),
+                                   .problem = "is for encoder-decoders, and " +
+                                              verbatim(models.front().name()) + " is none"});
+  }
 }
 
 bool needs_target(const Model& model) {
@@ -134,17 +219,14 @@ std::optional<TokenIds> given_target(const Arguments& arguments, const Model& mo
   if (!arguments.given("target")) return std::nullopt;
   const std::string text = arguments.text("target");
   check_text(text, {.parameter = "target"});
-  TokenIds ids = labels_after_start(model, tokenizer, text);
-  const TokenIds ends = end_tokens(model, tokenizer);
-  const bool ended =
-      ids.size() > 1 && std::find(ends.begin(), ends.end(), ids.back()) != ends.end();
-  if (ended) ids.pop_back();
-  return ids;
+  return without_end(labels_after_start(model, tokenizer, text), model, tokenizer);
 }
 
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual,
                                const std::string& sent) {
+  const bool paired = arguments.given("target_file") && is_of_encoder_decoder(model);
+  if (paired) return line_sequences(arguments, session, model, usual);
   const bool decodes = needs_target(model);
   TokenSequences out = named_signal(arguments).empty()
                            ? token_sequences(arguments, session, model,
@@ -186,8 +268,10 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
     refuse_target_file("has " + counted(targets.size(), "line") + ", and {text_file} has " +
                        std::to_string(sources.size()));
   }
-  const Tokenizer tokenizer = tokenizer_of(model);
-  TargetTexts out{.pairs = {}, .source = of_sources.substr(of_sources.rfind('/') + 1)};
+  TargetTexts out{.pairs = {},
+                  .source = of_sources.substr(of_sources.rfind('/') + 1),
+                  .tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model))};
+  const Tokenizer& tokenizer = *out.tokenizer;
   for (std::size_t line = 0; line < sources.size(); ++line) {
     if (sources[line].empty() && targets[line].empty()) continue;
     if (sources[line].empty() || targets[line].empty()) {
@@ -205,12 +289,7 @@ ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Sessio
                                         const std::vector<Model>& models, RowSink& sink) {
   const auto other = std::find_if_not(models.begin(), models.end(), is_of_encoder_decoder);
   if (std::none_of(models.begin(), models.end(), is_of_encoder_decoder)) {
-    for (const char* target : {"target", "target_tokens", "target_file"}) {
-      if (!arguments.given(target)) continue;
-      throw Error(ErrorKind::usage, {.parameter = target,
-                                     .problem = "is for encoder-decoders, and " +
-                                                verbatim(other->name()) + " is none"});
-    }
+    check_targets(models, arguments);
     return foretold_texts(arguments, session, models, sink);
   }
   if (other != models.end()) {
@@ -221,7 +300,9 @@ ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Sessio
   }
   ForetoldTexts texts;
   for (const Model& model : models) {
-    const TargetTexts pairs = target_texts(arguments, session, model);
+    TargetTexts pairs = target_texts(arguments, session, model);
+    const auto seed = arguments.given("target_file") ? choose_pairs(arguments, std::nullopt, pairs)
+                                                     : std::nullopt;
     auto& targets = texts.sequences.emplace_back();
     auto& sources = texts.sources.emplace_back();
     std::int64_t longest_source = 0, longest_target = 0;
@@ -235,7 +316,7 @@ ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Sessio
     texts.parameters = {{"source", pairs.source},
                         {"sequences", std::ssize(targets)},
                         {"length", longest_source},
-                        {"sample", Value()},
+                        {"sample", seed_value(seed)},
                         {"target_length", longest_target}};
   }
   return texts;
@@ -254,11 +335,7 @@ std::vector<Model> stacks_with_targets(std::vector<Model> models, const Argument
                                        RowSink& sink) {
   const bool decode = std::any_of(models.begin(), models.end(), needs_target);
   if (target_is_given(arguments)) {
-    const bool encodes = std::any_of(models.begin(), models.end(), [](const Model& model) {
-      return model.sibling("decoder") != nullptr;
-    });
-    if (!decode && !encodes)
-      refuse_target("is for the decoder of an encoder-decoder, and none is run");
+    check_targets(models, arguments);
     return models;
   }
   if (!decode) return models;
@@ -268,10 +345,11 @@ std::vector<Model> stacks_with_targets(std::vector<Model> models, const Argument
   }
   std::erase_if(models, needs_target);
   if (models.empty()) {
-    refuse_target("is needed, or {target_tokens}: " + verbatim(join(left)) +
+    refuse_target("is needed, or {target_tokens} or {target_file}: " + verbatim(join(left)) +
                   (left.size() == 1 ? " is" : " are") + " of a decoder");
   }
-  sink.add_note(join(left) + ": not run, as a decoder needs {target} or {target_tokens}");
+  sink.add_note(join(left) +
+                ": not run, as a decoder needs {target}, {target_tokens} or {target_file}");
   return models;
 }
 

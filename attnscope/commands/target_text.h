@@ -18,10 +18,15 @@ namespace attnscope {
 
 /// target, target_tokens.
 Parameters target_parameters();
-std::vector<Exclusion> target_exclusions();
 
 /// Whether a model needs a target: it is a decoder that has an encoder, or its cross attention.
 bool needs_target(const Model& model);
+
+/// Whether there is a target in any form.
+bool target_is_given(const Arguments& arguments);
+
+/// Throws Error(usage) for a target if none of the models is a stack of an encoder-decoder.
+void check_targets(const std::vector<Model>& models, const Arguments& arguments);
 
 /// Whether it is a stack of an encoder-decoder.
 bool is_of_encoder_decoder(const Model& model);
@@ -41,20 +46,27 @@ std::optional<TokenIds> given_target(const Arguments& arguments, const Model& mo
                                      const Tokenizer* tokenizer);
 
 /// token_sequences(), or the images or sound that are named; of a decoder these are its sources.
-/// That has one target, and so one source. `sent`: see signals_of().
+/// That has one target, and so one source, or those of `target_file`, whose sources an encoder has,
+/// too: pairs of any lengths, `usual.sequences` of them if no number is given. `sent`: see
+/// signals_of().
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual = {},
                                const std::string& sent = "");
 
-/// target, target_tokens, target_file: of commands that measure how well targets are foretold.
+/// target, target_tokens, target_file: of commands that run many targets.
 Parameters pair_parameters();
-/// `with_windows`: of commands that have window_parameters(), too.
+/// `with_windows`: of commands that have window_parameters(), too, of which `sequences`, `sample`
+/// and `consecutive` choose among the lines of `target_file`.
 std::vector<Exclusion> pair_exclusions(bool with_windows);
+
+/// Of commands that measure attention on a target, or on the lines of `target_file`.
+std::vector<Exclusion> line_target_exclusions();
 
 /// Pairs of sources and targets of one model: see TargetPair.
 struct TargetTexts {
   std::vector<TargetPair> pairs;
   std::string source;  // where the sources come from: a file's name, "text" or "tokens"
+  std::shared_ptr<const Tokenizer> tokenizer = {};  // that of `target_file`
 };
 
 /// Lines of `text_file` with those of `target_file`; or one text with `target` or `target_tokens`.

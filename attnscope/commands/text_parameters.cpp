@@ -35,18 +35,6 @@ TokenSequences one_sequence(TokenIds ids, const char* source) {
               {"source", source}, {"sequences", 1}, {"length", length}, {"sample", Value()}}};
 }
 
-/// The seed of random windows; none of consecutive ones. Where a text has more windows than are
-/// measured, random ones are the default: neighbors are alike, so that the first ones say less of
-/// the text than their standard errors claim. One window alone has no error and is the first.
-std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowRequest& request,
-                                       std::int64_t tokens) {
-  constexpr std::uint64_t kUsualSeed = 0;
-  if (const auto seed = arguments.integer("sample")) return static_cast<std::uint64_t>(*seed);
-  if (arguments.flag("consecutive") || request.sequences == 1) return std::nullopt;
-  const bool has_more = tokens / request.length > request.sequences;
-  return has_more ? std::optional(kUsualSeed) : std::nullopt;
-}
-
 /// The most tokens of a text that the model has positions and a context for.
 std::int64_t longest_text_of(const Session& session, const Model& model) {
   const auto context = model.dimensions().context.value_or(kMaxSequences);
@@ -64,6 +52,15 @@ std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowRequest& request,
+                                       std::int64_t tokens) {
+  constexpr std::uint64_t kUsualSeed = 0;
+  if (const auto seed = arguments.integer("sample")) return static_cast<std::uint64_t>(*seed);
+  if (arguments.flag("consecutive") || request.sequences == 1) return std::nullopt;
+  const bool has_more = tokens / request.length > request.sequences;
+  return has_more ? std::optional(kUsualSeed) : std::nullopt;
+}
 
 TokenIds parse_ids(const Arguments& arguments, const std::string& parameter) {
   TokenIds ids;

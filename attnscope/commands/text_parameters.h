@@ -14,6 +14,8 @@
 
 namespace attnscope {
 
+struct WindowRequest;
+
 /// text, text_file, tokens.
 Parameters text_parameters();
 /// How many windows of a file are run, and of how many tokens, where none are asked for. Such
@@ -88,6 +90,13 @@ TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokeniz
 
 /// Throws Error(usage) where so many sequences are more than fit in memory.
 void check_token_count(std::int64_t sequences, std::int64_t length);
+
+/// The seed of random windows, or lines of a file where the request's length is 1; none of
+/// consecutive ones. Where a text has more windows than are measured, random ones are the default:
+/// neighbors are alike, so that the first ones say less of the text than their standard errors
+/// claim. One window alone has no error and is the first.
+std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowRequest& request,
+                                       std::int64_t tokens);
 
 /// One text as a whole; of a file the windows that were asked for.
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,

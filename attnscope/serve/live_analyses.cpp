@@ -46,7 +46,7 @@ std::string live_analysis_line(const std::string& id, const ReportModel& model,
   ReportModel on_text = model;
   on_text.arguments = model.arguments.with("text_file", std::string("FILE"));
   if (is_of_encoder_decoder(model.model)) {
-    on_text.arguments = on_text.arguments.with("target", std::string("TEXT"));
+    on_text.arguments = on_text.arguments.with("target_file", std::string("TARGETS"));
   }
   return part_line(id == kLens ? lens_part(on_text) : ablate_part(on_text, "all"), session);
 }

@@ -88,14 +88,18 @@ Command report_command() {
                         {"text", "Good night."},
                         {"target", "Gute Nacht."},
                         {"out", "report.html"}},
+                       {{"models", "MODEL"},
+                        {"text_file", "en.txt"},
+                        {"target_file", "de.txt"},
+                        {"out", "report.html"}},
                        {{"models", "MODEL"}, {"image", "cat.jpg"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"charts", "charts"}}},
-          .parameters = joined({model_parameters(), text_parameters(), target_parameters(),
-                                window_parameters(), signal_parameters(), work_parameters(),
-                                own_parameters()}),
+          .parameters =
+              joined({model_parameters(), text_parameters(), pair_parameters(), window_parameters(),
+                      signal_parameters(), work_parameters(), own_parameters()}),
           .exclusions = joined_exclusions(
               signal_exclusions({}),
-              joined_exclusions(text_exclusions(/*with_windows=*/true), target_exclusions())),
+              joined_exclusions(text_exclusions(/*with_windows=*/true), line_target_exclusions())),
           .write = write};
 }
 

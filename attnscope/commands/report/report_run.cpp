@@ -129,7 +129,7 @@ void ReportRun::run_on_text(const ReportModel& model) {
   run.add_lens(file_);
   run.add_worth(TextRun::Effort::cheap, file_);
   if (text_is_given(model.arguments) && run.tells_whether_names_hold()) {
-    on_given_text_.emplace(model.model.name(), run.with_few_tokens());
+    on_given_text_.emplace(model.model.name(), run.for_names());
   }
 }
 

@@ -47,11 +47,13 @@ void check_has_input(const ReportModel& model) {
                 {.problem = std::string("reads ") + noun_of(kind) + ", and no texts: name " +
                             (kind == InputKind::image ? "one with {image}" : "some with {audio}")});
   }
-  const Arguments& given = model.arguments;
-  if (needs_target(model.model) && !given.given("target") && !given.given("target_tokens")) {
+  if (needs_target(model.model) && !target_is_given(model.arguments)) {
+    const char* both = kind != InputKind::text              ? "{target} beside {audio}"
+                       : model.arguments.given("text_file") ? "{target_file} beside {text_file}"
+                                                            : "{target} beside {text}, or "
+                                                              "{target_file} beside {text_file}";
     throw Error(ErrorKind::usage,
-                {.problem = "its decoder runs on a target: give {target} beside " +
-                            std::string(kind == InputKind::text ? "{text}" : "{audio}")});
+                {.problem = std::string("its decoder runs on a target: give ") + both});
   }
 }
 
@@ -88,6 +90,11 @@ void check_inputs(const Arguments& report, const Session& session,
   }
   if (const std::string signal = named_signal(report); !signal.empty()) {
     check_readers(models, named_input(report), signal);
+  }
+  check_targets(models, report);
+  if (report.given("target_file") && !report.given("text_file")) {
+    throw Error(ErrorKind::usage, {.parameter = "target_file",
+                                   .problem = "needs {text_file}, whose lines are the sources"});
   }
   if (report.given("token_file")) TokenShard(report.text("token_file"));
   if (!report.given("text_file")) return;

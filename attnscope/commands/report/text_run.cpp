@@ -18,6 +18,16 @@
 
 namespace attnscope {
 
+namespace {
+
+std::int64_t longest_of(const std::vector<TokenIds>& sequences) {
+  std::int64_t longest = 0;
+  for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
+  return longest;
+}
+
+}  // namespace
+
 KeptMapsRequest kept_maps(const ModelText& text) {
   const ReportModel& model = text.model;
   return {.sequences = text.tokens.of_model,
@@ -83,9 +93,7 @@ bool TextRun::foretells() const {
 }
 
 bool TextRun::has_target() const {
-  const Arguments& given = text_.model.arguments;
-  return is_of_encoder_decoder(text_.model.model) &&
-         (given.given("target") || given.given("target_tokens"));
+  return is_of_encoder_decoder(text_.model.model) && target_is_given(text_.model.arguments);
 }
 
 bool TextRun::tells_whether_names_hold() const {
@@ -98,11 +106,21 @@ ReportModel TextRun::with_few_tokens() const {
   constexpr std::int64_t kTokens = 1024;
   ReportModel model = text_.model;
   const bool whole = model.arguments.given("text") || model.arguments.given("tokens");
-  if (whole || has_target()) return model;
+  const bool lines = has_target() && model.arguments.given("target_file");
+  if (whole || (has_target() && !lines)) return model;
   const auto windows = std::ssize(text_.tokens.of_model);
-  const auto length = std::ssize(text_.tokens.of_model.front());
+  const std::int64_t length = longest_of(text_.tokens.of_model);
   const std::int64_t few = std::min(windows, std::max<std::int64_t>(2, kTokens / length));
-  model.arguments = model.arguments.with("sequences", few).with("length", length);
+  model.arguments = model.arguments.with("sequences", few);
+  if (!lines) model.arguments = model.arguments.with("length", length);
+  return model;
+}
+
+ReportModel TextRun::for_names() const {
+  if (!text_.model.arguments.given("target_file")) return with_few_tokens();
+  constexpr std::string_view kOfLines[] = {"target_file", "sequences", "sample", "consecutive"};
+  ReportModel model = text_.model;
+  model.arguments = model.arguments.without(kOfLines);
   return model;
 }
 
@@ -129,11 +147,11 @@ std::optional<Error> TextRun::add_worth(Effort effort, ReportFile& file) const {
   constexpr double kCheap = 2e12;  // some seconds
   const ReportModel model = with_few_tokens();
   const auto windows = model.arguments.integer("sequences").value_or(1);
-  const auto length = std::ssize(text_.tokens.of_model.front());
+  const std::int64_t length = longest_of(text_.tokens.of_model);
   std::int64_t source = 0;
   if (has_target()) {
     const auto& sources = text_.tokens.sources;  // none of the encoder, which reads nothing else
-    source = std::ssize((sources.empty() ? text_.tokens.of_model : sources).front());
+    source = longest_of(sources.empty() ? text_.tokens.of_model : sources);
   }
   const auto takes_long = [&](const char* parts) {
     return effort == Effort::cheap &&

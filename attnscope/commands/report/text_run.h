@@ -40,6 +40,9 @@ class TextRun {
   /// The model with the beginning of its text: losses, and whether names hold, are said well enough
   /// by fewer tokens than maps are.
   ReportModel with_few_tokens() const;
+  /// That with the text on which names of directions are tried: of lines with targets the text file
+  /// alone, whose windows they are tried on.
+  ReportModel for_names() const;
   /// Whether the text has enough kinds of tokens to see how far names hold: see names_hold().
   bool tells_whether_names_hold() const;
 
