@@ -3,6 +3,7 @@ import { claim as attention_depth } from "./attention_depth";
 import { claim as collapsed } from "./collapsed";
 import { claim as composition } from "./composition";
 import { claim as copying } from "./copying";
+import { claim as cross_attention } from "./cross_attention";
 import { claim as dead_experts } from "./dead_experts";
 import { claim as dead_heads } from "./dead_heads";
 import { claim as duplicate_heads } from "./duplicate_heads";
@@ -34,6 +35,7 @@ import type { Claim } from "./finding";
 export const kClaims: Readonly<Record<string, Claim>> = {
   matters,
   raises,
+  cross_attention,
   attention_depth,
   collapsed,
   composition,

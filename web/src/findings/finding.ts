@@ -11,6 +11,7 @@ export type KindName =
   | "collapsed"
   | "composition"
   | "copying"
+  | "cross_attention"
   | "dead_experts"
   | "dead_heads"
   | "duplicate_heads"

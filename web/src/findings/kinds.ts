@@ -4,6 +4,7 @@ import { attention_depth } from "./attention_depth";
 import { collapsed_layers } from "./collapsed";
 import { composition } from "./composition";
 import { copying_heads } from "./copying";
+import { cross_attention } from "./cross_attention";
 import { dead_experts } from "./dead_experts";
 import { dead_heads } from "./dead_heads";
 import { duplicate_heads } from "./duplicate_heads";
@@ -37,6 +38,7 @@ import { zero_heads, zero_matrices } from "./zero_matrices";
  */
 const kEffects = {
   matters: head_that_matters,
+  cross_attention,
   raises: raising_heads,
   needed_layer,
 } satisfies Partial<Record<KindName, Kind>>;

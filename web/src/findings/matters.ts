@@ -12,7 +12,7 @@ import { type Claim, type Kind } from "./finding";
 const kLeast = 0.01;
 
 /** Standard errors that the largest of so many heads hardly exceeds by chance. */
-const chance_errors = (heads: number): number => Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1;
+export const chance_errors = (heads: number): number => Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1;
 
 type HeadRow = AblateRow & { head: number; loss_increase_error: number };
 

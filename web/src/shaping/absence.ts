@@ -32,6 +32,8 @@ const kTargets: Readonly<Partial<Record<AnalysisId, string>>> = {
   lens: "--target-file FILE",
   lens_grid: '--target "…"',
   ablate: "--target-file FILE",
+  attention: "--target-file FILE",
+  attention_without_first: "--target-file FILE",
 };
 
 /** They take texts alone, and no token ids. */
