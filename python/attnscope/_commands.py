@@ -662,6 +662,7 @@ def attention(
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
+    target_file: Path | None = None,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -703,6 +704,7 @@ def attention(
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - target: of an encoder-decoder: the text of its decoder; the other text is its source
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
+    - target_file: a file of targets, line by line those of text_file
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100, at most the context)
@@ -1444,6 +1446,7 @@ def report(
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
+    target_file: Path | None = None,
     token_file: Path | None = None,
     sequences: int | None = None,
     length: int | None = None,
@@ -1476,6 +1479,7 @@ def report(
     - no_special_tokens: run a text without the tokens that its tokenizer puts around one
     - target: of an encoder-decoder: the text of its decoder; the other text is its source
     - target_tokens: token ids of the decoder, from the token with which its texts begin on
+    - target_file: a file of targets, line by line those of text_file
     - token_file: a shard of token ids (.bin: header, then uint16)
     - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
     - length: tokens of each window (default: 100, at most the context)
@@ -1863,6 +1867,7 @@ class ModelCommands:
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
+        target_file: Path | None = None,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -1896,6 +1901,7 @@ class ModelCommands:
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - target: of an encoder-decoder: the text of its decoder; the other text is its source
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
+        - target_file: a file of targets, line by line those of text_file
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100, at most the context)
@@ -2306,6 +2312,7 @@ class ModelCommands:
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
+        target_file: Path | None = None,
         token_file: Path | None = None,
         sequences: int | None = None,
         length: int | None = None,
@@ -2335,6 +2342,7 @@ class ModelCommands:
         - no_special_tokens: run a text without the tokens that its tokenizer puts around one
         - target: of an encoder-decoder: the text of its decoder; the other text is its source
         - target_tokens: token ids of the decoder, from the token with which its texts begin on
+        - target_file: a file of targets, line by line those of text_file
         - token_file: a shard of token ids (.bin: header, then uint16)
         - sequences: windows of a file (default: 100, or as many as there are; of random tokens 8)
         - length: tokens of each window (default: 100, at most the context)

@@ -177,7 +177,7 @@ TEST(CliHelp, EveryExampleRuns) {
       // what a report of two stacks that look at each other lacks, that the lens has no rows of an
       // encoder, and what memory spectra on a text take.
       const bool notes = has("CLIP") || has("--activations") ||
-                         (command == "report" && has("--target")) ||
+                         (command == "report" && (has("--target") || has("--target-file"))) ||
                          (command == "lens" && has("--target-file"));
       const RunResult run = run_attnscope(with_models(words, folder), {.folder = folder.path()});
       EXPECT_EQ(run.exit_code, 0) << testing::PrintToString(words) << run.err;

@@ -37,7 +37,7 @@ REFUSED = {
     ("lens", "length"): "text: is needed",  # of a single token, none is foretold
     ("ablate", "length"): "text: is needed",
     **dict.fromkeys(  # no encoder-decoder here has a tokenizer
-        [("attention", "target"), ("predict", "target"), ("predict", "target_file"), ("lens", "target"),
+        [("attention", "target"), ("attention", "target_file"), ("predict", "target"), ("predict", "target_file"), ("lens", "target"),
          ("lens", "target_file"), ("ablate", "target"), ("ablate", "target_file")],
         "encoder-decoder",
     ),

@@ -8,7 +8,7 @@ import type { AblateRow, AttentionHeadRow } from "../data/report_file";
 import { attention_heads } from "../shaping/head_grid";
 import { stacks_of } from "../shaping/stacks";
 import { strong, head_words } from "../shaping/words";
-import { figure, type Claim, type Kind } from "./finding";
+import { type Claim, type Kind } from "./finding";
 import { chance_errors } from "./matters";
 
 /** Nats. */
@@ -19,8 +19,8 @@ type Row = AblateRow & { loss_increase_error: number };
 export const claim: Claim = {
   sentence: "`±… nats of loss on the targets … when the cross-attention of layer … is ablated`",
   guard:
-    `effect of ${kLeast} nats, up or down, and beyond what the largest of so many layers reaches by chance, √(2 ln n) + 1 standard errors ` +
-    "over pairs; the model's loss is below ln V; said of the cross-attention of encoder-decoders only",
+    `effect of ${kLeast} nats, up or down, and beyond what the largest of so many layers reaches by chance, √(2 ln n) + 1 standard ` +
+    "errors over pairs; the model's loss is below ln V; said of the cross-attention of encoder-decoders only",
   chance: "attention that does not tell one source from another: 0. Ablated, each head gives its mean over the text",
   experiment: "it is one: the same with PyTorch hooks in float64; a T5 of random weights; a T5 trained to copy its source",
   result: "equal to 10⁻⁵; silent; said, and silent again of the same model on targets that have nothing to do with their sources",
@@ -36,12 +36,13 @@ function heads_words(heads: readonly (Row & { head: number })[]): Word[] {
     strong(beyond.length),
     ` of ${heads.length} cross-attention heads ${beyond.length === 1 ? "changes" : "change"} it, most `,
     ...head_words(best),
-    `: ${signed(best.loss_increase)} ±${error_words(best.loss_increase_error)}.`,
+    `: ${signed(best.loss_increase)} ±${error_words(best)}.`,
   ];
 }
 
-const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(Math.abs(value) < 0.1 ? 3 : 2)}`;
-const error_words = (error: number): string => figure(Number(error.toPrecision(2)));
+const digits_of = (value: number): number => (Math.abs(value) < 0.1 ? 3 : 2);
+const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits_of(value))}`;
+const error_words = (row: Row): string => row.loss_increase_error.toFixed(digits_of(row.loss_increase));
 
 /** How many source tokens its sharpest head attends to: e to the entropy. Uniform attention gives each key what it gives key 0. */
 function sharpest_words(rows: readonly AttentionHeadRow[]): Word[] {
@@ -86,7 +87,7 @@ export const cross_attention: Kind = ({ report, model }) => {
       strong((best.loss + value).toFixed(2)),
       ") when the cross-attention of layer ",
       strong(best.layer),
-      ` is ablated (±${error_words(best.loss_increase_error)}), the largest effect of its ${layers.length} layers.`,
+      ` is ablated (±${error_words(best)}), the largest effect of its ${layers.length} layers.`,
       value < 0 ? " The loss falls without it." : "",
       ...heads_words(heads),
       ...sharpest_words(attention_heads(report, name)),

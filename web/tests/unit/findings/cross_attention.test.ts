@@ -54,15 +54,16 @@ const words = (of: Case): string | undefined => {
 describe("cross-attention", () => {
   test("is said with its effect, its heads and its uniform baseline", () => {
     const said =
-      "+1.49 nats of loss on the targets (0.15 → 1.64) when the cross-attention of layer 1 is ablated (±0.12), the largest effect of its " +
-      "2 layers. Beyond two standard errors, 1 of 2 cross-attention heads changes it, most layer 1 head 0: +0.28 ±0.09. The sharpest head, " +
-      "layer 1 head 1, attends to the equivalent of 2 source tokens (uniform attention: about 8).";
+      "+1.49 nats of loss on the targets (0.15 → 1.64) when the cross-attention of layer 1 is ablated (±0.12), the largest effect of " +
+      "its 2 layers. Beyond two standard errors, 1 of 2 cross-attention heads changes it, most layer 1 head 0: +0.28 ±0.09. The " +
+      "sharpest head, layer 1 head 1, attends to the equivalent of 2 source tokens (uniform attention: about 8).";
     expect(words({})).toBe(said);
     expect(words({ of: "decoder" })).toBe(said);
   });
 
   test("says a fall of the loss with its sign", () => {
-    expect(words({ layers: [[0, 0.1], [-0.05, 0.005]], heads: [[0.001, 0.002]] })).toMatch(/^−0\.050 nats .* The loss falls without it\. No single head of 1/); // prettier-ignore
+    const falls = words({ layers: [[0, 0.1], [-0.05, 0.005]], heads: [[0.001, 0.002]] }); // prettier-ignore
+    expect(falls).toMatch(/^−0\.050 nats .* The loss falls without it\. No single head of 1/);
   });
 
   test("is among the measured effects, and leads to the rows of the cross-attention", () => {
