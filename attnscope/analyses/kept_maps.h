@@ -14,10 +14,10 @@
 namespace attnscope {
 
 struct KeptMapsRequest {
-  std::span<const TokenIds> sequences;     // all of one length T
+  std::span<const TokenIds> sequences;     // of a mean, all of one length T
   std::vector<std::int64_t> layers;        // ascending
   bool mean = false;                       // over all sequences; else of the first one
-  std::span<const TokenIds> sources = {};  // of a decoder; all of one length
+  std::span<const TokenIds> sources = {};  // of a decoder; of a mean, all of one length
   std::span<const Signal> signals = {};    // in place of sequences, or of a decoder of sources
 
   BatchInputs inputs() const;
