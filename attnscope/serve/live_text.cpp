@@ -3,6 +3,7 @@
 #include "attnscope/commands/report/map_keeper.h"
 #include "attnscope/commands/report/text_run.h"
 #include "attnscope/commands/signal_parameters.h"
+#include "attnscope/commands/target_text.h"
 #include "attnscope/core/checked.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text_encoding.h"
@@ -29,6 +30,15 @@ bool is_chosen(std::span<const ReportModel> models, const TextRequest& request, 
   const bool across = request.text.given("target") || request.text.given("target_tokens");
   return index == *request.model ||
          (across && &model.checkpoint() == &models[*request.model].model.checkpoint());
+}
+
+/// A request sends a long text, but no file of targets.
+void check_long_text_has_target(const ReportModel& model) {
+  const Arguments& given = model.arguments;
+  const bool lacks = needs_target(model.model) && !target_is_given(given);
+  if (model.not_run || !lacks || !given.given("text_file")) return;
+  throw Error(ErrorKind::usage,
+              {.problem = "its decoder runs on a target: give {target} beside {text}"});
 }
 
 }  // namespace
@@ -66,6 +76,7 @@ std::vector<ChosenModel> chosen_models(std::span<const ReportModel> models,
     ChosenModel& one =
         chosen.emplace_back(ChosenModel{.model = with_request(models[index], request)});
     try {
+      check_long_text_has_target(one.model);
       one.text.emplace(given_text(one.model, session, request.sent));
     } catch (const Error& error) {
       one.error = of_sent(error, sent_parameter(request.text));

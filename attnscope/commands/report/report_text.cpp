@@ -48,10 +48,14 @@ void check_has_input(const ReportModel& model) {
                             (kind == InputKind::image ? "one with {image}" : "some with {audio}")});
   }
   if (needs_target(model.model) && !target_is_given(model.arguments)) {
-    const char* both = kind != InputKind::text              ? "{target} beside {audio}"
-                       : model.arguments.given("text_file") ? "{target_file} beside {text_file}"
-                                                            : "{target} beside {text}, or "
-                                                              "{target_file} beside {text_file}";
+    const char* both = "{target} beside {text}";
+    if (kind != InputKind::text) {
+      both = "{target} beside {audio}";
+    } else if (model.arguments.given("text_file")) {
+      both = "{target_file} beside {text_file}";
+    } else if (!text_is_given(model.arguments)) {
+      both = "{target} beside {text}, or {target_file} beside {text_file}";
+    }
     throw Error(ErrorKind::usage,
                 {.problem = std::string("its decoder runs on a target: give ") + both});
   }
