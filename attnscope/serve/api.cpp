@@ -284,6 +284,7 @@ HttpAnswer Api::run_analysis(const HttpRequest& request, const PathNumbers&) {
 }
 
 HttpAnswer Api::job(const HttpRequest&, const PathNumbers& id) {
+  jobs_.watch(id[0]);  // for the moment: who asks now and then still wants it
   const auto found = jobs_.find(id[0]);
   return found ? json_answer(job_record(*found)) : no_such_job();
 }
@@ -293,19 +294,20 @@ HttpAnswer Api::cancel_job(const HttpRequest&, const PathNumbers& id) {
   return found ? json_answer(job_record(*found), 202) : no_such_job();
 }
 
-HttpAnswer Api::stream(NextEvents next) {
+HttpAnswer Api::stream(std::optional<std::int64_t> watched, NextEvents next) {
   const auto place = std::make_shared<StreamPlace>(streams_);
   if (!place->is_taken()) {
     return refusal(429, "busy", "too many clients watch what happens: close a page");
   }
-  const NextEvents held = [this, place, next = std::move(next)]() -> std::optional<std::string> {
+  const NextEvents held = [this, place, watch = jobs_.watch(watched),
+                           next = std::move(next)]() -> std::optional<std::string> {
     return jobs_.is_over() ? std::nullopt : next();
   };
   return {.type = "text/event-stream", .body = held};
 }
 
 HttpAnswer Api::events(const HttpRequest&, const PathNumbers&) {
-  return stream([this, seen = std::uint64_t{0}, shown = std::int64_t{0}]() mutable {
+  return stream(std::nullopt, [this, seen = std::uint64_t{0}, shown = std::int64_t{0}]() mutable {
     const std::vector<JobView> jobs = jobs_.wait_for_any(seen, shown == 0 ? 0s : kPause);
     const std::int64_t revision = report_.snapshot()->revision;
     if (jobs.empty() && revision == shown) return std::optional(std::string(kComment));
@@ -322,19 +324,20 @@ HttpAnswer Api::events(const HttpRequest&, const PathNumbers&) {
 
 HttpAnswer Api::job_events(const HttpRequest&, const PathNumbers& id) {
   if (!jobs_.find(id[0])) return no_such_job();
-  return stream([this, job = id[0], seen = std::uint64_t{0}, first = true,
+  return stream(id[0],
+                [this, job = id[0], seen = std::uint64_t{0}, first = true,
                  ended = false]() mutable -> std::optional<std::string> {
-    if (ended) return std::nullopt;
-    const auto view = first ? jobs_.find(job) : jobs_.wait(job, seen, kPause);
-    if (!view) return std::nullopt;
-    if (!first && view->change <= seen) return kComment;
-    first = false;
-    seen = view->change;
-    const Record record = job_record(*view);
-    ended = view->is_over();
-    if (!ended) return event_text("progress", record);
-    return event_text(view->state == JobState::failed ? "error" : "end", record);
-  });
+                  if (ended) return std::nullopt;
+                  const auto view = first ? jobs_.find(job) : jobs_.wait(job, seen, kPause);
+                  if (!view) return std::nullopt;
+                  if (!first && view->change <= seen) return kComment;
+                  first = false;
+                  seen = view->change;
+                  const Record record = job_record(*view);
+                  ended = view->is_over();
+                  if (!ended) return event_text("progress", record);
+                  return event_text(view->state == JobState::failed ? "error" : "end", record);
+                });
 }
 
 }  // namespace attnscope

@@ -57,8 +57,9 @@ class Api {
   HttpAnswer part_of_snapshot(const HttpRequest& request, const char* type,
                               std::string Snapshot::*part);
   HttpAnswer start(std::string what, JobWork work);
-  /// A stream of events, unless there are too many.
-  HttpAnswer stream(NextEvents next);
+  /// A stream of events, unless there are too many. As long as it is open, its client watches the
+  /// job `watched`, or all jobs.
+  HttpAnswer stream(std::optional<std::int64_t> watched, NextEvents next);
   Session session_for(std::stop_token stop, const ProgressFn& progress) const;
 
   std::shared_ptr<const std::string> page_;

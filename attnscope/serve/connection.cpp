@@ -1,5 +1,7 @@
 #include "attnscope/serve/connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -93,6 +95,11 @@ Connection::Connection(int socket)
   // The system would hold megabytes for a reader that has stopped.
   constexpr int kHeldBytes = 64 << 10;
   setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kHeldBytes, sizeof kHeldBytes);
+#ifdef TCP_USER_TIMEOUT  // a client that vanishes without closing is gone as soon as one that
+                         // stalls
+  constexpr unsigned kUnacknowledged = std::chrono::milliseconds(kStallTime).count();
+  setsockopt(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledged, sizeof kUnacknowledged);
+#endif
 }
 
 Connection::~Connection() { close(socket_); }

@@ -32,11 +32,14 @@ Record job_record(const JobView& job) {
   return record.add("progress", progress).add("revision", job.revision).add("error", job.error);
 }
 
-Jobs::Jobs() : thread_([this] { run_all(); }) {}
+Jobs::Jobs(std::chrono::milliseconds unwatched)
+    : unwatched_(unwatched),
+      canceller_([this] { cancel_unwanted(); }),
+      thread_([this] { run_all(); }) {}
 
 Jobs::~Jobs() { end(); }
 
-std::optional<std::int64_t> Jobs::add(std::string what, JobWork work) {
+std::optional<std::int64_t> Jobs::add(std::string what, JobWork work, Owner owner) {
   const std::scoped_lock lock(mutex_);
   const auto waiting = std::count_if(jobs_.begin(), jobs_.end(), [](const JobPointer& job) {
     return job->view.state == JobState::queued;
@@ -46,6 +49,7 @@ std::optional<std::int64_t> Jobs::add(std::string what, JobWork work) {
   job->view.id = ++last_id_;
   job->view.what = std::move(what);
   job->work = std::move(work);
+  job->owner = owner;
   count_change(job->view);
   jobs_.push_back(std::move(job));
   forget_old();
@@ -86,6 +90,48 @@ std::optional<JobView> Jobs::cancel(std::int64_t id) {
   }
   job->stop.request_stop();  // without the lock: it may wake the job, which needs it
   return find(id);
+}
+
+std::shared_ptr<void> Jobs::watch(std::optional<std::int64_t> id) {
+  count_watcher(id, 1);
+  return {nullptr, [this, id](void*) { count_watcher(id, -1); }};
+}
+
+void Jobs::count_watcher(std::optional<std::int64_t> id, int change) {
+  const std::scoped_lock lock(mutex_);
+  if (!id) watchers_of_all_ += change;
+  for (const JobPointer& job : jobs_) {
+    if (id && job->view.id != *id) continue;
+    if (id) job->watchers += change;
+    job->watched = Clock::now();
+  }
+}
+
+bool Jobs::is_unwanted(const Job& job) const {
+  return unwatched_.count() > 0 && job.owner == Owner::client && !job.view.is_over() &&
+         !job.stop.stop_requested() && job.watchers == 0 && watchers_of_all_ == 0 &&
+         Clock::now() - job.watched >= unwatched_;
+}
+
+void Jobs::cancel_unwanted() {
+  const auto pause = std::min<std::chrono::milliseconds>(unwatched_, std::chrono::seconds(1)) / 4;
+  const auto find_under_way = [&] {
+    return std::find_if(jobs_.begin(), jobs_.end(),
+                        [](const JobPointer& job) { return !job->view.is_over(); });
+  };
+  while (pause.count() > 0) {
+    std::vector<std::int64_t> unwanted;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return over_ || find_under_way() != jobs_.end(); });
+      changed_.wait_for(lock, pause, [&] { return over_; });
+      if (over_) return;
+      for (const JobPointer& job : jobs_) {
+        if (is_unwanted(*job)) unwanted.push_back(job->view.id);
+      }
+    }
+    for (const std::int64_t id : unwanted) cancel(id);
+  }
 }
 
 std::vector<JobView> Jobs::under_way() {

@@ -1,5 +1,5 @@
 // Jobs that clients start: one runs at a time, a few may wait, and the last ended ones are
-// remembered.
+// remembered. A job that no client watches any more is cancelled.
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,7 @@
 
 #include "attnscope/results/record.h"
 #include "attnscope/run/progress.h"
+#include "attnscope/serve/limits.h"
 
 namespace attnscope {
 
@@ -44,12 +45,20 @@ using JobWork = std::function<std::int64_t(std::stop_token stop, const ProgressF
 
 class Jobs {
  public:
-  Jobs();
+  /// Cancels a job that no client has watched for `unwatched`; 0: never.
+  explicit Jobs(std::chrono::milliseconds unwatched = kUnwatchedTime);
   /// Cancels all jobs, and waits for the running one.
   ~Jobs();
 
-  /// Adds a job and returns its id; nothing if too many wait.
-  std::optional<std::int64_t> add(std::string what, JobWork work);
+  /// Who started a job. One of the server itself needs no client that watches it.
+  enum class Owner { client, server };
+
+  /// Adds a job and returns its id; nothing if too many wait. Its client counts as watching now.
+  std::optional<std::int64_t> add(std::string what, JobWork work, Owner owner = Owner::client);
+
+  /// Keeps a job wanted until the result and its copies are destroyed, and for the time of
+  /// `unwatched` after that. Without an id: all jobs, those added later too. It refers to this.
+  std::shared_ptr<void> watch(std::optional<std::int64_t> id = {});
 
   std::optional<JobView> find(std::int64_t id);
 
@@ -71,14 +80,22 @@ class Jobs {
   bool is_over();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Job {
     JobView view;
     JobWork work;
+    Owner owner = Owner::client;
+    int watchers = 0;
+    Clock::time_point watched = Clock::now();  // last
     std::stop_source stop;
   };
   using JobPointer = std::shared_ptr<Job>;
 
   JobPointer find_job(std::int64_t id) const;
+  void count_watcher(std::optional<std::int64_t> id, int change);
+  bool is_unwanted(const Job& job) const;  // call with the lock held
+  void cancel_unwanted();
   void run_all();
   void run(Job& job);
   void change(Job& job, const std::function<void(JobView&)>& how);
@@ -91,7 +108,9 @@ class Jobs {
   std::int64_t last_id_ = 0;
   std::uint64_t changes_ = 0;
   bool over_ = false;
-  std::jthread thread_;  // the last member: it uses the others
+  std::chrono::milliseconds unwatched_;
+  int watchers_of_all_ = 0;
+  std::jthread canceller_, thread_;  // the last members: they use the others
 };
 
 }  // namespace attnscope

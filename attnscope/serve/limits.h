@@ -29,6 +29,10 @@ inline constexpr std::size_t kMaxQueuedJobs = 4;
 /// How many ended jobs are kept for clients that ask.
 inline constexpr std::size_t kMaxEndedJobs = 32;
 
+/// A job that no client has watched for this long is cancelled. Longer than the 5 s after which
+/// browsers open a stream of events again.
+inline constexpr std::chrono::seconds kUnwatchedTime{10};
+
 /// Time for a request to arrive completely.
 inline constexpr std::chrono::seconds kRequestTime{10};
 /// Time until the client must read a byte; time to read a whole answer that is not an event stream.

@@ -8,6 +8,7 @@
 #include "attnscope/serve/address.h"
 #include "attnscope/serve/api.h"
 #include "attnscope/serve/http_server.h"
+#include "attnscope/serve/limits.h"
 
 namespace attnscope {
 namespace {
@@ -16,6 +17,7 @@ using enum ParameterType;
 
 constexpr const char* kUsualHost = "127.0.0.1";
 constexpr int kUsualPort = 8642, kLargestPort = 65535;
+constexpr int kMostUnwatchedSeconds = 24 * 60 * 60;
 
 /// A token is a part of an address, so it has letters and digits alone.
 std::string token_of(const Arguments& arguments, const std::string& host) {
@@ -60,7 +62,15 @@ Parameters serve_parameters() {
            .type = text,
            .help = "demand this token, which is a part of the printed address",
            .metavariable = "TEXT",
-           .default_words = "none; with {host} one made at random"}};
+           .default_words = "none; with {host} one made at random"},
+          {.name = "cancel_unwatched",
+           .type = integer,
+           .help = "cancel a job that no client has watched or asked about for this many seconds; "
+                   "0: never",
+           .metavariable = "SECONDS",
+           .least = 0,
+           .most = kMostUnwatchedSeconds,
+           .default_text = std::to_string(kUnwatchedTime.count())}};
 }
 
 void serve(const Arguments& arguments, const Session& session,
@@ -73,16 +83,20 @@ void serve(const Arguments& arguments, const Session& session,
   on_ready("http://" + host_and_port(host_to_open(host), socket.port()) + "/" +
            (token.empty() ? "" : "?token=" + token));
 
-  Jobs jobs;
+  Jobs jobs(
+      std::chrono::seconds(arguments.integer("cancel_unwatched").value_or(kUnwatchedTime.count())));
   const std::stop_callback end_jobs(session.context.stop, [&] { jobs.end(); });
   if (arguments.given("store")) {
-    jobs.add("stored", [&](std::stop_token stop, const ProgressFn&) {
-      Session reading = session;
-      reading.on_warning = {};
-      reading.context.stop = std::move(stop);
-      report.show_stored(reading);
-      return report.snapshot()->revision;
-    });
+    jobs.add(
+        "stored",
+        [&](std::stop_token stop, const ProgressFn&) {
+          Session reading = session;
+          reading.on_warning = {};
+          reading.context.stop = std::move(stop);
+          report.show_stored(reading);
+          return report.snapshot()->revision;
+        },
+        Jobs::Owner::server);
   }
   Api api(page_template(), report, jobs, session);
   serve_http(

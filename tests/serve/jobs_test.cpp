@@ -109,6 +109,36 @@ TEST(Jobs, FewWaitAndOldOnesAreForgotten) {
   EXPECT_FALSE(jobs.find(*first));
 }
 
+TEST(Jobs, AreCancelledWhenNobodyWatches) {
+  Jobs jobs(50ms);
+  const auto running = jobs.add("a", run_on), waiting = jobs.add("b", run_on);
+  EXPECT_EQ(ended(jobs, *running).state, JobState::cancelled);
+  EXPECT_EQ(ended(jobs, *waiting).state, JobState::cancelled);
+}
+
+TEST(Jobs, RunOnAsLongAsOneClientWatches) {
+  for (const bool all : {false, true}) {
+    Jobs jobs(50ms);
+    auto watch_all = all ? jobs.watch() : nullptr;
+    const auto id = jobs.add("a", run_on);
+    auto first = jobs.watch(id), second = all ? std::move(watch_all) : jobs.watch(id);
+    first = nullptr;
+    std::this_thread::sleep_for(300ms);
+    EXPECT_EQ(jobs.find(*id)->state, JobState::running);
+    second = nullptr;
+    EXPECT_EQ(ended(jobs, *id).state, JobState::cancelled);
+  }
+}
+
+TEST(Jobs, OfTheServerAndWithoutATimeNeedNoWatcher) {
+  for (const bool by_server : {false, true}) {
+    Jobs jobs(by_server ? 20ms : 0ms);
+    const auto id = jobs.add("a", run_on, by_server ? Jobs::Owner::server : Jobs::Owner::client);
+    std::this_thread::sleep_for(200ms);
+    EXPECT_FALSE(jobs.find(*id)->is_over());
+  }
+}
+
 TEST(Jobs, EndAtOnceWhenTheirServerDoes) {
   Jobs jobs;
   const auto id = jobs.add("a", run_on);

@@ -66,6 +66,41 @@ TEST_F(ServeStop, OnlySoManyWatch) {
   EXPECT_TRUE(contains(first, "200 OK")) << first;
 }
 
+/// The jobs under way, as a client sees them that watches none.
+std::size_t under_way(const Server& server) { return server.get("/api/models")["jobs"].size(); }
+
+TEST(ServeLeft, AJobWhoseClientsAreGoneIsCancelled) {
+  const TempFolder folder;
+  const LlamaLayer layer(folder);
+  const Server server({layer.weights, "--layout", layer.layout, "--cancel-unwatched", "1"});
+  const auto wait_until_none = [&] {
+    const auto until = StopClock::now() + kLongWait;
+    while (under_way(server) > 0 && StopClock::now() < until) std::this_thread::sleep_for(20ms);
+  };
+  const std::int64_t job = server.start("/api/analyses", {{"id", "spectrum"}});
+  const std::string request =
+      server.talk().request_text("GET", "/api/jobs/" + std::to_string(job) + "/events");
+  {
+    const ClientSocket stays(server.port());
+    stays.send(request);
+    EXPECT_TRUE(contains(stays.receive("\n\n"), "200 OK"));
+    {
+      const ClientSocket leaves(server.port());
+      leaves.send(request);
+      EXPECT_TRUE(contains(leaves.receive("\n\n"), "200 OK"));
+    }
+    std::this_thread::sleep_for(3s);
+    EXPECT_EQ(under_way(server), 1u) << "one client still watches";
+  }
+  wait_until_none();
+  EXPECT_EQ(server.job(job)["state"], "cancelled");
+  // Nobody ever asks about this one; the next one has a client that asks.
+  const std::int64_t left = server.start("/api/analyses", {{"id", "circuits"}});
+  wait_until_none();
+  EXPECT_EQ(server.job(left)["state"], "cancelled");
+  EXPECT_EQ(server.finished(server.start("/api/analyses", {{"id", "weights"}}))["state"], "done");
+}
+
 TEST_F(ServeStop, CtrlCEndsItWhileAJobRunsAndReadersHang) {
   const std::int64_t job = start_and_wait("spectrum");
   const ClientSocket watcher(server_.port()), silent(server_.port());
