@@ -36,7 +36,7 @@ def spearman(a, b):
 class Measured:
     def __init__(self, program, model, text):
         self.program, self.model, self.text = program, model, text
-        self.windows = ["--text-file", text, "--sequences", str(WINDOWS), "--length", str(LENGTH), "--consecutive"]
+        self.windows = ["--text-file", text, "--sequences", str(WINDOWS), "--length", str(LENGTH)]
 
     def rows(self, command, *options):
         out = subprocess.run([self.program, command, self.model, *options, "--quiet", "--format", "json"], check=True, capture_output=True)

@@ -15,7 +15,7 @@ export const claim: Claim = {
   chance: "even attention",
   experiment: "the maps, read again from the run; random models; a head built to look one back; does such a head matter?",
   result:
-    "equal; silent; found. By loss increase the head that looks back most is 1st of 36 in gpt2, 2nd in llama: it " +
+    "equal; silent; found. By loss increase the head that looks back most is 1st of 36 in gpt2, 3rd in llama: it " +
     "describes, and does not say `matters`",
 };
 

@@ -28,7 +28,7 @@ export const claim: Claim = {
   guard: `${kLeast} logits, beyond two standard errors over sequences; silent of one sequence`,
   chance: "the text's mean token: a head that raises every frequent token has 0",
   experiment: "the same with PyTorch hooks; random models; heads built to copy, to suppress, and inert; heads taken away",
-  result: "equal to 10⁻⁵; silent; the right words, or none. Rank correlation with the effect of taking the head away .68 gpt2, .88 llama",
+  result: "equal to 10⁻⁵; silent; the right words, or none. Rank correlation with the effect of taking the head away .66 gpt2, .87 llama",
 };
 
 export const raising_heads: Kind = (reading) => {
