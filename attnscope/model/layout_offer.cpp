@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/model/config_spec.h"
@@ -295,14 +296,14 @@ class Offer {
 
 std::optional<LayoutOffer> offered_layout(std::shared_ptr<const Checkpoint> checkpoint,
                                           std::string_view config) {
-  const json parsed = json::parse(config, nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) return std::nullopt;
   auto fitting = fitting_template(*checkpoint);
   if (!fitting) return std::nullopt;
   try {
+    const json parsed = parse_python_json(config, kWhere);
+    if (!parsed.is_object()) return std::nullopt;
     return Offer(std::move(checkpoint), *std::move(fitting), parsed, config).make();
   } catch (const Error&) {
-    return std::nullopt;  // numbers of the config that contradict the tensors, or are none
+    return std::nullopt;  // not JSON, or numbers that are none or contradict the tensors
   }
 }
 

@@ -131,6 +131,18 @@ TEST(LayoutOffer, IsOfWeightsWhereTheConfigIsNotUnderstood) {
   }
 }
 
+// As Python's json writes infinite numbers.
+TEST(LayoutOffer, IsMadeOfAConfigWithBareInfinity) {
+  std::string config = renamed(config_in(forward_data() / "llama/config.json")).dump();
+  config.insert(1, R"("time_step_limit": [-Infinity, Infinity], "a": NaN, )");
+  const auto offer = offered_layout(
+      std::make_shared<const Checkpoint>(Checkpoint::open(forward_data() / "llama")), config);
+  ASSERT_TRUE(offer.has_value());
+  std::string doubts;
+  for (const std::string& one : offer->doubts) doubts += one + "; ";
+  EXPECT_NE(doubts.find("'time_step_limit'"), std::string::npos) << doubts;
+}
+
 TEST(LayoutOffer, TakesOtherNamesOfAKey) {
   json config = renamed(config_in(forward_data() / "stablelm/config.json"));
   const json share = config.contains("partial_rotary_factor")
