@@ -129,19 +129,26 @@ fn check_added_tokens(json: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The value of a member of the outermost object; of several the last, as the crate takes it.
-fn member<'a>(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
-    let (mut level, mut start) = (0usize, 0usize);
+/// The bytes outside strings, and the quotes that begin strings, with their places.
+fn outside_strings(json: &[u8]) -> impl Iterator<Item = (usize, u8)> + '_ {
     let (mut in_string, mut escaped) = (false, false);
-    let (mut key, mut found) = (String::new(), None);
-    for (at, &byte) in json.iter().enumerate() {
+    json.iter().copied().enumerate().filter(move |&(_, byte)| {
         if in_string {
             in_string = escaped || byte != b'"';
             escaped = !escaped && byte == b'\\';
-            continue;
+            return false;
         }
+        in_string = byte == b'"';
+        true
+    })
+}
+
+/// The value of a member of the outermost object; of several the last, as the crate takes it.
+fn member<'a>(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
+    let (mut level, mut start) = (0usize, 0usize);
+    let (mut key, mut found) = (String::new(), None);
+    for (at, byte) in outside_strings(json) {
         match byte {
-            b'"' => in_string = true,
             b':' if level == 1 => {
                 key = serde_json::from_slice(&json[start..at]).ok()?;
                 start = at + 1;
@@ -168,15 +175,8 @@ fn member<'a>(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
 /// How deep brackets of `json` are nested, where it is JSON at all.
 fn levels(json: &[u8]) -> usize {
     let (mut level, mut deepest) = (0usize, 0usize);
-    let (mut in_string, mut escaped) = (false, false);
-    for &byte in json {
-        if in_string {
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-            continue;
-        }
+    for (_, byte) in outside_strings(json) {
         match byte {
-            b'"' => in_string = true,
             b'{' | b'[' => {
                 level += 1;
                 deepest = deepest.max(level);
