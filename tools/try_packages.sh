@@ -76,7 +76,7 @@ for suite in "$@"; do
   with_proc "$python"
   in_root "$python" 'if command -v cc gcc clang; then exit 1; fi; python3 -m venv /try/venv'
   # NumPy is fetched before, so that what is timed is the installation. Of a wheel for each Python pip chooses one.
-  python3 -m pip download --quiet --only-binary :all: --dest "$python/try" numpy \
+  python3 -m pip download --quiet --only-binary :all: --require-hashes --dest "$python/try" -r tests/python/alone_requirements.txt \
     --python-version "$version_of_python"
   seconds in_root "$python" "cd /try && venv/bin/pip install --quiet --no-index --find-links . attnscope==$version"
   seconds in_root "$python" 'cd /try && venv/bin/attnscope report examples/shakespeare-gpt2 --quiet --out report.html --text "To be, or not to be"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """attnscope beside other tools: five jobs on two GPT-2s in one run; writes docs/comparison.md and README's short table.
 
-    python3 -m venv build/others && build/others/bin/pip install -r benchmarks/compare/others_requirements.txt
+    python3 -m venv build/others && build/others/bin/pip install --require-hashes -r benchmarks/compare/others_requirements.txt
     build/others/bin/python benchmarks/compare/others.py [--attnscope PROGRAM] [--threads 2] [--repeats 3]
 
 Each run is a process of its own, from nothing to its answer; the tools take turns.
