@@ -92,8 +92,8 @@ void check_resampling(const ForetoldTexts& texts, std::size_t model) {
   for (const auto* all : {&texts.sequences[model], &texts.sources_of(model)}) {
     for (const TokenIds& ids : *all) {
       if (ids.size() == all->front().size()) continue;
-      refuse(
-          "resample takes what another pair gives at the same place, and these differ in length");
+      refuse("resample takes what another " + std::string(one_of(texts)) +
+             " gives at the same place, and these differ in length");
     }
   }
 }
@@ -183,7 +183,7 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
   const ForetoldTexts& texts = request.texts;
   Plan plan{.analysis = &ablate_analysis(), .parameters = {{"how", request.how}}};
   plan.parameters.add("layers", request.layers.parameter())
-      .add("tokens_hash", tokens_hash(texts.sequences, texts.sources));
+      .add("tokens_hash", tokens_hash(texts.sequences, texts.sources, texts.scored));
   const ReadyModels ready(models, context, /*foretell=*/true);
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (request.how == "resample") check_resampling(texts, index);
@@ -200,7 +200,8 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
       item.batch = SequenceBatch{.first = 0,
                                  .tokens = texts.sequences[index],
                                  .layers = {layer},
-                                 .sources = texts.sources_of(index)};
+                                 .sources = texts.sources_of(index),
+                                 .scored = texts.scored_of(index)};
     }
   }
   const std::vector<ModelSource> sources = ready.sources();

@@ -13,11 +13,27 @@
 namespace attnscope {
 namespace {
 
+/// The queries at which the tokens that count are predicted: of a model that writes each is one
+/// position earlier.
+std::vector<std::int64_t> scored_queries(const TokenIds& scored, const Model& model) {
+  const bool writes = model.spec().causal || model.stack() == "cross";
+  std::vector<std::int64_t> queries;
+  for (std::size_t position = writes ? 1 : 0; position < scored.size(); ++position) {
+    if (scored[position] == 0) continue;
+    queries.push_back(static_cast<std::int64_t>(position) - (writes ? 1 : 0));
+  }
+  return queries;
+}
+
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
   AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
                               .without_first = expect<bool>(item.parameters, "without_first"),
                               .across = source.model->stack() == "cross"};
+  if (!item.batch->scored.empty()) {
+    // A batch holds sequences whose tokens at the same positions count.
+    options.queries = scored_queries(item.batch->scored.front(), *source.model);
+  }
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   RaisesOfBatch raises(item, compute);
@@ -36,7 +52,8 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
         {.tokens = map.cols,
          .mask = mask_of(mask),
          .queries = options.across ? std::optional(map.rows) : std::nullopt,
-         .grid = layer.grid},
+         .grid = layer.grid,
+         .chosen = options.queries},
         options));
   };
   run_batch(item, source, compute, look, extend);
@@ -64,7 +81,7 @@ Cost attention_cost(const WorkItem& item, const ModelSource& source) {
 std::string inputs_hash(const AttentionRequest& request) {
   std::vector<Signal> all;
   for (const auto& signals : request.signals) all.insert(all.end(), signals.begin(), signals.end());
-  if (all.empty()) return tokens_hash(request.sequences, request.sources);
+  if (all.empty()) return tokens_hash(request.sequences, request.sources, request.scored);
   const bool has_tokens = std::any_of(request.sequences.begin(), request.sequences.end(),
                                       [](const auto& of_model) { return !of_model.empty(); });
   if (!has_tokens) return signals_hash(all);
@@ -78,6 +95,7 @@ BatchInputs AttentionRequest::inputs_of(std::size_t model) const {
   if (model < sequences.size()) inputs.tokens = sequences[model];
   if (model < signals.size()) inputs.signals = signals[model];
   if (model < sources.size()) inputs.sources = sources[model];
+  if (model < scored.size()) inputs.scored = scored[model];
   return inputs;
 }
 
@@ -106,7 +124,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     check_inputs(ready.pass(index), inputs);
     note_past_context(ready.pass(index), inputs, sink);
     const std::size_t known = plan.items.size();
-    add_batches(plan, index, model, inputs, layers, /*of_one_length=*/true);
+    add_batches(plan, index, model, inputs, layers, BatchOf::alike);
     // Of two texts, or of none, no head raises what it reads.
     if (!inputs.sources.empty() || !inputs.signals.empty()) continue;
     RaisesOfBatch::prepare(ready.pass(index), inputs.tokens, std::span(plan.items).subspan(known));

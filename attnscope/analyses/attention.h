@@ -9,6 +9,7 @@
 
 #include "attnscope/analyses/selection.h"
 #include "attnscope/analyses/sequence_batches.h"
+#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/sink.h"
@@ -24,6 +25,8 @@ struct AttentionRequest {
   /// Of each model; none but of decoders and their cross attention: what the encoder runs on for
   /// each of those.
   std::vector<std::vector<TokenIds>> sources = {};
+  /// Of each model: which tokens of its sequences count; none: all.
+  std::vector<ScoredTokens> scored = {};
 
   BatchInputs inputs_of(std::size_t model) const;
   Record text;  // what the report says of where they come from

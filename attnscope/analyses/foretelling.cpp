@@ -1,6 +1,7 @@
 #include "attnscope/analyses/foretelling.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
@@ -53,11 +54,13 @@ MaskToken mask_parameter(const WorkItem& item) {
 
 ForetoldPlaces foretold_places(const WorkItem& item) {
   const SequenceBatch& batch = *item.batch;
-  if (!batch.sources.empty()) return target_tokens(batch.tokens, batch.sources);
-  if (const MaskToken mask = mask_parameter(item)) {
-    return masked_tokens(batch.tokens, *mask, batch.first, kMaskSeed);
+  const MaskToken mask = mask_parameter(item);
+  if (batch.sources.empty() && mask) {
+    return masked_tokens(batch.tokens, *mask, batch.first, kMaskSeed, batch.scored);
   }
-  return next_tokens(batch.tokens);
+  ForetoldPlaces all = batch.sources.empty() ? next_tokens(batch.tokens)
+                                             : target_tokens(batch.tokens, batch.sources);
+  return batch.scored.empty() ? all : scored_places(std::move(all), batch.scored);
 }
 
 }  // namespace attnscope

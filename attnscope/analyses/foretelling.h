@@ -23,7 +23,13 @@ struct ForetoldTexts {
   /// Of each model; none but of stacks of encoder-decoders: what the encoder reads for each of the
   /// sequences, which are whole targets then, start token and all, of any lengths.
   std::vector<std::vector<TokenIds>> sources = {};
+  /// Of each model: which tokens of its sequences count; none: all of every model.
+  std::vector<ScoredTokens> scored = {};
 
+  const ScoredTokens& scored_of(std::size_t model) const {
+    static const ScoredTokens all;
+    return model < scored.size() ? scored[model] : all;
+  }
   const std::vector<TokenIds>& sources_of(std::size_t model) const {
     static const std::vector<TokenIds> none;
     return model < sources.size() ? sources[model] : none;

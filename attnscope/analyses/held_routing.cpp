@@ -1,5 +1,7 @@
 #include "attnscope/analyses/held_routing.h"
 
+#include <algorithm>
+
 #include "attnscope/analyses/experts.h"
 #include "attnscope/analyses/sequence_batches.h"
 #include "attnscope/core/checked.h"
@@ -10,6 +12,11 @@ namespace attnscope {
 HeldRouting::HeldRouting(const Model& model, const std::vector<TokenIds>& sequences) {
   const auto experts = static_cast<std::uint64_t>(model.dimensions().experts);
   if (experts == 0 || sequences.empty()) return;
+  // Batches of attention hold sequences of one length.
+  const bool alike = std::all_of(sequences.begin(), sequences.end(), [&](const TokenIds& ids) {
+    return ids.size() == sequences.front().size();
+  });
+  if (!alike) return;
   const auto at_once = static_cast<std::size_t>(sequences_at_once(std::ssize(sequences.front())));
   batches_ = (sequences.size() + at_once - 1) / at_once;
   // Of each batch and layer the pairs of experts.

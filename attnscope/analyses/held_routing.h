@@ -17,7 +17,7 @@ namespace attnscope {
 /// run_attention(): what that pass saw is held, and the model is not run again.
 class HeldRouting {
  public:
-  /// The model must outlive it. `sequences`: all of one length.
+  /// The model must outlive it. Holds nothing if `sequences` differ in length.
   HeldRouting(const Model& model, const std::vector<TokenIds>& sequences);
 
   /// The context in which attention is to be measured; valid as long as this.

@@ -172,7 +172,8 @@ const Analysis& lens_analysis() {
 void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
               RowSink& sink) {
   Plan plan{.analysis = &lens_analysis(), .parameters = {{"mid", request.middles}}};
-  plan.parameters.add("tokens_hash", tokens_hash(request.texts.sequences, request.texts.sources));
+  plan.parameters.add("tokens_hash", tokens_hash(request.texts.sequences, request.texts.sources,
+                                                 request.texts.scored));
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::vector<TokenIds>& sequences = request.texts.sequences[index];
@@ -182,7 +183,9 @@ void run_lens(std::span<const Model> models, const LensRequest& request, const C
     std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
     std::iota(layers.begin(), layers.end(), std::int64_t{0});
     const std::size_t known = plan.items.size();
-    add_batches(plan, index, models[index], {.tokens = sequences, .sources = sources}, layers);
+    const BatchInputs inputs{
+        .tokens = sequences, .sources = sources, .scored = request.texts.scored_of(index)};
+    add_batches(plan, index, models[index], inputs, layers);
     for (std::size_t item = known; item < plan.items.size(); ++item) {
       add_mask_parameter(plan.items[item], request.texts.masks[index]);
     }

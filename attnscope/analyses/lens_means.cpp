@@ -53,7 +53,7 @@ LensSums read_sums(const Record& record) {
                 .divergence = expect<double>(record, "kl"),
                 .agreeing = expect<std::int64_t>(record, "agreeing"),
                 .ranks = expect_vector<std::int64_t>(record, "ranks")};
-  if (sums.places < std::ssize(sums.ranks) || sums.places == 0) refuse_field("ranks");
+  if (sums.places < std::ssize(sums.ranks) || sums.places < 0) refuse_field("ranks");
   return sums;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnscope/analyses/answers.h"
+#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/model/model.h"
@@ -88,12 +89,18 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
                              const Context& context, RowSink& sink);
 
 struct PerplexityRequest {
-  std::vector<TokenIds> texts;  // of each model
+  std::vector<std::vector<TokenIds>> texts;  // of each model its examples: no window crosses them
   Record text;
-  std::optional<std::int64_t> stride;  // none: the context, so that windows do not overlap
+  std::optional<std::int64_t> stride;     // none: the context, so that windows do not overlap
+  std::vector<ScoredTokens> scored = {};  // of each model; none: all tokens count
+
+  const ScoredTokens& scored_of(std::size_t model) const {
+    static const ScoredTokens all;
+    return model < scored.size() ? scored[model] : all;
+  }
 };
 
-/// Rows: the windows of each model's text. Throws as ForwardPass does, Error(unsupported) for a
+/// Rows: the windows of each model's examples. Throws as ForwardPass does, Error(unsupported) for a
 /// model without next tokens, Error(usage) for a stride past the context or a text of one token.
 void run_perplexity(std::span<const Model> models, const PerplexityRequest& request,
                     const Context& context, RowSink& sink);

@@ -36,18 +36,11 @@ std::int64_t longest_of(std::span<const TokenIds> sequences) {
   return longest;
 }
 
-/// How many of these, from the first on, are of its length.
-std::size_t alike_from(std::span<const TokenIds> sequences, std::size_t first, std::size_t most) {
-  std::size_t count = 0;
-  while (count < most && first + count < sequences.size() &&
-         sequences[first + count].size() == sequences[first].size()) {
-    ++count;
-  }
-  return sequences.empty() ? most : count;
-}
-
 BatchInputs inputs_of(const SequenceBatch& batch) {
-  return {.tokens = batch.tokens, .signals = batch.signals, .sources = batch.sources};
+  return {.tokens = batch.tokens,
+          .signals = batch.signals,
+          .sources = batch.sources,
+          .scored = batch.scored};
 }
 
 }  // namespace
@@ -70,25 +63,29 @@ std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs) {
 }
 
 void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
-                 const std::vector<std::int64_t>& layers, bool of_one_length) {
+                 const std::vector<std::int64_t>& layers, BatchOf of) {
+  const auto are_alike = [&](std::size_t one, std::size_t other) {
+    if (of == BatchOf::any) return true;
+    for (const auto& sequences : {inputs.tokens, inputs.sources}) {
+      if (!sequences.empty() && sequences[one].size() != sequences[other].size()) return false;
+    }
+    return inputs.scored.empty() || inputs.scored[one] == inputs.scored[other];
+  };
   const std::size_t all = std::max(inputs.tokens.size(), inputs.signals.size());
   const std::int64_t longest = std::max(rows_of(model, inputs), source_rows_of(model, inputs));
   const auto each = static_cast<std::size_t>(sequences_at_once(longest));
-  for (std::size_t first = 0, count = 0; first < all; first += count) {
-    count = std::min(each, all - first);
-    if (of_one_length) {
-      count = alike_from(inputs.tokens, first, count);
-      count = alike_from(inputs.sources, first, count);
-    }
+  for (std::size_t first = 0, end = 0; first < all; first = end) {
+    while (end < std::min(all, first + each) && are_alike(first, end)) ++end;
     const auto part = [&](const auto& list) {
-      const auto own = list.empty() ? list : list.subspan(first, count);
+      const auto own = list.empty() ? list : list.subspan(first, end - first);
       return std::vector(own.begin(), own.end());
     };
     plan.add(index, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
                                                         .tokens = part(inputs.tokens),
                                                         .signals = part(inputs.signals),
                                                         .layers = layers,
-                                                        .sources = part(inputs.sources)};
+                                                        .sources = part(inputs.sources),
+                                                        .scored = part(inputs.scored)};
   }
 }
 
@@ -102,7 +99,8 @@ std::string signals_hash(std::span<const Signal> signals) {
 }
 
 std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
-                        const std::vector<std::vector<TokenIds>>& sources) {
+                        const std::vector<std::vector<TokenIds>>& sources,
+                        const std::vector<std::vector<TokenIds>>& scored) {
   const auto list_of = [](const std::vector<std::vector<TokenIds>>& all) {
     Value::List models;
     for (const auto& of_model : all) {
@@ -113,9 +111,12 @@ std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
     return models;
   };
   Record record = {{"tokens", list_of(sequences)}};
-  const bool any = std::any_of(sources.begin(), sources.end(),
-                               [](const auto& of_model) { return !of_model.empty(); });
-  if (any) record.add("sources", list_of(sources));
+  const auto has_any = [](const std::vector<std::vector<TokenIds>>& all) {
+    return std::any_of(all.begin(), all.end(),
+                       [](const auto& of_model) { return !of_model.empty(); });
+  };
+  if (has_any(sources)) record.add("sources", list_of(sources));
+  if (has_any(scored)) record.add("scored", list_of(scored));
   return content_hash(record_text(record));
 }
 
@@ -254,6 +255,11 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
     Value::List sources;
     for (const TokenIds& sequence : batch.sources) sources.emplace_back(sequence);
     inputs.add("sources", std::move(sources));
+  }
+  if (!batch.scored.empty()) {
+    Value::List scored;
+    for (const TokenIds& flags : batch.scored) scored.emplace_back(flags);
+    inputs.add("scored", std::move(scored));
   }
   if (source_rows_of(*source.model, inputs_of(batch)) > 0) {
     inputs.add("stack", source.model->stack());

@@ -27,6 +27,7 @@ struct BatchInputs {
   std::span<const TokenIds> tokens = {};
   std::span<const Signal> signals = {};
   std::span<const TokenIds> sources = {};
+  std::span<const TokenIds> scored = {};
 };
 
 /// Rows of the longest sequence that a model, and the encoder of a decoder, is run on; 0 where it
@@ -34,15 +35,22 @@ struct BatchInputs {
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs);
 std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs);
 
-/// Adds the items of one model: batches of sequences_at_once(). `of_one_length`: each batch ends
-/// before a sequence or source of another length.
+/// Which sequences one batch may hold.
+enum class BatchOf {
+  any,    // all
+  alike,  // those of one length (of sources, too) whose tokens at the same positions count
+};
+
+/// Adds the items of one model: batches of sequences_at_once().
 void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
-                 const std::vector<std::int64_t>& layers, bool of_one_length = false);
+                 const std::vector<std::int64_t>& layers, BatchOf of = BatchOf::any);
 
 /// Of the sequences of all models: stores keep the rows of each text apart by it, since means of
 /// several would say nothing. `sources`: of decoders; else none.
+/// `scored`: which of their tokens count; none: all.
 std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
-                        const std::vector<std::vector<TokenIds>>& sources = {});
+                        const std::vector<std::vector<TokenIds>>& sources = {},
+                        const std::vector<std::vector<TokenIds>>& scored = {});
 std::string signals_hash(std::span<const Signal> signals);
 
 /// Every model made ready to run, for the items of a plan. Stacks of one model share its passes.

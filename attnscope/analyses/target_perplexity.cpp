@@ -50,6 +50,15 @@ std::int64_t target_tokens_of(std::span<const TargetPair> pairs) {
   return tokens;
 }
 
+/// Leaves the losses of the tokens that count, of those of a target's tokens but the first.
+void keep_scored(const TokenIds& scored, std::vector<double>& losses) {
+  std::vector<double> kept;
+  for (std::size_t at = 0; at < losses.size(); ++at) {
+    if (scored[at + 1] != 0) kept.push_back(losses[at]);
+  }
+  losses = std::move(kept);
+}
+
 /// Of neighbours, as many as run well together: ends of the batches.
 std::vector<std::size_t> batch_ends(std::span<const TargetPair> pairs) {
   std::vector<std::size_t> ends;
@@ -104,6 +113,11 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
     }
   }
   run_queue(items, ready.rest(), {}, {"batch", "batches"});
+  for (std::size_t index = 0; index < request.scored.size(); ++index) {
+    for (std::size_t at = 0; at < losses[index].size(); ++at) {
+      keep_scored(request.scored[index][at], losses[index][at]);
+    }
+  }
 
   ReportHead head{.command = "predict", .parameters = {{"perplexity", true}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
@@ -120,12 +134,13 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
       const TargetPair& pair = request.pairs[index][at];
       const std::vector<double>& own = losses[index][at];
       const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+      const auto count = std::ssize(own);
       sink.add_row({{"model", models[index].name()},
                     {"window", static_cast<std::int64_t>(at)},
                     {"first", 0},
                     {"length", std::ssize(pair.target)},
-                    {"predicted", foretold(pair)},
-                    {"mean_nll", sum / static_cast<double>(foretold(pair))}});
+                    {"predicted", count},
+                    {"mean_nll", count > 0 ? Value(sum / static_cast<double>(count)) : Value()}});
     }
   }
   sink.end();

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/perplexity.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/sink.h"
@@ -15,6 +16,7 @@ namespace attnscope {
 struct TargetPerplexityRequest {
   std::vector<std::vector<TargetPair>> pairs;  // of each model
   Record text;                                 // what the report says of where they come from
+  std::vector<ScoredTokens> scored = {};       // of each model, of its targets; none: all count
 };
 
 /// Rows: the pairs of each model, in the place of windows. Throws as ForwardPass does, Error(usage)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 #include <stdexcept>
@@ -24,8 +25,11 @@ struct MapFacts {
   std::span<const double> column_squares;  // of all that count
   bool across;                             // as in AttentionMapOptions
   std::optional<PatchGrid> grid;
+  const std::vector<std::int64_t>* chosen;  // as AttentionMapOptions::queries; null: all
 
-  double queries() const { return static_cast<double>(map.rows); }
+  double queries() const {
+    return static_cast<double>(chosen == nullptr ? map.rows : std::ssize(*chosen));
+  }
 };
 
 namespace {
@@ -51,6 +55,39 @@ std::optional<double> mean_behind(MatrixView<const float> map, std::int64_t back
   return sum / static_cast<double>(last - first);
 }
 
+/// The same over the queries that count.
+std::optional<double> mean_behind(const MapFacts& facts, std::int64_t back) {
+  if (facts.chosen == nullptr) return mean_behind(facts.map, back, back, facts.map.rows);
+  double sum = 0, count = 0;
+  for (const std::int64_t query : *facts.chosen) {
+    if (query < back) continue;
+    sum += static_cast<double>(facts.map(query, query - back));
+    ++count;
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+/// A sum over the queries that count, as a mean.
+std::optional<double> mean_over_queries(const MapFacts& facts, double sum) {
+  const double count = facts.queries();
+  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+/// Of those rows of a map alone.
+MapSums sums_over(MatrixView<const float> map, const std::vector<std::int64_t>& queries) {
+  MapSums sums;
+  for (const std::int64_t query : queries) {
+    for (std::int64_t key = 0; key < map.cols; ++key) {
+      const auto weight = static_cast<double>(map(query, key));
+      if (weight == 0) continue;
+      sums.weights += weight;
+      sums.entropy -= weight * std::log(weight);
+      sums.distance += weight * static_cast<double>(std::abs(query - key));
+    }
+  }
+  return sums;
+}
+
 std::optional<double> energy_rank_of(const MapFacts& facts) {
   return static_cast<double>(facts.energy_rank);
 }
@@ -69,34 +106,40 @@ std::optional<double> first_column_share_of(const MapFacts& facts) {
 
 std::optional<double> mean_on_first(const MapFacts& facts) {
   double sum = 0;
-  for (std::int64_t query = 0; query < facts.map.rows; ++query) {
-    sum += static_cast<double>(facts.map(query, 0));
+  if (facts.chosen != nullptr) {
+    for (const std::int64_t query : *facts.chosen) sum += static_cast<double>(facts.map(query, 0));
+  } else {
+    for (std::int64_t query = 0; query < facts.map.rows; ++query) {
+      sum += static_cast<double>(facts.map(query, 0));
+    }
   }
-  return sum / facts.queries();
+  return mean_over_queries(facts, sum);
 }
 
 /// Of the queries that have a token before them; none where T = 1.
 std::optional<double> mean_on_previous(const MapFacts& facts) {
   if (facts.across) return std::nullopt;
-  return mean_behind(facts.map, 1, 1, facts.map.rows);
+  return mean_behind(facts, 1);
 }
 
 std::optional<double> mean_on_own(const MapFacts& facts) {
   if (facts.across) return std::nullopt;
-  return mean_behind(facts.map, 0, 0, facts.map.rows);
+  return mean_behind(facts, 0);
 }
 
 std::optional<double> mean_entropy(const MapFacts& facts) {
-  return facts.sums.entropy / facts.queries();
+  return mean_over_queries(facts, facts.sums.entropy);
 }
 
 std::optional<double> mean_distance(const MapFacts& facts) {
   if (facts.across) return std::nullopt;
-  return facts.sums.distance / facts.queries();
+  return mean_over_queries(facts, facts.sums.distance);
 }
 
 std::optional<double> mean_unattended(const MapFacts& facts) {
-  const double left = 1 - facts.sums.weights / facts.queries();
+  const auto attended = mean_over_queries(facts, facts.sums.weights);
+  if (!attended) return std::nullopt;
+  const double left = 1 - *attended;
   return left < kLeastUnattended ? 0 : left;
 }
 
@@ -233,7 +276,8 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
     const std::vector<std::int64_t> ranks = ranks_of(own, options, compute);
     std::vector<double> squares;
     for (std::size_t index = 0; index < own.size(); ++index) {
-      const MapSums sums = sum_map(own[index], options.causal, squares, compute);
+      MapSums sums = sum_map(own[index], options.causal, squares, compute);
+      if (options.queries) sums = sums_over(own[index], *options.queries);
       const std::size_t first_column = options.without_first ? 1 : 0;
       out[first + index] =
           measures_of({.map = own[index],
@@ -242,7 +286,8 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
                        .columns = largest_columns(squares, first_column, options.energy),
                        .column_squares = std::span(squares).subspan(first_column),
                        .across = options.across,
-                       .grid = options.grid});
+                       .grid = options.grid,
+                       .chosen = options.queries ? &*options.queries : nullptr});
     }
   });
   return out;

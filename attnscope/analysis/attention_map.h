@@ -21,6 +21,8 @@ struct AttentionMapOptions {
   bool causal = false;         // what is above the diagonal is zero, in every map
   bool across = false;         // queries and keys are of two texts, whose places do not compare
   std::optional<PatchGrid> grid = {};  // of maps of images
+  /// The queries that count in means over queries, ascending; none: all of them.
+  std::optional<std::vector<std::int64_t>> queries = {};
 };
 
 struct EvenAttention;

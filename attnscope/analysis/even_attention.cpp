@@ -6,15 +6,29 @@
 namespace attnscope {
 namespace {
 
+/// Mean of of_query(query) over the queries that count, from `first` on.
+template <class Of>
+std::optional<double> even_mean(const EvenAttention& even, std::int64_t first, const Of& of_query) {
+  double sum = 0, count = 0;
+  const auto add = [&](std::int64_t query) {
+    if (query < first) return;
+    sum += of_query(query);
+    ++count;
+  };
+  if (even.chosen) {
+    for (const std::int64_t query : *even.chosen) add(query);
+  } else {
+    for (std::int64_t query = first; query < even.tokens; ++query) add(query);
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
 /// Mean weight from query t to key t − back, over queries from `first` on.
 std::optional<double> even_mean_behind(const EvenAttention& even, std::int64_t back,
                                        std::int64_t first) {
   if (first >= even.tokens || even.queries) return std::nullopt;
-  double sum = 0;
-  for (std::int64_t query = first; query < even.tokens; ++query) {
-    sum += even.weight(query, query - back);
-  }
-  return sum / static_cast<double>(even.tokens - first);
+  return even_mean(even, first,
+                   [&](std::int64_t query) { return even.weight(query, query - back); });
 }
 
 }  // namespace
@@ -24,10 +38,8 @@ double EvenAttention::weight(std::int64_t query, std::int64_t key) const {
   return key < first || key >= end ? 0 : 1 / static_cast<double>(end - first);
 }
 
-double sink_mass(const EvenAttention& even) {
-  double sum = 0;
-  for (std::int64_t query = 0; query < even.tokens; ++query) sum += even.weight(query, 0);
-  return sum / static_cast<double>(even.tokens);
+std::optional<double> sink_mass(const EvenAttention& even) {
+  return even_mean(even, 0, [&](std::int64_t query) { return even.weight(query, 0); });
 }
 
 std::optional<double> previous_token(const EvenAttention& even) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/numerics/inference/attention.h"
@@ -17,6 +18,8 @@ struct EvenAttention {
   AttentionMask mask;
   std::optional<std::int64_t> queries = {};  // of another text, which see all keys; none: its own
   std::optional<PatchGrid> grid = {};        // of images
+  /// The queries that count in means over queries: see AttentionMapOptions; none: all.
+  std::optional<std::vector<std::int64_t>> chosen = {};
 
   double weight(std::int64_t query, std::int64_t key) const;
 };
@@ -26,7 +29,7 @@ struct EvenAttention {
 Matrix<double> patch_distances(const PatchGrid& grid);
 
 // As AttentionMapMeasures has them:
-double sink_mass(const EvenAttention& even);
+std::optional<double> sink_mass(const EvenAttention& even);
 std::optional<double> previous_token(const EvenAttention& even);
 std::optional<double> patch_distance(const EvenAttention& even);
 std::int64_t columns(const EvenAttention& even, double energy, bool without_first);

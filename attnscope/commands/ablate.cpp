@@ -1,6 +1,7 @@
 #include "attnscope/analyses/ablate.h"
 
 #include "attnscope/commands/attention.h"
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
@@ -102,17 +103,20 @@ Command ablate_command() {
                     {"layers", "-4-"},
                     {"store", "runs.sqlite"}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
-                            window_parameters(kForetoldWindows), ablate_parameters(),
-                            work_parameters(), output_parameters()}),
+                            window_parameters(kForetoldWindows), example_parameters(),
+                            ablate_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"parts", "how", "text", "text_file", "tokens", "token_file", "no_special_tokens",
-             "consecutive", "prompts", "target", "target_tokens", "target_file"},
+             "consecutive", "prompts", "target", "target_tokens", "target_file", "lines",
+             "score_positions"},
             "runs random tokens"},
            {"into", {"layers"}, "names its layer"},
-           prompts_exclusion({"token_file", "sequences", "length", "sample", "consecutive", "store",
-                              "target", "target_tokens", "target_file"})},
-          joined_exclusions(text_exclusions(/*with_windows=*/true),
+           prompts_exclusion({"token_file", "sequences", "length", "sample", "consecutive", "lines",
+                              "score_positions", "store", "target", "target_tokens",
+                              "target_file"})},
+          joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                              example_exclusions(/*with_windows=*/true)),
                             pair_exclusions(/*with_windows=*/true))),
       .analyses = {&ablate_analysis(), &ablate_induction_analysis()},
       .run = run_ablate_command};

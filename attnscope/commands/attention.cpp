@@ -5,6 +5,7 @@
 #include "attnscope/analyses/attention_map.h"
 #include "attnscope/analyses/kept_maps.h"
 #include "attnscope/analyses/selection.h"
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
@@ -62,15 +63,15 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
   run_attention_map(models, request, context, sink);
 }
 
-/// Throws Error(usage) if maps are of several sizes, as their mean is none.
+/// Throws Error(usage) if the mean over maps would be of several sizes.
 void check_one_length(const BatchInputs& inputs) {
   for (const auto& sequences : {inputs.tokens, inputs.sources}) {
     for (const TokenIds& ids : sequences) {
       if (ids.size() == sequences.front().size()) continue;
-      throw Error(ErrorKind::usage, {.parameter = "maps_of",
-                                     .problem = "mean is of maps of one size, and the lines of "
-                                                "{target_file} have several",
-                                     .hint = "{maps_of} first"});
+      throw Error(ErrorKind::usage,
+                  {.parameter = "maps_of",
+                   .problem = "mean needs maps of one size, and the lines differ in length",
+                   .hint = "{maps_of} first"});
     }
   }
 }
@@ -107,6 +108,7 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   const auto take = [&](std::span<const float> maps) { file.write(maps); };
   const std::span<const Model> models(&model, 1);
   if (kept.mean) {
+    check_one_length(shown.tokens);
     keep_maps(model, kept, session.context, take);
     run_attention(models, request, context, sink);
   } else {
@@ -155,8 +157,9 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
 }
 
 /// What has no meaning beside an image or sound.
-const std::vector<std::string> kOfTexts = {"text",      "text_file", "tokens", "token_file",
-                                           "sequences", "length",    "sample", "consecutive"};
+const std::vector<std::string> kOfTexts = {"text",      "text_file",      "tokens", "token_file",
+                                           "sequences", "length",         "sample", "consecutive",
+                                           "lines",     "score_positions"};
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
@@ -230,6 +233,7 @@ void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink&
   request.sequences.push_back(std::move(sequences.of_model));
   request.signals.push_back(std::move(sequences.signals));
   request.sources.push_back(std::move(sequences.sources));
+  request.scored.push_back(std::move(sequences.scored));
 }
 
 Command attention_command() {
@@ -258,20 +262,23 @@ Command attention_command() {
                     {"heatmap", "3,0"},
                     {"log", ""}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
-                            window_parameters(), signal_parameters(), attention_parameters(),
-                            work_parameters(), output_parameters()}),
+                            window_parameters(), example_parameters(), signal_parameters(),
+                            attention_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "target",
              "target_tokens", "target_file", "consecutive", "energy", "without_first", "image",
-             "pixel_values", "audio", "features"},
+             "pixel_values", "audio", "features", "lines", "score_positions"},
             "runs random tokens"},
            {"heatmap",
-            {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first"},
+            {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first",
+             "score_positions"},
             "gives one map as it is"}},
           joined_exclusions(
               signal_exclusions(kOfTexts),
-              joined_exclusions(text_exclusions(/*with_windows=*/true), line_target_exclusions()))),
+              joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                  example_exclusions(/*with_windows=*/true)),
+                                line_target_exclusions()))),
       .analyses = {&attention_analysis(), &induction_analysis()},
       .run = run_attention_command};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/prompt_file.h"
 #include "attnscope/commands/run_resources.h"
@@ -80,15 +81,17 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
 }  // namespace
 
 Command lens_command() {
-  std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
-                                                        pair_exclusions(/*with_windows=*/true));
-  exclusions.push_back(
-      prompts_exclusion({"token_file", "sequences", "length", "sample", "consecutive", "grid",
-                         "store", "target", "target_tokens", "target_file"}));
-  exclusions.push_back(
-      {"grid",
-       {"token_file", "sequences", "length", "sample", "consecutive", "store", "target_file"},
-       "gives a row for each token of one text"});
+  std::vector<Exclusion> exclusions =
+      joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                          example_exclusions(/*with_windows=*/true)),
+                        pair_exclusions(/*with_windows=*/true));
+  exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "sample",
+                                          "consecutive", "lines", "score_positions", "grid",
+                                          "store", "target", "target_tokens", "target_file"}));
+  exclusions.push_back({"grid",
+                        {"token_file", "sequences", "length", "sample", "consecutive", "lines",
+                         "score_positions", "store", "target_file"},
+                        "gives a row for each token of one text"});
   return {
       .name = "lens",
       .summary = "what each layer would foretell if it were the last one",
@@ -108,6 +111,7 @@ Command lens_command() {
                             text_parameters(),
                             pair_parameters(),
                             window_parameters(kForetoldWindows),
+                            example_parameters(),
                             {{.name = "states",
                               .type = choice,
                               .help = "the stream before each layer, or after its attention too",

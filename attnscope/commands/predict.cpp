@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "attnscope/analyses/image_prediction.h"
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/one_token.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/prompt_file.h"
@@ -66,12 +67,36 @@ std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& se
   return texts;
 }
 
-void run_perplexity_of(const Arguments& arguments, const std::vector<Model>& models,
-                       std::deque<TokenizedText> texts, const Context& context, RowSink& sink) {
+void run_perplexity_of(const Arguments& arguments, const Session& session,
+                       const std::vector<Model>& models, std::deque<TokenizedText> texts,
+                       RowSink& sink) {
   PerplexityRequest request{.text = {{"source", texts.front().source}},
                             .stride = arguments.integer("stride")};
-  for (TokenizedText& text : texts) request.texts.push_back(std::move(text.tokens));
-  run_perplexity(models, request, context, sink);
+  const ScorePositions positions(arguments, session);
+  const bool lines = arguments.flag("lines");
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    std::vector<TokenIds> examples;
+    if (lines) {
+      examples = line_examples(text_to_encode(arguments, session), *texts[index].tokenizer,
+                               !arguments.flag("no_special_tokens"));
+    } else {
+      examples.push_back(std::move(texts[index].tokens));
+    }
+    ScoredTokens scored;
+    if (positions.given()) {
+      positions.check_examples(examples.size(), examples.size());
+      for (std::size_t at = 0; at < examples.size(); ++at) {
+        scored.push_back(positions.of(at, std::ssize(examples[at])));
+      }
+      check_scored(scored, /*writes=*/true);
+    }
+    if (lines) leave_out_single_tokens(models[index].name(), examples, scored, sink);
+    request.texts.push_back(std::move(examples));
+    request.scored.push_back(std::move(scored));
+  }
+  if (lines) request.text.add("lines", true);
+  positions.add_to(request.text);
+  run_perplexity(models, request, session.context, sink);
 }
 
 /// The lines of a text, as a tower of texts reads them.
@@ -173,11 +198,14 @@ void run_target_perplexity_of(const Arguments& arguments, const Session& session
                 {.parameter = "stride", .problem = "is of windows, and each target is run whole"});
   }
   TargetPerplexityRequest request;
+  const ScorePositions positions(arguments, session);
   for (const Model& model : models) {
     TargetTexts texts = target_texts(arguments, session, model);
     request.text = {{"source", texts.source}};
+    if (positions.given()) request.scored.push_back(target_flags(texts.pairs, positions));
     request.pairs.push_back(std::move(texts.pairs));
   }
+  positions.add_to(request.text);
   run_target_perplexity(models, request, session.context, sink);
 }
 
@@ -243,6 +271,10 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
   }
+  for (const char* name : {"lines", "score_positions"}) {
+    if (!arguments.given(name) || arguments.flag("perplexity")) continue;
+    throw Error(ErrorKind::usage, {.parameter = name, .problem = "needs {perplexity}"});
+  }
   if (arguments.flag("perplexity") && needs_target(models.front())) {
     return run_target_perplexity_of(arguments, session, models, sink);
   }
@@ -258,7 +290,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     if (!text.unknown_note.empty()) sink.add_note(text.unknown_note);
   }
   if (arguments.flag("perplexity")) {
-    return run_perplexity_of(arguments, models, std::move(texts), session.context, sink);
+    return run_perplexity_of(arguments, session, models, std::move(texts), sink);
   }
   if (arguments.given("against") && !arguments.given("token")) {
     throw Error(ErrorKind::usage, {.parameter = "against", .problem = "needs {token}"});
@@ -362,11 +394,13 @@ Command predict_command() {
                     {"text", "translate English to German: Good night."},
                     {"generate", "20"}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), target_parameters(),
-                            signal_parameters(), predict_parameters(), run_parameters(),
-                            output_parameters()}),
+                            signal_parameters(), example_parameters(), predict_parameters(),
+                            run_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
-          joined_exclusions(signal_exclusions({"tokens", "perplexity", "stride", "target_file"}),
-                            text_exclusions(/*with_windows=*/false)),
+          joined_exclusions(signal_exclusions({"tokens", "perplexity", "stride", "target_file",
+                                               "lines", "score_positions"}),
+                            joined_exclusions(text_exclusions(/*with_windows=*/false),
+                                              example_exclusions(/*with_windows=*/false))),
           joined_exclusions(
               pair_exclusions(/*with_windows=*/false),
               {{"perplexity", {"top", "generate", "save"}, "is of a whole text"},

@@ -1,6 +1,8 @@
 #include "attnscope/commands/target_text.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/text_parameters.h"
@@ -155,7 +157,7 @@ std::vector<Exclusion> pair_exclusions(bool with_windows) {
   if (!with_windows) return out;
   for (const char* target : {"target", "target_tokens"}) {
     out.push_back({target,
-                   {"token_file", "sequences", "length", "sample", "consecutive"},
+                   {"token_file", "sequences", "length", "sample", "consecutive", "lines"},
                    "is not a window of a text"});
   }
   out.push_back({"target_file", {"token_file", "length"}, "is run line by line"});
@@ -228,10 +230,13 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
   const bool paired = arguments.given("target_file") && is_of_encoder_decoder(model);
   if (paired) return line_sequences(arguments, session, model, usual);
   const bool decodes = needs_target(model);
-  TokenSequences out = named_signal(arguments).empty()
-                           ? token_sequences(arguments, session, model,
-                                             decodes ? UsualWindows{.sequences = 1} : usual)
-                           : signal_sequences(arguments, session, model, sent);
+  // Of a decoder the positions are those of its target.
+  const Arguments of_text =
+      decodes ? arguments.without(std::array<std::string_view, 1>{"score_positions"}) : arguments;
+  TokenSequences out =
+      named_signal(arguments).empty()
+          ? token_sequences(of_text, session, model, decodes ? UsualWindows{.sequences = 1} : usual)
+          : signal_sequences(arguments, session, model, sent);
   if (!decodes) return out;
   if (std::max(out.of_model.size(), out.signals.size()) > 1) {
     refuse_target("is one text, and so is its source: {sequences} 1");
@@ -239,6 +244,12 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
   const auto target = given_target(arguments, model, out.tokenizer.get());
   out.sources = std::exchange(out.of_model, {*target});
   out.parameters.add("target_length", std::ssize(*target));
+  const ScorePositions positions(arguments, session);
+  if (!positions.given()) return out;
+  positions.check_examples(1, 1);
+  out.scored = {positions.of(0, std::ssize(*target))};
+  check_scored(out.scored, /*writes=*/true);
+  positions.add_to(out.parameters);
   return out;
 }
 
@@ -285,6 +296,16 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
   return out;
 }
 
+ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePositions& positions) {
+  positions.check_examples(pairs.size(), pairs.size());
+  ScoredTokens scored;
+  for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
+    scored.push_back(positions.of(pair, std::ssize(pairs[pair].target)));
+  }
+  check_scored(scored, /*writes=*/true);
+  return scored;
+}
+
 ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Session& session,
                                         const std::vector<Model>& models, RowSink& sink) {
   const auto other = std::find_if_not(models.begin(), models.end(), is_of_encoder_decoder);
@@ -299,6 +320,7 @@ ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Sessio
                                    .hint = "run them apart"});
   }
   ForetoldTexts texts;
+  const ScorePositions positions(arguments, session);
   for (const Model& model : models) {
     TargetTexts pairs = target_texts(arguments, session, model);
     const auto seed = arguments.given("target_file") ? choose_pairs(arguments, std::nullopt, pairs)
@@ -313,11 +335,13 @@ ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Sessio
       longest_target = std::max(longest_target, std::ssize(pair.target) - 1);
     }
     texts.masks.emplace_back();
+    if (positions.given()) texts.scored.push_back(target_flags(pairs.pairs, positions));
     texts.parameters = {{"source", pairs.source},
                         {"sequences", std::ssize(targets)},
                         {"length", longest_source},
                         {"sample", seed_value(seed)},
                         {"target_length", longest_target}};
+    positions.add_to(texts.parameters);
   }
   return texts;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attnscope/analyses/target_perplexity.h"
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/model/model.h"
@@ -73,6 +74,10 @@ struct TargetTexts {
 /// A pair of empty lines is left out. Throws Error(usage) where a text has no target, or a line of
 /// one file is empty or missing that the other has.
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model);
+
+/// Which tokens of targets count, from the start token on. Throws as ScorePositions, and
+/// Error(usage) if none of those is predicted.
+ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePositions& positions);
 
 /// foretold_texts(), or of encoder-decoders the target_texts() of each stack. Throws Error(usage)
 /// where only some of the models are such.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "attnscope/commands/examples.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/text_encoding.h"
@@ -42,6 +43,15 @@ std::int64_t longest_text_of(const Session& session, const Model& model) {
   if (model.spec().stream.embedding.positions.empty()) return context;
   const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
   return std::min(context, ForwardPass(model, /*copy_weights=*/false, compute).longest());
+}
+
+/// Lines are whole examples, so that they are cut only where a model's context ends.
+std::int64_t window_length(const Arguments& arguments, const Session& session, const Model& model,
+                           const UsualWindows& usual) {
+  constexpr std::int64_t kLongestLine = 1024;
+  if (const auto length = arguments.integer("length")) return *length;
+  return std::min(arguments.flag("lines") ? kLongestLine : usual.length,
+                  longest_text_of(session, model));
 }
 
 std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
@@ -246,8 +256,90 @@ TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokeniz
   return out;
 }
 
+namespace {
+
+std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
+                         const std::vector<TokenIds>& windows) {
+  UnknownTokens unknown;
+  for (const TokenIds& window : windows) {
+    const UnknownTokens of_window = unknown_tokens(tokenizer, window);
+    unknown.unknown += of_window.unknown;
+    unknown.all += of_window.all;
+  }
+  return unknown_note(model, unknown);
+}
+
+/// Those of examples: lines, texts that are run as a whole, or windows that begin where others end.
+TokenSequences example_sequences(const Arguments& arguments, const Session& session,
+                                 const Model& model, const UsualWindows& usual) {
+  const ScorePositions positions(arguments, session);
+  const bool lines = arguments.flag("lines");
+  const bool whole = arguments.given("text") || arguments.given("tokens");
+  WindowRequest request{
+      .sequences = whole ? kMaxSequences : arguments.integer("sequences").value_or(usual.sequences),
+      .length = whole ? kMaxSequences : window_length(arguments, session, model, usual),
+      .sample = std::nullopt,
+      .or_fewer = !arguments.given("sequences")};
+  const std::string shard_file = arguments.text("token_file");
+  const std::string file = shard_file.empty() ? arguments.text("text_file") : shard_file;
+  TokenSequences out;
+  ExampleWindows found;
+  if (!whole && !lines) check_token_count(request.sequences, request.length);
+  if (!shard_file.empty()) {
+    const TokenShard shard(shard_file);
+    if (const auto vocabulary = model.dimensions().vocabulary) shard.check_ids(*vocabulary);
+    request.sample = sample_of(arguments, request, shard.size());
+    const auto ids = [&](std::int64_t first, std::int64_t count) {
+      return shard.ids(first, count);
+    };
+    found = equal_examples(shard.size(), ids, positions, request, shard_file);
+  } else if (arguments.given("tokens")) {
+    found = windows_of_examples(std::vector<TokenIds>{parse_ids(arguments, "tokens")}, positions,
+                                request, "tokens");
+  } else {
+    out.tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
+    const std::string text = text_to_encode(arguments, session);
+    const bool special = adds_special_tokens(arguments);
+    if (lines || whole) {
+      const std::vector<TokenIds> examples =
+          lines ? line_examples(text, *out.tokenizer, special)
+                : std::vector<TokenIds>{out.tokenizer->encode(text, special)};
+      const WindowRequest of_lines{.sequences = request.sequences, .length = 1, .sample = {}};
+      if (!whole) request.sample = sample_of(arguments, of_lines, std::ssize(examples));
+      found = windows_of_examples(examples, positions, request, whole ? "text" : file);
+    } else {
+      const TokenIds all = out.tokenizer->encode(text, /*special=*/false);
+      request.sample = sample_of(arguments, request, std::ssize(all));
+      const auto ids = [&](std::int64_t first, std::int64_t count) {
+        return TokenIds(all.begin() + first, all.begin() + first + count);
+      };
+      found = equal_examples(std::ssize(all), ids, positions, request, file);
+    }
+    out.note = unknown_note(model, *out.tokenizer, found.windows);
+  }
+  check_scored(found.scored, model.spec().causal);
+  out.of_model = std::move(found.windows);
+  out.scored = std::move(found.scored);
+  std::int64_t longest = 0;
+  for (const TokenIds& window : out.of_model) longest = std::max(longest, std::ssize(window));
+  const char* source = arguments.given("text") ? "text" : "tokens";
+  out.parameters = {
+      {"source", whole ? source : name_of(file)},
+      {"sequences", std::ssize(out.of_model)},
+      {"length", longest},
+      {"sample", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
+  if (lines) out.parameters.add("lines", true);
+  positions.add_to(out.parameters);
+  return out;
+}
+
+}  // namespace
+
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual) {
+  if (names_a_text(arguments) && asks_for_examples(arguments)) {
+    return example_sequences(arguments, session, model, usual);
+  }
   if (arguments.given("tokens")) {
     return one_sequence(parse_ids(arguments, "tokens"), "tokens");
   }
@@ -261,9 +353,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     return out;
   }
   WindowRequest request{.sequences = arguments.integer("sequences").value_or(usual.sequences),
-                        .length = arguments.given("length")
-                                      ? *arguments.integer("length")
-                                      : std::min(usual.length, longest_text_of(session, model)),
+                        .length = window_length(arguments, session, model, usual),
                         .sample = std::nullopt,
                         .or_fewer = !arguments.given("sequences")};
   check_token_count(request.sequences, request.length);
@@ -286,13 +376,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
         out.tokenizer->encode(text_to_encode(arguments, session), /*special=*/false);
     request.sample = sample_of(arguments, request, std::ssize(ids));
     out.of_model = cut_windows(ids, request, file);
-    UnknownTokens unknown;
-    for (const TokenIds& window : out.of_model) {
-      const UnknownTokens of_window = unknown_tokens(*out.tokenizer, window);
-      unknown.unknown += of_window.unknown;
-      unknown.all += of_window.all;
-    }
-    out.note = unknown_note(model, unknown);
+    out.note = unknown_note(model, *out.tokenizer, out.of_model);
   }
   out.parameters = {
       {"source", name_of(file)},
@@ -313,8 +397,12 @@ ForetoldTexts foretold_texts(const Arguments& arguments, const Session& session,
   for (const Model& model : models) {
     TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
     if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
+    if (arguments.flag("lines")) {
+      leave_out_single_tokens(model.name(), sequences.of_model, sequences.scored, sink);
+    }
     texts.parameters = std::move(sequences.parameters);
     texts.sequences.push_back(std::move(sequences.of_model));
+    texts.scored.push_back(std::move(sequences.scored));
     texts.masks.push_back(mask_of(model));
   }
   return texts;

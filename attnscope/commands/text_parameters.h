@@ -76,13 +76,16 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
 
 /// The tokens that a model is run on.
 struct TokenSequences {
-  std::vector<TokenIds> of_model;  // all of one length; of a decoder its targets
-  Record parameters;               // what the report says of where they come from
+  /// All of one length unless they are lines; of a decoder its targets.
+  std::vector<TokenIds> of_model;
+  Record parameters;      // what the report says of where they come from
   std::string note = {};  // that the model's tokenizer knows little of the text; usually empty
   std::shared_ptr<const Tokenizer> tokenizer = {};  // that made them; null: they were given as ids
   std::vector<TokenIds> sources = {};  // of a decoder: one for each of its targets; else none
   /// Images or sound, run in place of `of_model`, or of a decoder in place of `sources`.
   std::vector<Signal> signals = {};
+  /// Which tokens of `of_model` count in losses and means; none: all.
+  ScoredTokens scored = {};
 };
 
 /// Those of a text that is run as a whole.

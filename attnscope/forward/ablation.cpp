@@ -49,6 +49,7 @@ class LayerAblationRun {
         chunk.places += static_cast<std::size_t>(texts_.of_sequence[text.first + at]);
       }
       first_place += chunk.places;
+      if (chunk.places == 0) continue;  // none of its tokens counts
       const std::vector<std::int64_t> rows = place_rows(chunk);
       const CleanLogits clean = run_clean(chunk, rows);
       layer_.run_replaced(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace attnscope {
 
@@ -31,15 +32,18 @@ ForetoldPlaces target_tokens(std::span<const TokenIds> targets, std::span<const 
 }
 
 ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
-                             std::int64_t first, std::uint64_t seed) {
+                             std::int64_t first, std::uint64_t seed, const ScoredTokens& scored) {
   ForetoldPlaces out{.inputs = {sequences.begin(), sequences.end()}};
   std::int64_t row = 0;
   for (std::size_t number = 0; number < out.inputs.size(); ++number) {
     TokenIds& ids = out.inputs[number];
     std::mt19937_64 generator(seed + static_cast<std::uint64_t>(first) + number);
-    std::vector<std::size_t> places(ids.size());
-    std::iota(places.begin(), places.end(), std::size_t{0});
-    const std::size_t masked = std::max<std::size_t>(1, (15 * ids.size() + 50) / 100);
+    std::vector<std::size_t> places;
+    for (std::size_t place = 0; place < ids.size(); ++place) {
+      if (scored.empty() || scored[number][place] != 0) places.push_back(place);
+    }
+    const std::size_t masked =
+        std::min(places.size(), std::max<std::size_t>(1, (15 * places.size() + 50) / 100));
     for (std::size_t at = 0; at < masked; ++at) {
       std::swap(places[at], places[at + generator() % (places.size() - at)]);
     }
@@ -52,6 +56,24 @@ ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t m
     }
     out.of_sequence.push_back(static_cast<std::int64_t>(masked));
     row += std::ssize(ids);
+  }
+  return out;
+}
+
+ForetoldPlaces scored_places(ForetoldPlaces all, const ScoredTokens& scored) {
+  ForetoldPlaces out{.inputs = std::move(all.inputs), .sources = std::move(all.sources)};
+  std::size_t place = 0;
+  for (std::size_t number = 0; number < all.of_sequence.size(); ++number) {
+    const TokenIds& counts = scored[number];
+    std::int64_t kept = 0;
+    for (std::int64_t row = 0; row < all.of_sequence[number]; ++row, ++place) {
+      const auto predicted = static_cast<std::size_t>(row) + 1;  // position of the token
+      if (predicted >= counts.size() || counts[predicted] == 0) continue;
+      out.rows.push_back(all.rows[place]);
+      out.tokens.push_back(all.tokens[place]);
+      ++kept;
+    }
+    out.of_sequence.push_back(kept);
   }
   return out;
 }

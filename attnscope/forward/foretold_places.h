@@ -26,11 +26,18 @@ ForetoldPlaces next_tokens(std::span<const TokenIds> sequences);
 /// the start token, and their last token is only foretold.
 ForetoldPlaces target_tokens(std::span<const TokenIds> targets, std::span<const TokenIds> sources);
 
-/// Of models that see texts both ways: about 15 % of the tokens of each sequence, one at least,
-/// drawn by a generator that C++ fixes to the bit, with `mask` in their place. `first`: the number
-/// of the first sequence, which with `seed` decides the draw.
+/// For each token of each sequence 1 if it counts, else 0; none: all count.
+using ScoredTokens = std::vector<TokenIds>;
+
+/// Of models that see texts both ways: about 15 % of the tokens of each sequence that count, one at
+/// least, drawn by a generator that C++ fixes to the bit, with `mask` in their place. `first`: the
+/// number of the first sequence, which with `seed` decides the draw.
 ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
-                             std::int64_t first, std::uint64_t seed);
+                             std::int64_t first, std::uint64_t seed,
+                             const ScoredTokens& scored = {});
+
+/// Those of next_tokens() or target_tokens() at which a token that counts is predicted.
+ForetoldPlaces scored_places(ForetoldPlaces all, const ScoredTokens& scored);
 
 /// Those rows of the states of all sequences.
 Matrix<float> picked_rows(MatrixView<const float> states, std::span<const std::int64_t> rows);

@@ -63,6 +63,13 @@ SequenceBatch batch_of(const Record& record) {
     batch.sources = sequences_of(record, "sources");
     if (batch.sources.size() != batch.tokens.size()) refuse_field("sources");
   }
+  if (record.find("scored") != nullptr) {
+    batch.scored = sequences_of(record, "scored");
+    const bool fits = std::equal(
+        batch.scored.begin(), batch.scored.end(), batch.tokens.begin(), batch.tokens.end(),
+        [](const auto& flags, const auto& ids) { return flags.size() == ids.size(); });
+    if (!fits) refuse_field("scored");
+  }
   return batch;
 }
 
@@ -92,6 +99,7 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
   }
   record.add("layers", batch->layers);
   if (!batch->sources.empty()) record.add("sources", sequences_value(batch->sources));
+  if (!batch->scored.empty()) record.add("scored", sequences_value(batch->scored));
   return record;
 }
 

@@ -25,6 +25,8 @@ struct SequenceBatch {
   std::vector<std::int64_t> layers;  // layers to analyse, ascending
   /// Of a decoder: what its encoder runs on for each sequence; else none.
   std::vector<std::vector<std::int64_t>> sources = {};
+  /// For each token of each sequence 1 if it counts in losses and means, else 0; empty: all count.
+  std::vector<std::vector<std::int64_t>> scored = {};
 
   std::int64_t count() const { return tokens.empty() ? std::ssize(signals) : std::ssize(tokens); }
 };

@@ -16,8 +16,8 @@ namespace {
 /// `report` with what a client asks for in it.
 ReportModel with_request(const ReportModel& model, const TextRequest& request) {
   ReportModel out = model;
-  for (const char* name :
-       {"text", "text_file", "tokens", "target", "target_tokens", "image", "audio", "layers"}) {
+  for (const char* name : {"text", "text_file", "tokens", "target", "target_tokens", "image",
+                           "audio", "layers", "lines", "score_positions"}) {
     const ParameterValue* value = request.text.find_given(name);
     if (value != nullptr) out.arguments = out.arguments.with(name, *value);
   }

@@ -9,6 +9,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/serve/limits.h"
 #include "attnscope/serve/live_analyses.h"
+#include "attnscope/tokens/score_positions.h"
 
 namespace attnscope {
 namespace {
@@ -77,8 +78,8 @@ std::size_t model_of(const json& value, std::span<const Model> models) {
 std::vector<Parameter> text_run_parameters() {
   const Command& attention = find_command_named("attention");
   std::vector<Parameter> parameters;
-  for (const char* name :
-       {"text", "tokens", "target", "target_tokens", "image", "audio", "layers", "without_first"}) {
+  for (const char* name : {"text", "tokens", "target", "target_tokens", "image", "audio", "layers",
+                           "without_first", "lines", "score_positions"}) {
     parameters.push_back(*find_parameter(attention, name));
   }
   return parameters;
@@ -112,6 +113,15 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
       if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
       without_first = value.get<bool>();
       continue;
+    }
+    if (name == "lines") {
+      if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
+      if (value.get<bool>()) texts.emplace_back(name, "");
+      continue;
+    }
+    // A request names no files, so that it has no masks.
+    if (name == "score_positions" && !parse_position_ranges(text_of(name, value))) {
+      refuse_body(name, "is not a list of positions, for example: last, 10-, 3,7 or 5-9");
     }
     if (name == "image" || name == "audio") {
       sent = file_of(name, value);

@@ -1,6 +1,7 @@
 // `report`: everything about models in one HTML file, or chart by chart.
 #include <chrono>
 
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/report/chart_folder.h"
 #include "attnscope/commands/report/report_run.h"
 #include "attnscope/commands/signal_parameters.h"
@@ -94,12 +95,14 @@ Command report_command() {
                         {"out", "report.html"}},
                        {{"models", "MODEL"}, {"image", "cat.jpg"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"charts", "charts"}}},
-          .parameters =
-              joined({model_parameters(), text_parameters(), pair_parameters(), window_parameters(),
-                      signal_parameters(), work_parameters(), own_parameters()}),
+          .parameters = joined({model_parameters(), text_parameters(), pair_parameters(),
+                                window_parameters(), example_parameters(), signal_parameters(),
+                                work_parameters(), own_parameters()}),
           .exclusions = joined_exclusions(
               signal_exclusions({}),
-              joined_exclusions(text_exclusions(/*with_windows=*/true), line_target_exclusions())),
+              joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                  example_exclusions(/*with_windows=*/true)),
+                                line_target_exclusions())),
           .write = write};
 }
 

@@ -100,6 +100,10 @@ void check_inputs(const Arguments& report, const Session& session,
     throw Error(ErrorKind::usage, {.parameter = "target_file",
                                    .problem = "needs {text_file}, whose lines are the sources"});
   }
+  for (const char* name : {"lines", "score_positions"}) {
+    if (!report.given(name) || text_is_given(report)) continue;
+    throw Error(ErrorKind::usage, {.parameter = name, .problem = "needs a text: give {text_file}"});
+  }
   if (report.given("token_file")) TokenShard(report.text("token_file"));
   if (!report.given("text_file")) return;
   const std::string file = report.text("text_file");

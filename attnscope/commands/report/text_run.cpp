@@ -40,7 +40,9 @@ TextRun::TextRun(ModelText text, const Session& session)
     : text_(std::move(text)),
       session_(session),
       part_(attention_part(text_.model)),
-      routing_(text_.model.model, text_.tokens.of_model) {}
+      // Batches of scored tokens differ from those of routers.
+      routing_(text_.model.model,
+               text_.tokens.scored.empty() ? text_.tokens.of_model : std::vector<TokenIds>()) {}
 
 void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) {
   const auto sink = part_sink(part_, session_, file);
@@ -109,10 +111,13 @@ ReportModel TextRun::with_few_tokens() const {
   const bool lines = has_target() && model.arguments.given("target_file");
   if (whole || (has_target() && !lines)) return model;
   const auto windows = std::ssize(text_.tokens.of_model);
-  const std::int64_t length = longest_of(text_.tokens.of_model);
-  const std::int64_t few = std::min(windows, std::max<std::int64_t>(2, kTokens / length));
+  std::int64_t tokens = 0;
+  for (const TokenIds& ids : text_.tokens.of_model) tokens += std::ssize(ids);
+  const std::int64_t few = std::min(windows, std::max<std::int64_t>(2, kTokens * windows / tokens));
   model.arguments = model.arguments.with("sequences", few);
-  if (!lines) model.arguments = model.arguments.with("length", length);
+  if (lines || model.arguments.flag("lines")) return model;  // they have lengths of their own
+  const auto length = std::ssize(text_.tokens.of_model.front());
+  model.arguments = model.arguments.with("length", length);
   return model;
 }
 

@@ -23,6 +23,7 @@ RowKind ablate_rows() {
                   .place = place_of_part(),
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
+  for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.fields = {
       replaced_part_field(kSection),
       {.name = "how",

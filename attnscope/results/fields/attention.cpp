@@ -212,6 +212,24 @@ std::vector<Field> text_parameter_fields() {
        .optional = true}};
 }
 
+std::vector<Field> example_parameter_fields() {
+  constexpr std::string_view kParameters = "formats.md#parameters";
+  return {
+      {.name = "lines",
+       .type = flag,
+       .meaning = "that each line of the text is an example of its own",
+       .where = kParameters,
+       .with = "lines",
+       .optional = true},
+      {.name = "score_positions",
+       .type = text,
+       .meaning = "the positions of the tokens that count in losses and means, or the name of a "
+                  "mask's file",
+       .where = kParameters,
+       .with = "score_positions",
+       .optional = true}};
+}
+
 RowKind attention_rows() {
   RowKind kind = {
       .name = "attention",
@@ -222,6 +240,7 @@ RowKind attention_rows() {
       .fields = own_fields(),
       .models = model_facts(),
       .parameters = text_parameter_fields()};
+  for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.parameters.push_back({.name = "energy",
                              .unit = "share of the energy",
                              .meaning = "the threshold of energy_rank and columns",

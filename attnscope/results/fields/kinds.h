@@ -80,6 +80,8 @@ Field per_head_parameter();
 std::vector<Field> histogram_parameters();
 /// Where the tokens of a run come from (attention.cpp).
 std::vector<Field> text_parameter_fields();
+/// Which tokens of it count, of commands that take losses or means over positions.
+std::vector<Field> example_parameter_fields();
 Field source_tokens_fact();
 Field tokens_hash_parameter();
 /// Of runs on prompts with answers (ablate_prompts.cpp): the file's name, and what their rows tell

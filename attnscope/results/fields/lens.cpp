@@ -81,6 +81,7 @@ RowKind lens_rows() {
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
   for (Field& field : mean_fields(Nulls::none)) kind.fields.push_back(std::move(field));
+  for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.parameters.push_back(mid_parameter());
   kind.parameters.push_back(tokens_hash_parameter());
   return kind;

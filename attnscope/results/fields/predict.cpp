@@ -239,10 +239,16 @@ RowKind perplexity_rows() {
                  .type = integer,
                  .meaning = "the window, from 0",
                  .where = kPredictSection},
+                {.name = "example",
+                 .type = integer,
+                 .meaning = "the line that the window is of, from 0, among those that are run",
+                 .where = kPredictSection,
+                 .with = "lines",
+                 .optional = true},
                 {.name = "first",
                  .type = integer,
                  .unit = "tokens",
-                 .meaning = "the window's first token, from 0",
+                 .meaning = "the window's first token in its text or line, from 0",
                  .where = kPredictSection},
                 {.name = "length",
                  .type = integer,
@@ -269,6 +275,7 @@ RowKind perplexity_rows() {
            .unit = "tokens",
            .meaning = "from the start of a window to that of the next; null: the context",
            .where = kParameters}}};
+  for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.models.push_back(
       {.name = "perplexity",
        .type = record,
