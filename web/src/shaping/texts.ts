@@ -1,5 +1,6 @@
 // The texts that attention was measured on.
 import { parameters_of, tokens_of } from "../data/report";
+import type { AnalysisId } from "../data/report_file";
 import type { Reading } from "./reading";
 
 /** How the maps of a report were made. */
@@ -20,6 +21,23 @@ export function text_facts({ report, model }: Pick<Reading, "report" | "model">)
     sequences: number("sequences", 1),
     energy: number("energy", 0.9),
   };
+}
+
+const kOfText: readonly AnalysisId[] = ["attention", "ablate", "lens"];
+
+/** The text that was measured, and the positions over which losses and means are; undefined without a text. */
+export function scored_words({ report, model }: Pick<Reading, "report" | "model">): string | undefined {
+  const parameters = kOfText.map((id) => parameters_of(report, id, model.name)).find((each) => each !== undefined);
+  if (!parameters) return undefined;
+  const { source, lines, score_positions } = parameters;
+  const text = typeof source === "string" && source !== "text" && source !== "tokens" ? source : "the text";
+  const over =
+    typeof score_positions !== "string"
+      ? "all positions"
+      : /^[-\d, ]*(last)?[-\d, ]*$/.test(score_positions)
+        ? `the tokens at positions ${score_positions} of each example`
+        : `the tokens that ${score_positions} marks`;
+  return `Measured on ${text}${lines === true ? ", line by line" : ""}. Losses and means are over ${over}.`;
 }
 
 /** Tokens of the texts that attention was measured on; 0 where that is not known. */

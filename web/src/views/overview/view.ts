@@ -11,6 +11,7 @@ import { h, mount, set_words } from "../../page/h";
 import { absent_analysis, absent_maps, section, skipped_lines } from "../../page/parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
+import { scored_words } from "../../shaping/texts";
 import { atlas_chart, head_charts, models_chart, null_chart, wall_chart, wall_title } from "./charts";
 
 const has_spectrum = ({ report, model }: Reading) => rows_of(report, "spectrum", model.name).length > 0;
@@ -91,7 +92,7 @@ function findings_part(context: Context): HTMLElement {
   const found = findings(context);
   return section(
     "What stands out",
-    null,
+    scored_words(context) ?? null,
     found.length > 0
       ? h(
           "ul",
