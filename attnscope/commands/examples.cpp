@@ -21,10 +21,12 @@ struct Piece {
   std::int64_t first = 0, count = 0;
 };
 
-std::vector<Piece> pieces_of(const std::vector<TokenIds>& examples, std::int64_t length) {
+std::vector<Piece> pieces_of(const std::vector<TokenIds>& examples, std::int64_t length,
+                             std::int64_t least) {
   std::vector<Piece> pieces;
   for (std::size_t example = 0; example < examples.size(); ++example) {
     const std::int64_t tokens = std::ssize(examples[example]);
+    if (tokens < least) continue;
     for (std::int64_t first = 0; first < tokens; first += length) {
       Piece piece{.example = example, .first = first, .count = std::min(length, tokens - first)};
       // A token alone would never be predicted: its window begins one token earlier.
@@ -132,6 +134,12 @@ void check_scored(const ScoredTokens& scored, bool writes) {
                           (writes ? "; position 0 has no token before it" : "")});
 }
 
+std::string left_out_note(const std::string& model, std::int64_t lines) {
+  if (lines == 0) return "";
+  return verbatim(model) + ": " + counted(lines, "line") +
+         " of a single token left out: nothing is predicted there";
+}
+
 void leave_out_single_tokens(const std::string& model, std::vector<TokenIds>& examples,
                              ScoredTokens& scored, RowSink& sink) {
   std::vector<TokenIds> kept, kept_scored;
@@ -144,10 +152,7 @@ void leave_out_single_tokens(const std::string& model, std::vector<TokenIds>& ex
   if (kept.empty()) {
     throw Error(ErrorKind::usage, {.parameter = "lines", .problem = "no line has two tokens"});
   }
-  if (left > 0) {
-    sink.add_note(verbatim(model) + ": " + counted(left, "line") +
-                  " of a single token left out: nothing is predicted there");
-  }
+  if (left > 0) sink.add_note(left_out_note(model, static_cast<std::int64_t>(left)));
   examples = std::move(kept);
   scored = std::move(kept_scored);
   check_scored(scored, /*writes=*/false);
@@ -167,9 +172,12 @@ std::vector<TokenIds> line_examples(const std::string& text, const Tokenizer& to
 
 ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
                                    const ScorePositions& positions, const WindowRequest& request,
-                                   const std::string& place) {
-  const std::vector<Piece> pieces = pieces_of(examples, request.length);
-  if (pieces.empty()) throw Error(ErrorKind::usage, {.file = place, .problem = "has no tokens"});
+                                   const std::string& place, std::int64_t least) {
+  const std::vector<Piece> pieces = pieces_of(examples, request.length, least);
+  if (pieces.empty()) {
+    const std::string most = least == 1 ? "has no tokens" : "has no line of two tokens";
+    throw Error(ErrorKind::usage, {.file = place, .problem = most});
+  }
   if (!request.or_fewer && request.sequences > std::ssize(pieces)) {
     throw Error(ErrorKind::usage,
                 {.file = place,
@@ -182,6 +190,8 @@ ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
   const std::size_t run = pieces[static_cast<std::size_t>(numbers.back())].example + 1;
   positions.check_examples(examples.size(), first_ones ? run : examples.size());
   ExampleWindows out;
+  out.left_out = std::count_if(examples.begin(), examples.end(),
+                               [&](const TokenIds& ids) { return std::ssize(ids) < least; });
   for (const std::int64_t number : numbers) {
     const Piece& piece = pieces[static_cast<std::size_t>(number)];
     const TokenIds& ids = examples[piece.example];

@@ -48,6 +48,9 @@ class ScorePositions {
 /// token from those before it, so that no first one is predicted.
 void check_scored(const ScoredTokens& scored, bool writes);
 
+/// What to say of lines of a single token that are left out; empty if there are none.
+std::string left_out_note(const std::string& model, std::int64_t lines);
+
 /// Leaves out those of a single token, of which none is predicted from another; a note counts them.
 /// Throws Error(usage) if no other is left.
 void leave_out_single_tokens(const std::string& model, std::vector<TokenIds>& examples,
@@ -60,14 +63,16 @@ std::vector<TokenIds> line_examples(const std::string& text, const Tokenizer& to
 /// Sequences cut from examples, which they never cross.
 struct ExampleWindows {
   std::vector<TokenIds> windows;
-  ScoredTokens scored;  // empty: all tokens count
+  ScoredTokens scored;        // empty: all tokens count
+  std::int64_t left_out = 0;  // examples that are too short
 };
 
 /// As many windows of whole examples as the request asks for, in order or drawn with its seed. An
-/// example longer than its length gives several. `place` names the text in errors.
+/// example longer than its length gives several; one of fewer than `least` tokens none. `place`
+/// names the text in errors.
 ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
                                    const ScorePositions& positions, const WindowRequest& request,
-                                   const std::string& place);
+                                   const std::string& place, std::int64_t least = 1);
 
 /// Of a text of so many tokens whose examples all have the request's length. `ids`: so many from a
 /// position on.

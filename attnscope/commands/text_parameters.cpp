@@ -306,7 +306,8 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
                 : std::vector<TokenIds>{out.tokenizer->encode(text, special)};
       const WindowRequest of_lines{.sequences = request.sequences, .length = 1, .sample = {}};
       if (!whole) request.sample = sample_of(arguments, of_lines, std::ssize(examples));
-      found = windows_of_examples(examples, positions, request, whole ? "text" : file);
+      found = windows_of_examples(examples, positions, request, whole ? "text" : file,
+                                  lines ? usual.shortest_line : 1);
     } else {
       const TokenIds all = out.tokenizer->encode(text, /*special=*/false);
       request.sample = sample_of(arguments, request, std::ssize(all));
@@ -315,7 +316,10 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
       };
       found = equal_examples(std::ssize(all), ids, positions, request, file);
     }
+    const std::string left_out = left_out_note(model.name(), found.left_out);
     out.note = unknown_note(model, *out.tokenizer, found.windows);
+    if (!out.note.empty() && !left_out.empty()) out.note += "; ";
+    out.note += left_out;
   }
   check_scored(found.scored, model.spec().causal);
   out.of_model = std::move(found.windows);
@@ -397,9 +401,6 @@ ForetoldTexts foretold_texts(const Arguments& arguments, const Session& session,
   for (const Model& model : models) {
     TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
     if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
-    if (arguments.flag("lines")) {
-      leave_out_single_tokens(model.name(), sequences.of_model, sequences.scored, sink);
-    }
     texts.parameters = std::move(sequences.parameters);
     texts.sequences.push_back(std::move(sequences.of_model));
     texts.scored.push_back(std::move(sequences.scored));

@@ -22,9 +22,11 @@ Parameters text_parameters();
 /// windows are never longer than a model's context.
 struct UsualWindows {
   std::int64_t sequences = 100, length = 100;
+  std::int64_t shortest_line = 1;  // lines of fewer tokens are left out
 };
 /// Of commands that measure how well a model foretells, which need fewer and longer ones.
-inline constexpr UsualWindows kForetoldWindows = {.sequences = 16, .length = 256};
+inline constexpr UsualWindows kForetoldWindows = {
+    .sequences = 16, .length = 256, .shortest_line = 2};
 
 /// token_file, sequences, length, sample, consecutive: windows of long texts.
 Parameters window_parameters(const UsualWindows& usual = {});

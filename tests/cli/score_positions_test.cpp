@@ -251,7 +251,7 @@ TEST(ScoredLines, SingleTokensAreLeftOut) {
       run_attnscope({"lens", kShakespeare, "--text-file", file, "--lines", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "1 line of a single token left out")) << run.err;
-  EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 3);
+  EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 2);
 }
 
 // ---- Refusals -----------------------------------------------------------------------------------
