@@ -668,6 +668,8 @@ def attention(
     length: int | None = None,
     sample: int | None = None,
     consecutive: bool = False,
+    lines: bool = False,
+    score_positions: str | None = None,
     image: Path | Any | None = None,
     pixel_values: Path | Any | None = None,
     audio: Path | None = None,
@@ -712,6 +714,10 @@ def attention(
       are measured, else all windows in order)
     - consecutive: windows one after the other from the start of the file, instead of random ones;
       standard errors are then too small
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
       images; or an array
@@ -850,6 +856,8 @@ def predict(
     pixel_values: Path | Any | None = None,
     audio: Path | None = None,
     features: Path | Any | None = None,
+    lines: bool = False,
+    score_positions: str | None = None,
     top: int | None = None,
     generate: int | None = None,
     perplexity: bool = False,
@@ -885,6 +893,10 @@ def predict(
     - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
     - features: sound as a model reads it (.npy: samples, or features and frames), or several; or an
       array
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - top: how many of the likeliest tokens (default: 5)
     - generate: write up to N tokens after the text, always the likeliest
     - perplexity: instead: how well the model foretells the text, in windows of its context
@@ -922,7 +934,8 @@ def predict(
 
     Rows, with perplexity: how well a model foretells one window of a text.
     - window: the window, from 0
-    - first: the window's first token, from 0
+    - example: the line that the window is of, from 0, among those that are run
+    - first: the window's first token in its text or line, from 0
     - length: the window's tokens
     - predicted: its last tokens, which count: new ones that have one before them
     - mean_nll: negative log-likelihood of those, mean; null where there are none
@@ -960,6 +973,8 @@ def lens(
     length: int | None = None,
     sample: int | None = None,
     consecutive: bool = False,
+    lines: bool = False,
+    score_positions: str | None = None,
     states: Literal["layers", "layers,mid"] | None = None,
     grid: bool = False,
     top: int | None = None,
@@ -992,6 +1007,10 @@ def lens(
       are measured, else all windows in order)
     - consecutive: windows one after the other from the start of the file, instead of random ones;
       standard errors are then too small
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - states: the stream before each layer, or after its attention too: layers or layers,mid
       (default: layers)
     - grid: of one text, what each state foretells at each token
@@ -1064,6 +1083,8 @@ def ablate(
     length: int | None = None,
     sample: int | None = None,
     consecutive: bool = False,
+    lines: bool = False,
+    score_positions: str | None = None,
     parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
     how: Literal["mean", "zero", "resample"] | None = None,
     induction: bool = False,
@@ -1098,6 +1119,10 @@ def ablate(
       are measured, else all windows in order)
     - consecutive: windows one after the other from the start of the file, instead of random ones;
       standard errors are then too small
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
       attention, mlp or layers (default: all, or layers of models with more than 200 heads)
     - how: by its mean over the text, by zeros, or by what it gave in the next window: mean, zero or
@@ -1452,6 +1477,8 @@ def report(
     length: int | None = None,
     sample: int | None = None,
     consecutive: bool = False,
+    lines: bool = False,
+    score_positions: str | None = None,
     image: Path | Any | None = None,
     pixel_values: Path | Any | None = None,
     audio: Path | None = None,
@@ -1487,6 +1514,10 @@ def report(
       are measured, else all windows in order)
     - consecutive: windows one after the other from the start of the file, instead of random ones;
       standard errors are then too small
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
     - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
       images; or an array
@@ -1873,6 +1904,8 @@ class ModelCommands:
         length: int | None = None,
         sample: int | None = None,
         consecutive: bool = False,
+        lines: bool = False,
+        score_positions: str | None = None,
         image: Path | Any | None = None,
         pixel_values: Path | Any | None = None,
         audio: Path | None = None,
@@ -1909,6 +1942,10 @@ class ModelCommands:
           than are measured, else all windows in order)
         - consecutive: windows one after the other from the start of the file, instead of random
           ones; standard errors are then too small
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
           images; or an array
@@ -1949,6 +1986,8 @@ class ModelCommands:
         pixel_values: Path | Any | None = None,
         audio: Path | None = None,
         features: Path | Any | None = None,
+        lines: bool = False,
+        score_positions: str | None = None,
         top: int | None = None,
         generate: int | None = None,
         perplexity: bool = False,
@@ -1980,6 +2019,10 @@ class ModelCommands:
         - audio: a sound (WAV, one channel, 16 kHz), of models that read sound
         - features: sound as a model reads it (.npy: samples, or features and frames), or several;
           or an array
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - top: how many of the likeliest tokens (default: 5)
         - generate: write up to N tokens after the text, always the likeliest
         - perplexity: instead: how well the model foretells the text, in windows of its context
@@ -2016,6 +2059,8 @@ class ModelCommands:
         length: int | None = None,
         sample: int | None = None,
         consecutive: bool = False,
+        lines: bool = False,
+        score_positions: str | None = None,
         states: Literal["layers", "layers,mid"] | None = None,
         grid: bool = False,
         top: int | None = None,
@@ -2044,6 +2089,10 @@ class ModelCommands:
           than are measured, else all windows in order)
         - consecutive: windows one after the other from the start of the file, instead of random
           ones; standard errors are then too small
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - states: the stream before each layer, or after its attention too: layers or layers,mid
           (default: layers)
         - grid: of one text, what each state foretells at each token
@@ -2076,6 +2125,8 @@ class ModelCommands:
         length: int | None = None,
         sample: int | None = None,
         consecutive: bool = False,
+        lines: bool = False,
+        score_positions: str | None = None,
         parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
         how: Literal["mean", "zero", "resample"] | None = None,
         induction: bool = False,
@@ -2106,6 +2157,10 @@ class ModelCommands:
           than are measured, else all windows in order)
         - consecutive: windows one after the other from the start of the file, instead of random
           ones; standard errors are then too small
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - parts: what is replaced, each alone; layers: their attention and their MLP: all, heads,
           attention, mlp or layers (default: all, or layers of models with more than 200 heads)
         - how: by its mean over the text, by zeros, or by what it gave in the next window: mean,
@@ -2318,6 +2373,8 @@ class ModelCommands:
         length: int | None = None,
         sample: int | None = None,
         consecutive: bool = False,
+        lines: bool = False,
+        score_positions: str | None = None,
         image: Path | Any | None = None,
         pixel_values: Path | Any | None = None,
         audio: Path | None = None,
@@ -2350,6 +2407,10 @@ class ModelCommands:
           than are measured, else all windows in order)
         - consecutive: windows one after the other from the start of the file, instead of random
           ones; standard errors are then too small
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - image: a picture (PNG or JPEG), of models that read images; or one of Pillow
         - pixel_values: pixels as a model reads them (.npy: channels, rows, columns), or of several
           images; or an array

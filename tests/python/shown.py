@@ -84,6 +84,8 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
     """Values of parameters that only their names tell apart."""
     text_file = folder / "text.txt"
     text_file.write_text((TEXT + "\n") * 30)
+    mask = folder / "mask.txt"
+    mask.write_text("01011\n")  # of the token ids below
     store = str(folder / "rows.sqlite")
     asc.spectrum(llama, matrix="q", store=store)
     asc.weights(llama, matrix="q", layers=0, store=store)
@@ -93,6 +95,7 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "text_file": [str(text_file)],
         "tokens": [[1, 2, 3, 4, 5]],
         "token_file": [tokens_file(folder)],
+        "score_positions": ["last", "1-", str(mask)],
         "maps": [True, str(folder / "maps.safetensors")],
         "save": [True, str(folder / "run.safetensors")],
         "store": [str(folder / "new.sqlite")],
