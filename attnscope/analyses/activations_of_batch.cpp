@@ -22,6 +22,9 @@ void add_observer(std::function<void(Args...)>& all, Observer observer) {
 /// The list of a row names no more than these; `outlier_count` counts all.
 constexpr std::size_t kListedOutliers = 16;
 
+/// Stands for the ratio of a sequence without a query that counts.
+constexpr double kNoRatio = -1;
+
 }  // namespace
 
 bool ActivationsOfBatch::wants(std::int64_t layer) const {
@@ -34,21 +37,24 @@ void ActivationsOfBatch::watch(const ForwardPass& pass, ForwardObserver& observe
     observer.end_after_layer = observer.end_after_maps_of;
     observer.end_after_maps_of.reset();
   }
-  add_observer(across_ ? observer.on_cross_maps : observer.on_maps, [this](const LayerMaps& maps) {
-    if (!lengths_.empty()) return;
-    for (std::size_t map = 0; map < maps.maps.size(); map += static_cast<std::size_t>(maps.heads)) {
-      lengths_.push_back(maps.maps[map].rows);
-    }
-  });
-  add_observer(across_ ? observer.on_cross_heads : observer.on_heads,
+  add_observer(options_.across ? observer.on_cross_maps : observer.on_maps,
+               [this](const LayerMaps& maps) {
+                 if (!lengths_.empty()) return;
+                 for (std::size_t map = 0; map < maps.maps.size();
+                      map += static_cast<std::size_t>(maps.heads)) {
+                   lengths_.push_back(maps.maps[map].rows);
+                 }
+               });
+  add_observer(options_.across ? observer.on_cross_heads : observer.on_heads,
                [this, &pass](std::int64_t layer, MatrixView<const float> heads) {
                  if (wants(layer)) add_heads(pass, layer, heads);
                });
   add_observer(observer.on_stream, [this](std::int64_t index, MatrixView<const float> stream) {
-    if (!across_ && index > 0 && wants(index - 1)) add_stream(index - 1, stream);
+    if (!options_.across && index > 0 && wants(index - 1)) add_stream(index - 1, stream);
     if (wants(index)) stream_norms_ = row_norms(stream);
   });
-  if (across_) return;  // the stream, and what self-attention reads, are of the decoder's own rows
+  if (options_.across)
+    return;  // the stream, and what self-attention reads, are of the decoder's own rows
   add_observer(observer.on_inputs,
                [this](std::int64_t layer, Role role, MatrixView<const float> input) {
                  if (role != Role::query || !wants(layer)) return;
@@ -60,7 +66,7 @@ void ActivationsOfBatch::watch(const ForwardPass& pass, ForwardObserver& observe
 
 void ActivationsOfBatch::add_heads(const ForwardPass& pass, std::int64_t layer,
                                    MatrixView<const float> heads) {
-  const Matrix<double> norms = head_output_norms(pass, layer, heads, across_, compute_);
+  const Matrix<double> norms = head_output_norms(pass, layer, heads, options_.across, compute_);
   Matrix<double>& ratios = layers_[layer].output_ratios;
   ratios = Matrix<double>(std::ssize(lengths_), norms.rows());
   for (std::int64_t head = 0; head < norms.rows(); ++head) {
@@ -68,11 +74,18 @@ void ActivationsOfBatch::add_heads(const ForwardPass& pass, std::int64_t layer,
     for (std::int64_t sequence = 0; sequence < ratios.rows(); ++sequence) {
       const std::int64_t length = lengths_[static_cast<std::size_t>(sequence)];
       double sum = 0;
-      for (std::int64_t position = 0; position < length; ++position, ++row) {
-        const double stream = stream_norms_[static_cast<std::size_t>(row)];
-        if (stream > 0) sum += norms(head, row) / stream;  // a stream of zeros has no scale
+      const auto add = [&](std::int64_t position) {
+        const double stream = stream_norms_[static_cast<std::size_t>(row + position)];
+        if (stream > 0) sum += norms(head, row + position) / stream;  // zeros have no scale
+      };
+      if (options_.queries) {
+        for (const std::int64_t position : *options_.queries) add(position);
+      } else {
+        for (std::int64_t position = 0; position < length; ++position) add(position);
       }
-      ratios(sequence, head) = sum / static_cast<double>(length);
+      const auto count = options_.queries ? std::ssize(*options_.queries) : length;
+      ratios(sequence, head) = count > 0 ? sum / static_cast<double>(count) : kNoRatio;
+      row += length;
     }
   }
 }
@@ -123,7 +136,8 @@ void ActivationSums::add(const Record& fields) {
   if (ratios.cols != std::ssize(output_ratios_)) refuse_field("output_ratio");
   for (std::int64_t sequence = 0; sequence < ratios.rows; ++sequence) {
     for (std::int64_t head = 0; head < ratios.cols; ++head) {
-      output_ratios_[static_cast<std::size_t>(head)].add(ratios(sequence, head));
+      const double ratio = ratios(sequence, head);
+      if (ratio != kNoRatio) output_ratios_[static_cast<std::size_t>(head)].add(ratio);
     }
   }
   if (fields.find("activation") == nullptr) return;

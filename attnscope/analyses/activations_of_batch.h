@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/analysis/activations.h"
+#include "attnscope/analysis/attention_map.h"
 #include "attnscope/analysis/attention_means.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/results/outcome.h"
@@ -17,8 +18,10 @@ namespace attnscope {
 
 class ActivationsOfBatch {
  public:
-  ActivationsOfBatch(const WorkItem& item, bool across, const Compute& compute)
-      : item_(item), across_(across), compute_(compute) {}
+  /// `options`: of the batch's maps, must outlive it.
+  ActivationsOfBatch(const WorkItem& item, const AttentionMapOptions& options,
+                     const Compute& compute)
+      : item_(item), options_(options), compute_(compute) {}
 
   /// The pass then runs to the end of the batch's last layer at least.
   void watch(const ForwardPass& pass, ForwardObserver& observer);
@@ -37,7 +40,7 @@ class ActivationsOfBatch {
   void add_stream(std::int64_t layer, MatrixView<const float> stream);
 
   const WorkItem& item_;
-  bool across_;
+  const AttentionMapOptions& options_;
   const Compute& compute_;
   std::vector<std::int64_t> lengths_;  // rows of each sequence
   std::vector<double> stream_norms_;   // of each row, as it enters the layer under way

@@ -8,22 +8,13 @@
 #include "attnscope/analyses/text_length.h"
 #include "attnscope/analysis/attention_map.h"
 #include "attnscope/core/content_hash.h"
+#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/layer_run.h"
 
 namespace attnscope {
 namespace {
 
-/// The queries at which the tokens that count are predicted: of a model that writes each is one
-/// position earlier.
-std::vector<std::int64_t> scored_queries(const TokenIds& scored, const Model& model) {
-  const bool writes = model.spec().causal || model.stack() == "cross";
-  std::vector<std::int64_t> queries;
-  for (std::size_t position = writes ? 1 : 0; position < scored.size(); ++position) {
-    if (scored[position] == 0) continue;
-    queries.push_back(static_cast<std::int64_t>(position) - (writes ? 1 : 0));
-  }
-  return queries;
-}
+bool writes(const Model& model) { return model.spec().causal || model.stack() == "cross"; }
 
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
@@ -32,12 +23,12 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
                               .across = source.model->stack() == "cross"};
   if (!item.batch->scored.empty()) {
     // A batch holds sequences whose tokens at the same positions count.
-    options.queries = scored_queries(item.batch->scored.front(), *source.model);
+    options.queries = scored_rows(item.batch->scored.front(), writes(*source.model));
   }
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   RaisesOfBatch raises(item, compute);
-  ActivationsOfBatch activations(item, options.across, compute);
+  ActivationsOfBatch activations(item, options, compute);
   const auto extend = [&](const ForwardPass& pass, ForwardObserver& observer) {
     raises.watch(pass, observer);
     activations.watch(pass, observer);

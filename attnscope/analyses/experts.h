@@ -6,6 +6,7 @@
 
 #include "attnscope/analyses/expert_selection.h"
 #include "attnscope/analyses/selection.h"
+#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/run/analysis.h"
@@ -31,14 +32,16 @@ void run_experts(std::span<const Model> models, const ExpertsRequest& request,
 
 struct RoutingRequest {
   LayerSelection layers;
-  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
+  std::vector<std::vector<TokenIds>> sequences;  // of each model
   Record text;                                   // what the report says of them
+  std::vector<ScoredTokens> scored = {};         // of each model: see ForetoldTexts
 };
 
 const Analysis& routing_analysis();
 
-/// What an item of that says of one layer.
-Outcome routing_outcome(const LayerRouting& routing);
+/// What an item of that says of one layer. `scored`: which tokens of its sequences count.
+Outcome routing_outcome(const LayerRouting& routing, const Model& model,
+                        const ScoredTokens& scored = {});
 
 /// A row for each layer with experts. Throws as check_experts().
 void run_routing(std::span<const Model> models, const RoutingRequest& request,

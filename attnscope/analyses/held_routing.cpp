@@ -9,7 +9,8 @@
 
 namespace attnscope {
 
-HeldRouting::HeldRouting(const Model& model, const std::vector<TokenIds>& sequences) {
+HeldRouting::HeldRouting(const Model& model, const std::vector<TokenIds>& sequences)
+    : model_(model) {
   const auto experts = static_cast<std::uint64_t>(model.dimensions().experts);
   if (experts == 0 || sequences.empty()) return;
   // Batches of attention hold sequences of one length.
@@ -39,7 +40,7 @@ Context HeldRouting::watching(const Context& context) {
 }
 
 void HeldRouting::hold(const WorkItem& batch, const LayerRouting& routing) {
-  Outcome outcome = routing_outcome(routing);
+  Outcome outcome = routing_outcome(routing, model_);
   const std::scoped_lock lock(mutex_);
   seen_[batch.batch->first].insert_or_assign(routing.layer, std::move(outcome));
 }

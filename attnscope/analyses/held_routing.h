@@ -31,6 +31,7 @@ class HeldRouting {
  private:
   void hold(const WorkItem& batch, const LayerRouting& routing);
 
+  const Model& model_;
   bool fits_ = false;
   std::size_t batches_ = 0;
   std::mutex mutex_;

@@ -32,7 +32,7 @@ RoutingCounts read_counts(const Record& record) {
                        .entropy = expect<double>(record, "entropy"),
                        .ties = expect<std::int64_t>(record, "ties")};
   counts.chosen = std::ssize(counts.weights);
-  if (counts.tokens <= 0 || counts.chosen == 0) refuse_field("tokens");
+  if (counts.tokens < 0 || counts.chosen == 0) refuse_field("tokens");
   return counts;
 }
 
@@ -44,7 +44,7 @@ std::vector<Outcome> routing_outcomes(const WorkItem& item, const ModelSource& s
   std::vector<Outcome> outcomes;
   const ForwardObserver observer{.on_routing = [&](const LayerRouting& routing) {
     if (!std::binary_search(batch.layers.begin(), batch.layers.end(), routing.layer)) return;
-    outcomes.push_back(routing_outcome(routing));
+    outcomes.push_back(routing_outcome(routing, pass.model(), batch.scored));
   }};
   pass.run(batch.tokens, observer, compute);
   return outcomes;
@@ -61,7 +61,7 @@ class RoutingRows {
     for (const Outcome& outcome : outcomes) {
       const RoutingCounts counts = read_counts(outcome.fields);
       RoutingCounts& sum = layers_[expect<std::int64_t>(outcome.fields, "layer")];
-      if (sum.tokens > 0 && (sum.experts != counts.experts || sum.chosen != counts.chosen)) {
+      if (sum.experts > 0 && (sum.experts != counts.experts || sum.chosen != counts.chosen)) {
         refuse_field("pairs");
       }
       sum.add(counts);
@@ -104,9 +104,20 @@ class RoutingRows {
 
 }  // namespace
 
-Outcome routing_outcome(const LayerRouting& routing) {
-  return {.fields = counts_record(routing.layer, count_routing(routing.logits, routing.experts,
-                                                               routing.weights, routing.tied))};
+Outcome routing_outcome(const LayerRouting& routing, const Model& model,
+                        const ScoredTokens& scored) {
+  std::optional<std::vector<std::int64_t>> counted;
+  std::int64_t first = 0;
+  for (const TokenIds& flags : scored) {
+    if (!counted) counted.emplace();
+    for (const std::int64_t row : scored_rows(flags, model.spec().causal)) {
+      counted->push_back(first + row);
+    }
+    first += std::ssize(flags);
+  }
+  return {.fields =
+              counts_record(routing.layer, count_routing(routing.logits, routing.experts,
+                                                         routing.weights, routing.tied, counted))};
 }
 
 const Analysis& routing_analysis() {
@@ -126,11 +137,12 @@ void run_routing(std::span<const Model> models, const RoutingRequest& request,
   check_experts(models);
   Plan plan{.analysis = &routing_analysis(),
             .parameters = {{"layers", request.layers.parameter()},
-                           {"tokens_hash", tokens_hash(request.sequences)}}};
+                           {"tokens_hash", tokens_hash(request.sequences, {}, request.scored)}}};
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    const BatchInputs inputs{.tokens = request.sequences[index]};
+    BatchInputs inputs{.tokens = request.sequences[index]};
+    if (index < request.scored.size()) inputs.scored = request.scored[index];
     check_inputs(ready.pass(index), inputs);
     note_past_context(ready.pass(index), inputs, sink);
     std::vector<std::int64_t> layers =

@@ -18,16 +18,17 @@ void RoutingCounts::add(const RoutingCounts& other) {
 }
 
 RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std::int64_t> chosen,
-                            std::span<const float> weights, std::span<const std::uint8_t> tied) {
+                            std::span<const float> weights, std::span<const std::uint8_t> tied,
+                            const std::optional<std::vector<std::int64_t>>& counted) {
   const std::int64_t k = std::ssize(chosen) / logits.rows;
   RoutingCounts counts{
       .experts = logits.cols,
       .chosen = k,
-      .tokens = logits.rows,
       .pairs = std::vector<std::int64_t>(static_cast<std::size_t>(logits.cols * logits.cols)),
-      .weights = std::vector<double>(static_cast<std::size_t>(k)),
-      .ties = std::count(tied.begin(), tied.end(), 1)};
-  for (std::int64_t row = 0; row < logits.rows; ++row) {
+      .weights = std::vector<double>(static_cast<std::size_t>(k))};
+  const auto add = [&](std::int64_t row) {
+    ++counts.tokens;
+    if (row < std::ssize(tied)) counts.ties += tied[static_cast<std::size_t>(row)];
     const auto own = chosen.subspan(static_cast<std::size_t>(row * k), static_cast<std::size_t>(k));
     for (const std::int64_t a : own) {
       for (const std::int64_t b : own) {
@@ -49,6 +50,11 @@ RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std:
       mean += std::exp(less) * less;
     }
     counts.entropy += std::log(sum) - mean / sum;
+  };
+  if (counted) {
+    for (const std::int64_t row : *counted) add(row);
+  } else {
+    for (std::int64_t row = 0; row < logits.rows; ++row) add(row);
   }
   return counts;
 }

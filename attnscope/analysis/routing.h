@@ -24,8 +24,10 @@ struct RoutingCounts {
 };
 
 /// `logits` (rows, E); `chosen` and `weights` (rows, k), the best first; `tied` (rows), 1 for ties.
+/// `counted`: the rows that count; none: all.
 RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std::int64_t> chosen,
-                            std::span<const float> weights, std::span<const std::uint8_t> tied);
+                            std::span<const float> weights, std::span<const std::uint8_t> tied,
+                            const std::optional<std::vector<std::int64_t>>& counted = {});
 
 struct RoutingMeasures {
   std::vector<double> load;      // (E,): shares of all choices

@@ -108,7 +108,6 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   const auto take = [&](std::span<const float> maps) { file.write(maps); };
   const std::span<const Model> models(&model, 1);
   if (kept.mean) {
-    check_one_length(shown.tokens);
     keep_maps(model, kept, session.context, take);
     run_attention(models, request, context, sink);
   } else {

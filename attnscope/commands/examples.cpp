@@ -73,6 +73,15 @@ bool asks_for_examples(const Arguments& arguments) {
   return arguments.flag("lines") || arguments.given("score_positions");
 }
 
+void refuse_examples_without_text(const Arguments& arguments) {
+  for (const char* name : {"lines", "score_positions"}) {
+    if (!arguments.given(name)) continue;
+    throw Error(
+        ErrorKind::usage,
+        {.parameter = name, .problem = "needs a text", .hint = "give {text_file} or {token_file}"});
+  }
+}
+
 ScorePositions::ScorePositions(const Arguments& arguments, const Session& session)
     : text_(arguments.text("score_positions")) {
   if (!arguments.given("score_positions")) return;
@@ -83,6 +92,11 @@ ScorePositions::ScorePositions(const Arguments& arguments, const Session& sessio
   };
   if (auto ranges = parse_position_ranges(text_)) {
     for (const PositionRange& range : *ranges) {
+      if (range.first < 0 && range.last >= 0) {
+        refuse("'" + verbatim(text_) +
+               "' has a range from a position that counts from the end to "
+               "one that counts from the start");
+      }
       const bool same_end = (range.first < 0) == (range.last < 0);
       if (same_end && range.first > range.last) {
         refuse("'" + verbatim(text_) + "' has a range that ends before it begins");
@@ -101,11 +115,37 @@ ScorePositions::ScorePositions(const Arguments& arguments, const Session& sessio
       has_ending(text_, ".npy") ? read_npy_mask(bytes, text_) : parse_position_mask(bytes, text_);
 }
 
-void ScorePositions::check_examples(std::size_t all, std::size_t run) const {
-  if (!mask_ || mask_->size() == all || mask_->size() == run) return;
-  throw Error(ErrorKind::usage, {.file = text_,
-                                 .problem = "is a mask of " + counted(mask_->size(), "example") +
-                                            ", and the text has " + std::to_string(all)});
+void ScorePositions::check_examples(std::size_t all, std::size_t run,
+                                    const LengthOf& tokens_of) const {
+  if (mask_ && mask_->size() != all && mask_->size() != run) {
+    throw Error(ErrorKind::usage, {.file = text_,
+                                   .problem = "is a mask of " + counted(mask_->size(), "example") +
+                                              ", and the text has " + std::to_string(all)});
+  }
+  if (mask_) {
+    for (std::size_t example = 0; example < mask_->size(); ++example) {
+      check_mask_length(*mask_, example, tokens_of(example), text_);
+    }
+  }
+  if (ranges_.empty()) return;
+  std::int64_t longest = 0;
+  for (std::size_t example = 0; example < all; ++example) {
+    longest = std::max(longest, tokens_of(example));
+  }
+  for (const PositionRange& range : ranges_) {
+    if (!positions_of({range}, longest).empty()) continue;
+    throw Error(
+        ErrorKind::usage,
+        {.parameter = "score_positions",
+         .problem = "'" + verbatim(text_) + "' names a position past the end of " +
+                    (all == 1 ? "the example, which has " : "every example: they have up to ") +
+                    counted(longest, "token")});
+  }
+}
+
+void ScorePositions::check_examples(std::span<const TokenIds> all) const {
+  check_examples(all.size(), all.size(),
+                 [&](std::size_t example) { return std::ssize(all[example]); });
 }
 
 TokenIds ScorePositions::of(std::size_t example, std::int64_t tokens) const {
@@ -188,7 +228,8 @@ ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
   const std::vector<std::int64_t> numbers = drawn(std::ssize(pieces), request, place);
   const bool first_ones = !request.sample;
   const std::size_t run = pieces[static_cast<std::size_t>(numbers.back())].example + 1;
-  positions.check_examples(examples.size(), first_ones ? run : examples.size());
+  positions.check_examples(examples.size(), first_ones ? run : examples.size(),
+                           [&](std::size_t example) { return std::ssize(examples[example]); });
   ExampleWindows out;
   out.left_out = std::count_if(examples.begin(), examples.end(),
                                [&](const TokenIds& ids) { return std::ssize(ids) < least; });
@@ -196,6 +237,7 @@ ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
     const Piece& piece = pieces[static_cast<std::size_t>(number)];
     const TokenIds& ids = examples[piece.example];
     out.windows.emplace_back(ids.begin() + piece.first, ids.begin() + piece.first + piece.count);
+    out.examples.push_back(piece.example);
     if (!positions.given()) continue;
     const TokenIds flags = positions.of(piece.example, std::ssize(ids));
     out.scored.emplace_back(flags.begin() + piece.first, flags.begin() + piece.first + piece.count);
@@ -213,7 +255,8 @@ ExampleWindows equal_examples(std::int64_t tokens,
   const std::int64_t count = tokens / request.length;
   const std::vector<std::int64_t> numbers = drawn(count, request, place);
   positions.check_examples(static_cast<std::size_t>(count),
-                           request.sample ? static_cast<std::size_t>(count) : numbers.size());
+                           request.sample ? static_cast<std::size_t>(count) : numbers.size(),
+                           [&](std::size_t) { return request.length; });
   ExampleWindows out;
   for (const std::int64_t number : numbers) {
     out.windows.push_back(ids(number * request.length, request.length));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ std::vector<Exclusion> example_exclusions(bool with_windows);
 
 /// Whether the arguments ask for examples, so that windows begin where examples do.
 bool asks_for_examples(const Arguments& arguments);
+/// Throws Error(usage) if they do, for commands that are given no text.
+void refuse_examples_without_text(const Arguments& arguments);
+
+/// The tokens of an example.
+using LengthOf = std::function<std::int64_t(std::size_t example)>;
 
 /// What `score_positions` says of the tokens of examples.
 class ScorePositions {
@@ -30,9 +36,11 @@ class ScorePositions {
 
   /// Whether only some tokens count.
   bool given() const { return !text_.empty(); }
+  bool is_mask() const { return mask_.has_value(); }
   /// Throws Error(usage) if it is a mask of another number of examples than `all`, and than `run`
-  /// if those are the first ones.
-  void check_examples(std::size_t all, std::size_t run) const;
+  /// if those are the first ones; a mask of other lengths; or names positions that no example has.
+  void check_examples(std::size_t all, std::size_t run, const LengthOf& tokens_of) const;
+  void check_examples(std::span<const TokenIds> all) const;
   /// 1 for each token of an example that counts, else 0.
   TokenIds of(std::size_t example, std::int64_t tokens) const;
   /// Adds "score_positions" to what a report says of its text, if given.
@@ -63,8 +71,9 @@ std::vector<TokenIds> line_examples(const std::string& text, const Tokenizer& to
 /// Sequences cut from examples, which they never cross.
 struct ExampleWindows {
   std::vector<TokenIds> windows;
-  ScoredTokens scored;        // empty: all tokens count
-  std::int64_t left_out = 0;  // examples that are too short
+  ScoredTokens scored;                // empty: all tokens count
+  std::vector<std::size_t> examples;  // of each window: which it is of; empty of equal_examples()
+  std::int64_t left_out = 0;          // examples that are too short
 };
 
 /// As many windows of whole examples as the request asks for, in order or drawn with its seed. An

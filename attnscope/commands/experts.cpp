@@ -1,5 +1,6 @@
 #include "attnscope/analyses/experts.h"
 
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
@@ -13,6 +14,7 @@ void run_experts_command(const Arguments& arguments, const Session& session, Row
   check_experts(models);
   const StoringContext context(arguments, session);
   if (!names_a_text(arguments)) {
+    refuse_examples_without_text(arguments);
     const ExpertsRequest request{.layers = arguments.layers("layers"),
                                  .experts = {arguments.text("experts")},
                                  .thresholds = arguments.shares("energy")};
@@ -24,6 +26,7 @@ void run_experts_command(const Arguments& arguments, const Session& session, Row
     if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
     request.text = std::move(sequences.parameters);
     request.sequences.push_back(std::move(sequences.of_model));
+    request.scored.push_back(std::move(sequences.scored));
   }
   run_routing(models, request, context, sink);
 }
@@ -31,7 +34,8 @@ void run_experts_command(const Arguments& arguments, const Session& session, Row
 }  // namespace
 
 Command experts_command() {
-  std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
+  std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                        example_exclusions(/*with_windows=*/true));
   for (const char* text : {"text", "text_file", "tokens", "token_file"}) {
     exclusions.push_back({text, {"experts", "energy"}, "asks where routers send a text"});
   }
@@ -44,6 +48,7 @@ Command experts_command() {
       .parameters = joined({remote_model_parameters(),
                             text_parameters(),
                             window_parameters(),
+                            example_parameters(),
                             {experts_parameter(), energy_parameter(ExpertsRequest().thresholds)},
                             work_parameters(),
                             output_parameters()}),

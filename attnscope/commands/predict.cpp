@@ -84,7 +84,7 @@ void run_perplexity_of(const Arguments& arguments, const Session& session,
     }
     ScoredTokens scored;
     if (positions.given()) {
-      positions.check_examples(examples.size(), examples.size());
+      positions.check_examples(examples);
       for (std::size_t at = 0; at < examples.size(); ++at) {
         scored.push_back(positions.of(at, std::ssize(examples[at])));
       }

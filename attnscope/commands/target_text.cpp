@@ -246,7 +246,7 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
   out.parameters.add("target_length", std::ssize(*target));
   const ScorePositions positions(arguments, session);
   if (!positions.given()) return out;
-  positions.check_examples(1, 1);
+  positions.check_examples({&*target, 1});
   out.scored = {positions.of(0, std::ssize(*target))};
   check_scored(out.scored, /*writes=*/true);
   positions.add_to(out.parameters);
@@ -297,7 +297,8 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
 }
 
 ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePositions& positions) {
-  positions.check_examples(pairs.size(), pairs.size());
+  positions.check_examples(pairs.size(), pairs.size(),
+                           [&](std::size_t pair) { return std::ssize(pairs[pair].target); });
   ScoredTokens scored;
   for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
     scored.push_back(positions.of(pair, std::ssize(pairs[pair].target)));

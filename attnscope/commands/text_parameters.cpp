@@ -269,6 +269,13 @@ std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
   return unknown_note(model, unknown);
 }
 
+/// Short examples have few tokens each, so that as many are run by default as have the tokens of
+/// the usual windows. `mean`: tokens of an example.
+std::int64_t usual_examples(const UsualWindows& usual, std::int64_t mean) {
+  const std::int64_t tokens = usual.sequences * usual.length;
+  return std::max(usual.sequences, tokens / std::max<std::int64_t>(1, mean));
+}
+
 /// Those of examples: lines, texts that are run as a whole, or windows that begin where others end.
 TokenSequences example_sequences(const Arguments& arguments, const Session& session,
                                  const Model& model, const UsualWindows& usual) {
@@ -276,10 +283,14 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
   const bool lines = arguments.flag("lines");
   const bool whole = arguments.given("text") || arguments.given("tokens");
   WindowRequest request{
-      .sequences = whole ? kMaxSequences : arguments.integer("sequences").value_or(usual.sequences),
+      .sequences = kMaxSequences,
       .length = whole ? kMaxSequences : window_length(arguments, session, model, usual),
       .sample = std::nullopt,
       .or_fewer = !arguments.given("sequences")};
+  if (!whole) {
+    request.sequences =
+        arguments.integer("sequences").value_or(usual_examples(usual, request.length));
+  }
   const std::string shard_file = arguments.text("token_file");
   const std::string file = shard_file.empty() ? arguments.text("text_file") : shard_file;
   TokenSequences out;
@@ -304,6 +315,12 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
       const std::vector<TokenIds> examples =
           lines ? line_examples(text, *out.tokenizer, special)
                 : std::vector<TokenIds>{out.tokenizer->encode(text, special)};
+      if (lines && request.or_fewer) {
+        std::int64_t tokens = 0;
+        for (const TokenIds& ids : examples) tokens += std::ssize(ids);
+        const auto count = std::max<std::int64_t>(1, std::ssize(examples));
+        request.sequences = usual_examples(usual, tokens / count);
+      }
       const WindowRequest of_lines{.sequences = request.sequences, .length = 1, .sample = {}};
       if (!whole) request.sample = sample_of(arguments, of_lines, std::ssize(examples));
       found = windows_of_examples(examples, positions, request, whole ? "text" : file,

@@ -60,6 +60,15 @@ ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t m
   return out;
 }
 
+std::vector<std::int64_t> scored_rows(const TokenIds& scored, bool writes) {
+  std::vector<std::int64_t> rows;
+  for (std::size_t position = writes ? 1 : 0; position < scored.size(); ++position) {
+    if (scored[position] == 0) continue;
+    rows.push_back(static_cast<std::int64_t>(position) - (writes ? 1 : 0));
+  }
+  return rows;
+}
+
 ForetoldPlaces scored_places(ForetoldPlaces all, const ScoredTokens& scored) {
   ForetoldPlaces out{.inputs = std::move(all.inputs), .sources = std::move(all.sources)};
   std::size_t place = 0;

@@ -36,6 +36,10 @@ ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t m
                              std::int64_t first, std::uint64_t seed,
                              const ScoredTokens& scored = {});
 
+/// Of one sequence: the rows at which the tokens that count are predicted. Where a model `writes`,
+/// each is one row above its token, so that the first token has none.
+std::vector<std::int64_t> scored_rows(const TokenIds& scored, bool writes);
+
 /// Those of next_tokens() or target_tokens() at which a token that counts is predicted.
 ForetoldPlaces scored_places(ForetoldPlaces all, const ScoredTokens& scored);
 

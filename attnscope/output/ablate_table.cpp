@@ -94,7 +94,8 @@ void write_ablate_table(const Report& report, const WriteOptions& options, std::
       "By how many thousandths of a nat the loss rises where that part alone is replaced by " + by +
           "; ·: within two standard errors over " + text +
           "s. What parts are worth together is "
-          "not the sum: see each layer's attention beside its heads.",
+          "not the sum: see each layer's attention beside its heads." +
+          scored_sentence(report.parameters),
       options, out);
 }
 

@@ -236,15 +236,23 @@ std::string collapse_text(const ModelRows& rows, const Record& model) {
                     first->first, all);
 }
 
+/// Ranks and columns are of whole maps, other means of heads are over some queries.
+std::string scored_means(const Record& parameters) {
+  const std::string words = scored_words(parameters);
+  return words.empty() ? "" : "; other means are over the queries that predict " + words;
+}
+
 std::string attention_legend(const Report& report) {
   const auto energy = number_field(report.parameters, "energy");
   const auto without_first = flag_in(report.parameters, "without_first").value_or(false);
   return fmt::format(
-      "Rank: singular values of a map with {} of its energy; columns: fewest keys that have it; "
-      "mean "
-      "max: over {}; ±: standard error{}",
-      energy ? shortest_decimal(*energy) : "a share", sequences_text(report.parameters),
-      without_first ? "; without key 0" : "");
+             "Rank: singular values of a map with {} of its energy; columns: fewest keys that have "
+             "it; "
+             "mean "
+             "max: over {}; ±: standard error{}",
+             energy ? shortest_decimal(*energy) : "a share", sequences_text(report.parameters),
+             without_first ? "; without key 0" : "") +
+         scored_means(report.parameters);
 }
 
 }  // namespace

@@ -68,10 +68,12 @@ void write_routing_table(const Report& report, const WriteOptions& options, std:
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  write_legend(
-      "Experts in use: e to the entropy of their load; entropy of the router in nats; csv and json "
-      "have the load of each expert and which are chosen together.",
-      options, out);
+  write_legend(std::string() +
+                   "Experts in use: e to the entropy of their load; entropy of the router in nats; "
+                   "csv and json "
+                   "have the load of each expert and which are chosen together." +
+                   scored_sentence(report.parameters),
+               options, out);
 }
 
 }  // namespace attnscope

@@ -159,7 +159,8 @@ void write_lens_table(const Report& report, const WriteOptions& options, std::os
           "The raw lens: each state through the final norm, computed anew, and the output head; "
           "early layers speak another language, and their losses are no measure of what they know. "
           "Loss, entropy and kl (from the model's answer) in nats; agrees: with the model's "
-          "answer.",
+          "answer." +
+          scored_sentence(report.parameters),
       options, out);
 }
 

@@ -7,6 +7,7 @@
 
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
+#include "attnscope/output/legend.h"
 #include "attnscope/output/table_parts.h"
 #include "attnscope/output/tables.h"
 #include "attnscope/output/terminal.h"
@@ -148,6 +149,8 @@ void write_perplexities(const Report& report, const Style& style, std::ostream& 
                      grouped(integer_field(found, "tokens")), grouped(windows)});
   }
   out << align(lines);
+  const std::string words = scored_words(report.parameters);
+  if (!words.empty()) out << style.dim("over " + words) << '\n';
 }
 
 }  // namespace

@@ -102,16 +102,21 @@ PositionMask read_npy_mask(std::string_view bytes, const std::string& where) {
   return mask;
 }
 
-Positions positions_of(const PositionMask& mask, std::size_t example, std::int64_t tokens,
+void check_mask_length(const PositionMask& mask, std::size_t example, std::int64_t tokens,
                        const std::string& where) {
   const std::vector<bool>& own = mask.at(example);
-  if (std::ssize(own) != tokens) {
-    throw Error(ErrorKind::usage,
-                {.file = where,
-                 .problem = "has " + counted(own.size(), "value") + " for example " +
-                            std::to_string(example + 1) + ", which has " + counted(tokens, "token"),
-                 .hint = "give one 0 or 1 per token, special tokens included"});
-  }
+  if (std::ssize(own) == tokens) return;
+  throw Error(ErrorKind::usage,
+              {.file = where,
+               .problem = "has " + counted(own.size(), "value") + " for example " +
+                          std::to_string(example + 1) + ", which has " + counted(tokens, "token"),
+               .hint = "give one 0 or 1 per token, special tokens included"});
+}
+
+Positions positions_of(const PositionMask& mask, std::size_t example, std::int64_t tokens,
+                       const std::string& where) {
+  check_mask_length(mask, example, tokens, where);
+  const std::vector<bool>& own = mask.at(example);
   Positions positions;
   for (std::int64_t position = 0; position < tokens; ++position) {
     if (own[static_cast<std::size_t>(position)]) positions.push_back(position);

@@ -35,6 +35,10 @@ PositionMask parse_position_mask(std::string_view text, const std::string& where
 /// A .npy file of bool, (examples, tokens), or (tokens) of one example. Throws as read_npy().
 PositionMask read_npy_mask(std::string_view bytes, const std::string& where);
 
+/// Throws Error(usage) about `where` if that example of the mask has another number of tokens.
+void check_mask_length(const PositionMask& mask, std::size_t example, std::int64_t tokens,
+                       const std::string& where);
+
 /// Those of one example. Throws Error(usage) about `where` if it has another number of tokens.
 Positions positions_of(const PositionMask& mask, std::size_t example, std::int64_t tokens,
                        const std::string& where);

@@ -125,6 +125,11 @@ TEST_F(ScoredText, MeansOfMapsAreOfTheQueriesThatPredictThem) {
     EXPECT_NEAR(row["sink_mass"].get<double>(), sink / 3, kMapTolerance);
     EXPECT_NEAR(row["previous_token"].get<double>(), before / 3, kMapTolerance);
     EXPECT_NEAR(row["diagonal"].get<double>(), own / 3, kMapTolerance);
+    double ratio = 0;
+    for (const char* position : {"3", "7", "8"}) {
+      ratio += report_of(scored("attention", position))["rows"][at]["output_ratio"].get<double>();
+    }
+    EXPECT_NEAR(row["output_ratio"].get<double>(), ratio / 3, 1e-6 * ratio);
     EXPECT_EQ(row["unattended"], 0.0);
     EXPECT_NEAR(row["null_sink_mass"].get<double>(), even / 3, 1e-12);
     EXPECT_EQ(row["energy_rank"], all[at]["energy_rank"]) << "ranks are of whole maps";
@@ -154,8 +159,11 @@ TEST_F(ScoredText, WindowsOfAShardAreItsExamples) {
                          .back()["loss"];
   for (const Words& order : {Words{}, Words{"--consecutive"}, Words{"--sample", "3"}}) {
     const json row = report_of(lens + order)["rows"].back();
-    EXPECT_EQ(row["predicted"], 16);
+    EXPECT_EQ(row["predicted"], 60) << "short examples are run as far as they have 4096 tokens";
     EXPECT_NEAR(row["loss"].get<double>(), one, kLossTolerance) << command_text(order);
+    const json few = report_of(lens + order + Words{"--sequences", "16"})["rows"].back();
+    EXPECT_EQ(few["predicted"], 16);
+    EXPECT_NEAR(few["loss"].get<double>(), one, kLossTolerance) << command_text(order);
   }
   std::string mask;
   for (int example = 0; example < 60; ++example) mask += example == 41 ? "0100\n" : "0000\n";
@@ -254,7 +262,111 @@ TEST(ScoredLines, SingleTokensAreLeftOut) {
   EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 2);
 }
 
+/// A mask has a line for each line of text, those of a token that is left out too.
+TEST(ScoredLines, AMaskHasALineForEach) {
+  const TempFolder folder;
+  const std::string text = folder.write("lines.txt", "To be\na\n\nor not\n").string();
+  const auto tokens = [&](const char* line) {
+    const json row = report_of({"attention", kShakespeare, "--text", line})["parameters"];
+    return row["length"].get<std::size_t>();
+  };
+  const std::string own =
+      std::string(tokens("To be") - 1, '0') + "1\n" + std::string(tokens("a"), '1') + "\n";
+  const std::string last = std::string(tokens("or not") - 1, '0') + "1\n";
+  const auto run = [&](const std::string& mask, const Words& command) {
+    return run_attnscope(command +
+                         Words{kShakespeare, "--text-file", text, "--lines", "--score-positions",
+                               folder.write("mask.txt", mask).string(), "--format", "json"});
+  };
+  for (const Words& command : {Words{"lens"}, Words{"predict", "--perplexity"}}) {
+    const RunResult found = run(own + last, command);
+    EXPECT_EQ(found.exit_code, 0) << found.err;
+    const json report = json::parse(found.out);
+    const json& scored =
+        command.size() > 1 ? report["models"][0]["perplexity"] : report["rows"].back();
+    EXPECT_EQ(scored["predicted"], 2);
+    for (const std::string& mask : {own, own + last + "1\n"}) {
+      const RunResult refused = run(mask, command);
+      EXPECT_EQ(refused.exit_code, kUsage) << refused.err;
+      EXPECT_TRUE(contains(refused.err, "mask.txt: is a mask of ")) << refused.err;
+      EXPECT_TRUE(contains(refused.err, ", and the text has 3")) << refused.err;
+    }
+    const RunResult refused = run(own + "1" + last, command);
+    EXPECT_EQ(refused.exit_code, kUsage) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "for example 3, which has")) << refused.err;
+  }
+}
+
+/// A byte order mark, empty lines, blanks and Windows' ends of lines are no tokens.
+TEST(ScoredLines, WhatIsAroundLinesIsNoToken) {
+  const TempFolder folder;
+  const auto loss = [&](const std::string& text) {
+    const json report =
+        report_of({"predict", kShakespeare, "--text-file", folder.write("lines.txt", text).string(),
+                   "--perplexity", "--lines"});
+    EXPECT_EQ(report["rows"].size(), 2U);
+    return report["models"][0]["perplexity"]["mean_nll"].get<double>();
+  };
+  const double plain = loss("To be, or not\nthat is");
+  EXPECT_EQ(loss("\xef\xbb\xbfTo be, or not\r\n\r\nthat is\r\n"), plain);
+  EXPECT_EQ(loss("\n\nTo be, or not\n \t\nthat is\n\n"), plain);
+}
+
+TEST(ScoredLines, ATextWithoutLinesIsRefused) {
+  const TempFolder folder;
+  for (const char* command : {"lens", "attention", "ablate", "plan"}) {
+    for (const char* text : {"\n\n", " \r\n\t\n", ""}) {
+      const std::string file = folder.write("blank.txt", text).string();
+      const RunResult run = run_attnscope({command, kShakespeare, "--text-file", file, "--lines"});
+      EXPECT_EQ(run.exit_code, kUsage) << command << ": " << run.err;
+      EXPECT_TRUE(contains(run.err, "blank.txt")) << run.err;
+    }
+  }
+}
+
+// ---- Experts ------------------------------------------------------------------------------------
+
+/// Shares of routers are over the rows that predict the chosen tokens.
+TEST(ScoredRouting, IsOfTheRowsThatPredict) {
+  const Words experts = {"experts", tiny_model("phimoe"), "--tokens", "3,1,4,1,5"};
+  const auto rows = [&](const Words& more) { return report_of(experts + more)["rows"]; };
+  const json all = rows({});
+  json sums;
+  for (const char* position : {"1", "2", "3", "4"}) {
+    const json one = rows({"--score-positions", position});
+    for (std::size_t layer = 0; layer < one.size(); ++layer) {
+      EXPECT_EQ(one[layer]["tokens"], 1);
+      for (std::size_t expert = 0; expert < one[layer]["load"].size(); ++expert) {
+        json& sum = sums[layer][expert];
+        sum = (sum.is_null() ? 0.0 : sum.get<double>()) +
+              one[layer]["load"][expert].get<double>() / 4;
+      }
+    }
+  }
+  const json four = rows({"--score-positions", "1-"});
+  for (std::size_t layer = 0; layer < all.size(); ++layer) {
+    EXPECT_EQ(all[layer]["tokens"], 5);
+    EXPECT_EQ(four[layer]["tokens"], 4);
+    for (std::size_t expert = 0; expert < sums[layer].size(); ++expert) {
+      EXPECT_NEAR(four[layer]["load"][expert].get<double>(), sums[layer][expert].get<double>(),
+                  1e-12);
+    }
+  }
+}
+
 // ---- Refusals -----------------------------------------------------------------------------------
+
+/// A .npy file of so many zero bytes.
+std::string npy_text(const std::string& type, const std::string& shape, std::size_t bytes,
+                     const std::string& by_columns = "False") {
+  std::string header =
+      "{'descr': '" + type + "', 'fortran_order': " + by_columns + ", 'shape': " + shape + ", }";
+  header.resize(117, ' ');
+  std::string npy("\x93NUMPY\x01\x00", 8);
+  npy += static_cast<char>(header.size() + 1);
+  npy += '\0';
+  return npy + header + '\n' + std::string(bytes, '\0');
+}
 
 TEST(ScoredPositions, WhatCannotBeScoredIsRefused) {
   const TempFolder folder;
@@ -272,7 +384,24 @@ TEST(ScoredPositions, WhatCannotBeScoredIsRefused) {
         {"--score-positions", "'first' is neither"}},
        {"backwards", lens({"--score-positions", "3-2"}), {"ends before it begins"}},
        {"the first token", lens({"--score-positions", "0"}), {"no token that is predicted"}},
-       {"beyond the end", lens({"--score-positions", "4-"}), {"no token that is predicted"}},
+       {"beyond the end",
+        lens({"--score-positions", "4-"}),
+        {"'4-' names a position past the end of the example, which has 4 tokens"}},
+       {"one of several beyond the end",
+        lens({"--score-positions", "2,4"}),
+        {"'2,4' names a position past the end"}},
+       {"before the start", lens({"--score-positions", "-5"}), {"past the end of the example"}},
+       {"from the end to the start",
+        lens({"--score-positions", "last-2"}),
+        {"counts from the end to one that counts from the start"}},
+       {"nothing", lens({"--score-positions", ","}), {"--score-positions"}},
+       {"a number that overflows",
+        lens({"--score-positions", "99999999999999999999"}),
+        {"is neither positions nor a file"}},
+       {"no text",
+        {"experts", tiny_model("phimoe"), "--score-positions", "last"},
+        {"--score-positions: needs a text"}},
+       {"lines without a text", {"experts", tiny_model("phimoe"), "--lines"}, {"--lines: needs"}},
        {"a mask of another length",
         lens(mask("short.txt", "001\n")),
         {"short.txt", "has 3 values for example 1, which has 4 tokens"}},
@@ -296,7 +425,23 @@ TEST(ScoredPositions, WhatCannotBeScoredIsRefused) {
   expect_refusals(
       kBadFile,
       {{"no mask", lens(mask("words.txt", "0101\nyes\n")), {"words.txt", "line 2 holds 'y'"}},
-       {"an array of numbers", lens(mask("mask.npy", "\x93NUMPY")), {"mask.npy"}}});
+       {"another digit", lens(mask("two.txt", "0121\n")), {"two.txt", "line 1 holds '2'"}},
+       {"a cut array", lens(mask("cut.npy", "\x93NUMPY")), {"cut.npy"}},
+       {"an array of integers",
+        lens(mask("bytes.npy", npy_text("|u1", "(1, 4)", 4))),
+        {"bytes.npy", "it holds no bool"}},
+       {"an array of numbers",
+        lens(mask("floats.npy", npy_text("<f4", "(1, 4)", 16))),
+        {"floats.npy", "it holds no bool"}},
+       {"three axes",
+        lens(mask("axes.npy", npy_text("|b1", "(1, 2, 2)", 4))),
+        {"axes.npy", "has 3 axes"}},
+       {"a shape of more values",
+        lens(mask("more.npy", npy_text("|b1", "(2, 4)", 4))),
+        {"more.npy", "needs 8 bytes, and it has 4 bytes"}},
+       {"stored by columns",
+        lens(mask("columns.npy", npy_text("|b1", "(1, 4)", 4, "True"))),
+        {"columns.npy", "not stored row by row"}}});
 }
 
 }  // namespace

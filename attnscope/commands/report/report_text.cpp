@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
@@ -100,10 +101,7 @@ void check_inputs(const Arguments& report, const Session& session,
     throw Error(ErrorKind::usage, {.parameter = "target_file",
                                    .problem = "needs {text_file}, whose lines are the sources"});
   }
-  for (const char* name : {"lines", "score_positions"}) {
-    if (!report.given(name) || text_is_given(report)) continue;
-    throw Error(ErrorKind::usage, {.parameter = name, .problem = "needs a text: give {text_file}"});
-  }
+  if (!text_is_given(report)) refuse_examples_without_text(report);
   if (report.given("token_file")) TokenShard(report.text("token_file"));
   if (!report.given("text_file")) return;
   const std::string file = report.text("text_file");

@@ -75,7 +75,8 @@ void TextRun::add_routing(ReportFile& file) const {
     const auto sink = part_sink(part, session_, file);
     const RoutingRequest request{.layers = text_.model.arguments.layers("layers"),
                                  .sequences = {text_.tokens.of_model},
-                                 .text = text_.tokens.parameters};
+                                 .text = text_.tokens.parameters,
+                                 .scored = {text_.tokens.scored}};
     Session session = session_;
     session.context = routing_.giving(session_.context);
     run_routing(std::span(&model, 1), request, StoringContext(part_arguments(part), session),

@@ -127,6 +127,7 @@ RowKind routing_rows() {
                   .where = kRouting}},
       .models = model_facts(),
       .parameters = text_parameter_fields()};
+  for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.parameters.push_back(layers_parameter());
   kind.parameters.push_back(tokens_hash_parameter());
   return kind;
