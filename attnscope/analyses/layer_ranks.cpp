@@ -43,8 +43,10 @@ std::vector<Outcome> item_outcomes(const WorkItem& item, const ModelSource& sour
   const auto probe_tokens = expect<std::int64_t>(item.parameters, "probe_tokens");
   if (probe_tokens > 0) {
     const std::vector<TokenIds> probed = probe_windows({.windows = windows}, probe_tokens);
-    divergence.emplace(calibration.pass(compute),
-                       TextWindows{.windows = probed, .mask = mask_parameter(item)}, compute);
+    const std::vector<TokenIds> scored = probe_scored(probed, item.batch->scored);
+    divergence.emplace(
+        calibration.pass(compute),
+        TextWindows{.windows = probed, .mask = mask_parameter(item), .scored = scored}, compute);
   }
   return ranks_of_layer(model, layer, ranked_matrices(model, layer, asked_roles(item)),
                         calibration.statistics(compute), divergence ? &*divergence : nullptr,
@@ -96,6 +98,15 @@ std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens
                                             : std::ssize(window);
     out.emplace_back(window.begin(), window.begin() + count);
     tokens -= count;
+  }
+  return out;
+}
+
+std::vector<TokenIds> probe_scored(std::span<const TokenIds> windows,
+                                   std::span<const TokenIds> scored) {
+  std::vector<TokenIds> out;
+  for (std::size_t at = 0; !scored.empty() && at < windows.size(); ++at) {
+    out.emplace_back(scored[at].begin(), scored[at].begin() + std::ssize(windows[at]));
   }
   return out;
 }
@@ -159,10 +170,12 @@ FoundRank found_rank(std::int64_t layer, const Outcome& outcome) {
 }
 
 WorkItem layer_ranks_item(const PlanRequest& request, double ridge, std::int64_t layer) {
-  WorkItem item{
-      .analysis = std::string(layer_ranks_analysis().name),
-      .parameters = {{"ridge", ridge}},
-      .batch = SequenceBatch{.first = 0, .tokens = request.text.calibration, .layers = {layer}}};
+  WorkItem item{.analysis = std::string(layer_ranks_analysis().name),
+                .parameters = {{"ridge", ridge}},
+                .batch = SequenceBatch{.first = 0,
+                                       .tokens = request.text.calibration,
+                                       .layers = {layer},
+                                       .scored = request.text.calibration_scored}};
   const bool probed = request.method == RankMethod::kl;
   item.parameters.add("probe_tokens", probed ? request.probe_tokens : 0)
       .add("matrix", roles_value(request.matrices));

@@ -22,6 +22,9 @@ std::vector<Role> ranked_matrices(const Model& model, std::int64_t layer,
 /// The first windows of the text, which have so many tokens together: those of probes. Those with a
 /// source are not cut.
 std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens);
+/// Which of their tokens count, of TextWindows::scored; none: all.
+std::vector<TokenIds> probe_scored(std::span<const TokenIds> windows,
+                                   std::span<const TokenIds> scored);
 
 /// Of each of these matrices an outcome, those that hold NaN or infinity skipped. `divergence`: of
 /// the probes' windows; null: none.

@@ -22,18 +22,23 @@ namespace attnscope {
 struct PlanText {
   std::vector<TokenIds> calibration, held_out;
   std::vector<TokenIds> calibration_sources, held_out_sources;  // see TextWindows
+  std::vector<TokenIds> calibration_scored, held_out_scored;    // see TextWindows
   std::optional<std::int64_t> mask;  // of models that see a text both ways: see TextWindows
   Record parameters;                 // what the report says of them
   std::vector<std::string> notes;    // what its user should know
   bool copy_weights = true;          // of models that run it: see TextWindows
 
   TextWindows fitted() const {
-    return {.windows = calibration, .sources = calibration_sources, .copy_weights = copy_weights};
+    return {.windows = calibration,
+            .sources = calibration_sources,
+            .scored = calibration_scored,
+            .copy_weights = copy_weights};
   }
   TextWindows measured() const {
     return {.windows = held_out,
             .mask = mask,
             .sources = held_out_sources,
+            .scored = held_out_scored,
             .copy_weights = copy_weights};
   }
 };

@@ -7,8 +7,8 @@
 namespace attnscope {
 
 std::string windows_hash(const TextWindows& text) {
-  std::string all;
-  for (const auto& windows : {text.windows, text.sources}) {
+  std::string all = text.scored.empty() ? "" : "scored ";
+  for (const auto& windows : {text.windows, text.sources, text.scored}) {
     for (const TokenIds& window : windows) all += content_hash(std::as_bytes(std::span(window)));
   }
   return content_hash(all);

@@ -11,7 +11,7 @@ namespace attnscope {
 
 /// Of all bytes of a model, and of its config.
 std::string model_hash(const Model& model);
-/// Of the windows of a text, and of what encoders read beside them.
+/// Of the windows of a text, of what encoders read beside them, and of which tokens count.
 std::string windows_hash(const TextWindows& text);
 /// Of a form, its size, and all that it keeps.
 std::string choice_hash(const Choice& choice);

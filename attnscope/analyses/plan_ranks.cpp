@@ -23,6 +23,8 @@ const RankTable& Planner::ranks() {
   probe.windows = windows;
   probe.mask = request_.text.mask;
   if (!probe.sources.empty()) probe.sources = probe.sources.first(windows.size());
+  const std::vector<TokenIds> scored = probe_scored(windows, probe.scored);
+  probe.scored = scored;
   std::optional<Divergence> divergence;
   const bool goes_elsewhere =
       steps_.context().compute_elsewhere && request_.text.calibration_sources.empty();

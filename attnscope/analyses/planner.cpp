@@ -24,8 +24,9 @@ std::vector<std::int64_t> all_layers(const Model& model) {
 /// The mean over rows of the cosine of what is before and after something, batch after batch.
 class MeanCosine {
  public:
-  void add(MatrixView<const float> before, MatrixView<const float> after) {
-    for (std::int64_t row = 0; row < before.rows; ++row) {
+  void add(MatrixView<const float> before, MatrixView<const float> after,
+           std::span<const std::int64_t> rows) {
+    for (const std::int64_t row : rows) {
       double ab = 0, aa = 0, bb = 0;
       for (std::int64_t col = 0; col < before.cols; ++col) {
         const auto x = static_cast<double>(before(row, col));
@@ -36,7 +37,7 @@ class MeanCosine {
       }
       sum_ += aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
     }
-    rows_ += before.rows;
+    rows_ += std::ssize(rows);
   }
 
   /// 1 less the mean; null where nothing was seen.
@@ -124,6 +125,7 @@ TextWindows Planner::measured_text(bool all) const {
       std::min(static_cast<std::size_t>(request_.held_out_sequences), text.windows.size());
   text.windows = text.windows.first(few);
   if (!text.sources.empty()) text.sources = text.sources.first(few);
+  if (!text.scored.empty()) text.scored = text.scored.first(few);
   return text;
 }
 
@@ -235,7 +237,7 @@ std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& l
   const TextWindows text = measured_text(false);
   if (!text.mask && text.sources.empty() && pass().may_start_between()) {
     const std::set<std::int64_t> gone(order_.removed.begin(), order_.removed.end());
-    return mean_nll_without(pass(), text.windows, gone, left, compute_);
+    return mean_nll_without(pass(), text, gone, left, compute_);
   }
   std::vector<double> out;
   for (const std::int64_t layer : left) {
@@ -274,7 +276,7 @@ std::vector<LayerWorth> Planner::layer_worth() {
 std::vector<NllWithoutPart> Planner::nll_without_parts() {
   const TextWindows text = measured_text(false);
   if (!text.mask && text.sources.empty() && pass().may_start_between()) {
-    return mean_nll_without_parts(pass(), text.windows, compute_);
+    return mean_nll_without_parts(pass(), text, compute_);
   }
   const auto nll_without = [&](std::int64_t layer, Role role) {
     if (model_.weight(layer, role).tensor == nullptr) {
@@ -298,18 +300,19 @@ std::vector<Outcome> Planner::influences() {
   const TextWindows text = measured_text(false);
   for (const TextWindows& batch : batches_of(text)) {
     Matrix<float> entered, middle;  // of the layer under way; middle: no rows before its MLP
+    const std::vector<std::int64_t> counted = rows_that_count(batch, model_);
     ForwardObserver observer;
     observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
       if (index > 0) {
         Cosines& own = cosines[static_cast<std::size_t>(index - 1)];
-        own.layer.add(entered.view(), stream);
-        if (middle.rows() > 0) own.mlp.add(middle.view(), stream);
+        own.layer.add(entered.view(), stream, counted);
+        if (middle.rows() > 0) own.mlp.add(middle.view(), stream, counted);
       }
       entered = copied(stream);
       middle = {};
     };
     observer.on_middle = [&](std::int64_t layer, MatrixView<const float> stream) {
-      cosines[static_cast<std::size_t>(layer)].attention.add(entered.view(), stream);
+      cosines[static_cast<std::size_t>(layer)].attention.add(entered.view(), stream, counted);
       middle = copied(stream);
     };
     run_windows(calibration_.pass(compute_), batch, observer, compute_);

@@ -10,7 +10,9 @@
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
 #include "attnscope/smaller/plan_file.h"
+#include "attnscope/tokens/score_positions.h"
 
 namespace attnscope {
 namespace {
@@ -170,6 +172,18 @@ DType dtype_of(const std::string& name) {
   return name == "F16" ? DType::f16 : DType::bf16;
 }
 
+/// The examples that the plan was made on. A plan has the name of a mask's file, not where it is.
+Arguments with_examples_of(const PlanFile& plan, const Arguments& arguments) {
+  Arguments out = plan.lines ? arguments.with("lines", true) : arguments;
+  if (plan.score_positions.empty() || arguments.given("score_positions")) return out;
+  if (parse_position_ranges(plan.score_positions)) {
+    return out.with("score_positions", plan.score_positions);
+  }
+  throw Error(ErrorKind::usage, {.parameter = "score_positions",
+                                 .problem = "missing mask: the plan was made with " +
+                                            verbatim(plan.score_positions)});
+}
+
 void run_shrink_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   std::vector<Model> models = open_models(arguments, session);
   constexpr std::uint64_t kMaxPlan = 1'000'000'000;
@@ -179,7 +193,7 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
   std::erase_if(models, [&](const Model& model) { return model.stack() != plan.stack; });
   const Model model = only_model(std::move(models), "the plan is not of this stack of one model");
   request.text =
-      plan_text(arguments, session, model,
+      plan_text(with_examples_of(plan, arguments), session, model,
                 {.sequences = plan.sequences,
                  .length = plan.length,
                  .sample = plan.sample ? std::optional(static_cast<std::uint64_t>(*plan.sample))

@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "attnscope/analyses/estimates.h"
+#include "attnscope/commands/examples.h"
+#include "attnscope/commands/plan_examples.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
 #include "attnscope/core/error.h"
@@ -20,6 +22,7 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kLongestWindow = 2048;  // tokens
+constexpr const char* kHeldOutIsFitted = "the held-out text is the one that is fitted to";
 
 /// All tokens of a file of text, or of a shard.
 TokenIds file_tokens(const Session& session, const Model& model, const std::string& path,
@@ -121,6 +124,10 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                 {.parameter = "target_file",
                  .problem = "is needed: what " + verbatim(model.name()) + " is to foretell"});
   }
+  if (arguments.flag("lines")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "lines", .problem = "has no effect: pairs are lines already"});
+  }
   if (windows.sample) {
     throw Error(ErrorKind::usage,
                 {.parameter = "sample", .problem = "is of windows of one text, not of pairs"});
@@ -138,6 +145,13 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
     held = target_texts(arguments.with("text_file", arguments.text("held_out"))
                             .with("target_file", arguments.text("held_out_target")),
                         session, decoder);
+  }
+  const ScorePositions positions(arguments, session);
+  refuse_mask_of_two_files(positions, own);
+  ScoredTokens scored, held_scored;
+  if (positions.given()) {
+    scored = target_flags(texts.pairs, positions);
+    if (own) held_scored = target_flags(held.pairs, positions);
   }
   const auto length = static_cast<std::size_t>(
       windows.length.value_or(std::min(context_of(session, model), kLongestWindow)));
@@ -162,19 +176,27 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
     targets.push_back(cut(pair.target));
     longest = std::max({longest, sources.back().size(), targets.back().size()});
   };
-  for (const TargetPair& pair : pairs.first(fitted)) {
+  for (std::size_t at = 0; at < fitted; ++at) {
     const bool enough = windows.sequences ? std::ssize(out.calibration) >= *windows.sequences
                                           : read >= tokens_needed(model);
     if (enough) break;
-    add(pair, out.calibration_sources, out.calibration);
+    add(pairs[at], out.calibration_sources, out.calibration);
+    if (positions.given()) out.calibration_scored.push_back(cut(scored[at]));
     read += std::ssize(encodes ? out.calibration_sources.back() : out.calibration.back());
   }
   for (const TargetPair& pair :
        own ? std::span<const TargetPair>(held.pairs) : pairs.subspan(fitted)) {
     add(pair, out.held_out_sources, out.held_out);
   }
+  if (!own && positions.given()) {
+    held_scored.assign(scored.begin() + static_cast<std::ptrdiff_t>(fitted), scored.end());
+  }
+  for (const TokenIds& flags : held_scored) out.held_out_scored.push_back(cut(flags));
+  for (const auto* flags : {&out.calibration_scored, &out.held_out_scored}) {
+    check_scored(*flags, /*writes=*/true);
+  }
   if (own && held.pairs == texts.pairs) {
-    out.notes.emplace_back("the held-out text is the one that is fitted to");
+    out.notes.emplace_back(kHeldOutIsFitted);
   }
   if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
   out.parameters = {{"source", texts.source},
@@ -183,7 +205,61 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                     {"sample", Value()},
                     {"held_out", own ? Value(short_name(arguments.text("held_out"))) : Value()},
                     {"held_out_windows", std::ssize(out.held_out)}};
+  positions.add_to(out.parameters);
   return out;
+}
+
+/// Lines, or windows one after the other with the special tokens around them.
+std::vector<TokenIds> plan_examples(const Arguments& arguments, const Session& session,
+                                    const Model& model, const std::string& path,
+                                    std::int64_t length, const MaskedModel& masked) {
+  if (arguments.flag("lines")) {
+    const std::string text = session.files->read_text(path, kTextLimitBytes);
+    check_text(text, {.file = path});
+    return line_examples(text, tokenizer_of(model, "token_file"), /*special=*/true);
+  }
+  const bool shard = arguments.given("token_file");
+  std::vector<TokenIds> windows =
+      all_windows(file_tokens(session, model, path, shard), length - masked.around());
+  masked.put_around(windows);
+  return windows;
+}
+
+/// Windows of a text as they follow each other, or drawn from it; those of its last tenth are held
+/// out if no file is. Gives how many tokens are fitted to.
+std::int64_t add_windows(const Arguments& arguments, const Session& session, const Model& model,
+                         const PlanWindows& windows, const TokenIds& tokens, std::int64_t length,
+                         const MaskedModel& masked, PlanText& out) {
+  const bool shard = arguments.given("token_file");
+  const std::string path = arguments.text(shard ? "token_file" : "text_file");
+  const std::int64_t around = masked.around();
+  std::int64_t fitted = std::ssize(tokens);
+  if (arguments.given("held_out")) {
+    const std::string held_out = arguments.text("held_out");
+    const TokenIds held = file_tokens(session, model, held_out, shard);
+    out.held_out = all_windows(held, length - around);
+    if (held == tokens) out.notes.emplace_back(kHeldOutIsFitted);
+  } else {
+    fitted = std::ssize(tokens) * 9 / 10;
+    out.held_out =
+        all_windows(std::span(tokens).subspan(static_cast<std::size_t>(fitted)), length - around);
+  }
+  const WindowRequest request{
+      .sequences = windows.sequences.value_or((tokens_needed(model) + length - 1) / length),
+      .length = std::min(length - around, std::max<std::int64_t>(1, fitted)),
+      .sample = windows.sample,
+      .or_fewer = !windows.sequences.has_value()};
+  check_token_count(request.sequences, request.length);
+  if (fitted < 2 || out.held_out.empty()) {
+    throw Error(ErrorKind::usage, {.parameter = shard ? "token_file" : "text_file",
+                                   .problem = "a text of " + counted(tokens.size(), "token") +
+                                              " is too short to fit to and to measure on"});
+  }
+  out.calibration =
+      cut_windows(std::span(tokens).first(static_cast<std::size_t>(fitted)), request, path);
+  masked.put_around(out.calibration);
+  masked.put_around(out.held_out);
+  return std::ssize(out.calibration) * request.length;
 }
 
 }  // namespace
@@ -209,11 +285,14 @@ Parameters plan_text_parameters() {
           {.name = "held_out_target",
            .type = file,
            .help = "of encoder-decoders: targets, line by line those of {held_out}",
-           .metavariable = "FILE"}};
+           .metavariable = "FILE"},
+          example_parameters().front(),
+          example_parameters().back()};
 }
 
 std::vector<Exclusion> plan_text_exclusions() {
   return {{"token_file", {"text_file"}, "holds the tokens"},
+          {"lines", {"token_file"}, "splits a text"},
           {"target_file", {"token_file"}, "has a line for each of {text_file}"},
           {"held_out_target", {"token_file"}, "has a line for each of {held_out}"}};
 }
@@ -267,7 +346,8 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
                                    .problem = "is needed, or {token_file}: a text to fit to"});
   }
   const std::string path = arguments.text(shard ? "token_file" : "text_file");
-  const TokenIds tokens = file_tokens(session, model, path, shard);
+  TokenIds tokens;  // unless they are examples
+  if (!asks_for_examples(arguments)) tokens = file_tokens(session, model, path, shard);
   const std::int64_t context = context_of(session, model);
   const std::int64_t length = windows.length.value_or(std::min(context, kLongestWindow));
   const MaskedModel masked = masked_model(model);
@@ -284,42 +364,33 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   out.copy_weights = plan_copy_bytes(session, model) > 0;
   out.mask = masked.mask;
   const bool own = arguments.given("held_out");
-  std::int64_t fitted = std::ssize(tokens);
-  if (own) {
-    const std::string held_out = arguments.text("held_out");
-    const TokenIds held = file_tokens(session, model, held_out, shard);
-    out.held_out = all_windows(held, length - around);
-    if (held == tokens) out.notes.push_back("the held-out text is the one that is fitted to");
+  const std::string held_out = arguments.text("held_out");
+  const ScorePositions positions(arguments, session);
+  std::int64_t read = 0;
+  if (asks_for_examples(arguments)) {
+    const auto examples_of = [&](const std::string& file) {
+      return plan_examples(arguments, session, model, file, length, masked);
+    };
+    PlanExamples examples{.fitted = examples_of(path),
+                          .held_out = std::nullopt,
+                          .place = path,
+                          .held_out_place = held_out};
+    if (own) examples.held_out = examples_of(held_out);
+    if (examples.held_out == examples.fitted) out.notes.emplace_back(kHeldOutIsFitted);
+    add_examples(examples, positions, windows, length, tokens_needed(model), out);
+    for (const TokenIds& window : out.calibration) read += std::ssize(window);
   } else {
-    fitted = std::ssize(tokens) * 9 / 10;
-    out.held_out =
-        all_windows(std::span(tokens).subspan(static_cast<std::size_t>(fitted)), length - around);
+    read = add_windows(arguments, session, model, windows, tokens, length, masked, out);
   }
-  const WindowRequest request{
-      .sequences = windows.sequences.value_or((tokens_needed(model) + length - 1) / length),
-      .length = std::min(length - around, std::max<std::int64_t>(1, fitted)),
-      .sample = windows.sample,
-      .or_fewer = !windows.sequences.has_value()};
-  check_token_count(request.sequences, request.length);
-  if (fitted < 2 || out.held_out.empty()) {
-    throw Error(ErrorKind::usage, {.parameter = shard ? "token_file" : "text_file",
-                                   .problem = "a text of " + counted(tokens.size(), "token") +
-                                              " is too short to fit to and to measure on"});
-  }
-  out.calibration =
-      cut_windows(std::span(tokens).first(static_cast<std::size_t>(fitted)), request, path);
-  masked.put_around(out.calibration);
-  masked.put_around(out.held_out);
-  const std::int64_t read = std::ssize(out.calibration) * request.length;
-  if (read < widest_input(model)) {
-    out.notes.push_back(few_tokens(model, read));
-  }
+  if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
   out.parameters = {
       {"source", short_name(path)}, {"sequences", std::ssize(out.calibration)}, {"length", length}};
   out.parameters
       .add("sample", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
       .add("held_out", own ? Value(short_name(arguments.text("held_out"))) : Value())
       .add("held_out_windows", std::ssize(out.held_out));
+  if (arguments.flag("lines")) out.parameters.add("lines", true);
+  positions.add_to(out.parameters);
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include "attnscope/forward/perplexity.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/token_scores.h"
@@ -28,28 +27,6 @@ std::vector<double> losses_of(const ForwardPass& pass, const TokenIds& text,
   return losses;
 }
 
-/// Of windows whose states are one below the other.
-std::vector<std::vector<double>> losses_of_all(const ForwardPass& pass,
-                                               MatrixView<const float> states, const TokenIds& text,
-                                               std::span<const PerplexityWindow> windows,
-                                               const Compute& compute) {
-  std::vector<std::vector<double>> losses;
-  std::int64_t row = 0;
-  for (const PerplexityWindow& window : windows) {
-    losses.push_back(losses_of(pass, text, window, states.row_block(row, window.length), compute));
-    row += window.length;
-  }
-  return losses;
-}
-
-std::vector<double> sums_of(const std::vector<std::vector<double>>& losses) {
-  std::vector<double> sums;
-  for (const std::vector<double>& own : losses) {
-    sums.push_back(std::accumulate(own.begin(), own.end(), 0.0));
-  }
-  return sums;
-}
-
 }  // namespace
 
 std::vector<PerplexityWindow> perplexity_windows(std::int64_t tokens, std::int64_t length,
@@ -73,7 +50,6 @@ JoinedTexts joined_texts(std::span<const TokenIds> texts) {
     out.windows.push_back(
         {.first = std::ssize(out.tokens), .length = length, .predicted = length - 1});
     out.tokens.insert(out.tokens.end(), text.begin(), text.end());
-    out.predicted += length - 1;
   }
   return out;
 }
@@ -90,20 +66,20 @@ std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const To
     sequences.emplace_back(begin, begin + window.length);
   }
   const Matrix<float> states = pass.run(sequences, {}, compute);
-  return losses_of_all(pass, states.view(), text, windows, compute);
+  return window_losses(pass, states.view(), text, windows, compute);
 }
 
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
-                                             std::span<const PerplexityWindow> windows,
-                                             const Compute& compute) {
-  return sums_of(window_losses(pass, text, windows, compute));
-}
-
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
-                                             MatrixView<const float> states, const TokenIds& text,
-                                             std::span<const PerplexityWindow> windows,
-                                             const Compute& compute) {
-  return sums_of(losses_of_all(pass, states, text, windows, compute));
+std::vector<std::vector<double>> window_losses(const ForwardPass& pass,
+                                               MatrixView<const float> states, const TokenIds& text,
+                                               std::span<const PerplexityWindow> windows,
+                                               const Compute& compute) {
+  std::vector<std::vector<double>> losses;
+  std::int64_t row = 0;
+  for (const PerplexityWindow& window : windows) {
+    losses.push_back(losses_of(pass, text, window, states.row_block(row, window.length), compute));
+    row += window.length;
+  }
+  return losses;
 }
 
 std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
@@ -128,12 +104,6 @@ std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
     row += length - 1;
   }
   return losses;
-}
-
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
-                                             std::span<const TargetPair> pairs,
-                                             const Compute& compute) {
-  return sums_of(pair_losses(pass, pairs, compute));
 }
 
 }  // namespace attnscope

@@ -27,7 +27,6 @@ std::vector<PerplexityWindow> perplexity_windows(std::int64_t tokens, std::int64
 struct JoinedTexts {
   TokenIds tokens;
   std::vector<PerplexityWindow> windows;
-  std::int64_t predicted = 0;  // of all
 };
 JoinedTexts joined_texts(std::span<const TokenIds> texts);
 
@@ -37,17 +36,12 @@ std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const To
                                                std::span<const PerplexityWindow> windows,
                                                const Compute& compute);
 
-/// Of each window the sum of those, in float64.
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass, const TokenIds& text,
-                                             std::span<const PerplexityWindow> windows,
-                                             const Compute& compute);
-
 /// The same of states that a pass gave of those windows, one below the other, and of tokens that it
 /// knows.
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
-                                             MatrixView<const float> states, const TokenIds& text,
-                                             std::span<const PerplexityWindow> windows,
-                                             const Compute& compute);
+std::vector<std::vector<double>> window_losses(const ForwardPass& pass,
+                                               MatrixView<const float> states, const TokenIds& text,
+                                               std::span<const PerplexityWindow> windows,
+                                               const Compute& compute);
 
 /// `target`: what a decoder runs on, and then the last label. Each token but the first is foretold
 /// from the source and those before it.
@@ -60,11 +54,6 @@ struct TargetPair {
 /// The same of encoder-decoders: of each pair the losses of its target's tokens but the first.
 /// `pass`: of a decoder; targets have two tokens at least.
 std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
-                                             std::span<const TargetPair> pairs,
-                                             const Compute& compute);
-
-/// Of each pair the sum of those.
-std::vector<double> negative_log_likelihoods(const ForwardPass& pass,
                                              std::span<const TargetPair> pairs,
                                              const Compute& compute);
 

@@ -59,10 +59,12 @@ void write_title(const Record& model, const Record& parameters, std::int64_t win
         << grouped(integer_field(model, "kv_cache_bytes_per_token")) << " bytes a token\n";
   }
   const auto* held_out = parameters.find("held_out")->get<std::string>();
-  out << fmt::format("fitted to {} × {} tokens of {}; perplexity on {} of {} {:.2f}\n\n",
+  const std::string words = scored_words(parameters);
+  out << fmt::format("fitted to {} × {} tokens of {}; perplexity on {} of {} {:.2f}{}\n\n",
                      integer_field(parameters, "sequences"), integer_field(parameters, "length"),
                      printable(text_field(parameters, "source")), counted(windows, "window"),
-                     held_out == nullptr ? "its last tenth" : printable(*held_out), perplexity);
+                     held_out == nullptr ? "its last tenth" : printable(*held_out), perplexity,
+                     words.empty() ? "" : ", over " + words);
 }
 
 void write_menu(const Report& report, const WriteOptions& options, std::ostream& out) {

@@ -1,10 +1,11 @@
 #include "attnscope/smaller/measure.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "attnscope/core/error.h"
+#include "attnscope/core/wording.h"
+#include "attnscope/forward/foretold_places.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/perplexity.h"
 #include "attnscope/forward/sized.h"
@@ -15,14 +16,6 @@
 namespace attnscope {
 namespace {
 
-Matrix<float> rows_at(MatrixView<const float> states, const std::vector<std::int64_t>& rows) {
-  Matrix<float> out(std::ssize(rows), states.cols);
-  for (std::int64_t row = 0; row < out.rows(); ++row) {
-    std::copy_n(&states(rows[static_cast<std::size_t>(row)], 0), states.cols, &out(row, 0));
-  }
-  return out;
-}
-
 /// Windows with masks, and what they hide.
 struct Masked {
   std::vector<TokenIds> windows;
@@ -30,14 +23,23 @@ struct Masked {
   TokenIds hidden;
 };
 
-Masked with_masks(std::span<const TokenIds> windows, std::int64_t mask) {
+Masked with_masks(const TextWindows& text) {
   constexpr std::size_t kFirst = kFewestMaskedTokens - 2, kEvery = 7;  // about 15 %, as in training
-  Masked out{.windows = {windows.begin(), windows.end()}, .rows = {}, .hidden = {}};
+  Masked out{.windows = {text.windows.begin(), text.windows.end()}, .rows = {}, .hidden = {}};
   std::int64_t first = 0;
-  for (TokenIds& window : out.windows) {
-    for (std::size_t at = kFirst; at + 1 < window.size(); at += kEvery) {
+  for (std::size_t number = 0; number < out.windows.size(); ++number) {
+    TokenIds& window = out.windows[number];
+    const auto hide = [&](std::size_t at) {
       out.rows.push_back(first + static_cast<std::int64_t>(at));
-      out.hidden.push_back(std::exchange(window[at], mask));
+      out.hidden.push_back(std::exchange(window[at], *text.mask));
+    };
+    if (text.scored.empty()) {
+      for (std::size_t at = kFirst; at + 1 < window.size(); at += kEvery) hide(at);
+    } else {
+      const auto own = scored_rows(text.scored[number], /*writes=*/false);
+      for (std::size_t at = 0; at < own.size(); at += kEvery) {
+        hide(static_cast<std::size_t>(own[at]));
+      }
     }
     first += std::ssize(window);
   }
@@ -47,7 +49,7 @@ Masked with_masks(std::span<const TokenIds> windows, std::int64_t mask) {
 double masked_nll(const ForwardPass& pass, const Masked& text, const Compute& compute) {
   check_token_ids(text.hidden, pass.logits_width(), pass.model().name());
   const Matrix<float> states = pass.run(text.windows, {}, compute);
-  const Matrix<float> masks = rows_at(states.view(), text.rows);
+  const Matrix<float> masks = picked_rows(states.view(), text.rows);
   double sum = 0;
   for_logits(
       pass, masks.view(),
@@ -77,9 +79,54 @@ std::vector<TextWindows> batches_of(const TextWindows& text) {
     TextWindows& batch = out.emplace_back(text);
     batch.windows = text.windows.subspan(first, end - first);
     if (!text.sources.empty()) batch.sources = text.sources.subspan(first, end - first);
+    if (!text.scored.empty()) batch.scored = text.scored.subspan(first, end - first);
     first = end;
   }
   return out;
+}
+
+std::int64_t count_predicted(const TextWindows& text) {
+  std::int64_t count = 0;
+  for (const TokenIds& window : text.windows) count += std::ssize(window) - 1;
+  if (text.scored.empty()) return count;
+  count = 0;
+  for (const TokenIds& flags : text.scored) {
+    count += std::count(flags.begin() + 1, flags.end(), 1);
+  }
+  return count;
+}
+
+double sum_of_scored(const std::vector<std::vector<double>>& losses,
+                     std::span<const TokenIds> scored) {
+  double sum = 0;
+  for (std::size_t window = 0; window < losses.size(); ++window) {
+    double own = 0;
+    for (std::size_t at = 0; at < losses[window].size(); ++at) {
+      if (scored.empty() || scored[window][at + 1] != 0) own += losses[window][at];
+    }
+    sum += own;
+  }
+  return sum;
+}
+
+std::vector<std::int64_t> rows_that_count(const TextWindows& text, const Model& model) {
+  const bool of_sources = !text.sources.empty() && model.stack() == "encoder";
+  const std::int64_t unseen = text.sources.empty() ? 0 : 1;  // a target's last token is not run
+  std::vector<std::int64_t> rows;
+  std::int64_t first = 0;
+  for (std::size_t window = 0; window < text.windows.size(); ++window) {
+    const std::int64_t count =
+        of_sources ? std::ssize(text.sources[window]) : std::ssize(text.windows[window]) - unseen;
+    if (of_sources || text.scored.empty()) {
+      for (std::int64_t row = 0; row < count; ++row) rows.push_back(first + row);
+    } else {
+      for (const std::int64_t row : scored_rows(text.scored[window], !text.mask.has_value())) {
+        rows.push_back(first + row);
+      }
+    }
+    first += count;
+  }
+  return rows;
 }
 
 Matrix<float> run_windows(const ForwardPass& pass, const TextWindows& batch,
@@ -108,7 +155,7 @@ double mean_nll(const ForwardPass& pass, const TextWindows& text, const Compute&
   for (const TextWindows& batch : batches_of(text)) {
     compute.check_stop();
     if (text.mask) {
-      const Masked masked = with_masks(batch.windows, *text.mask);
+      const Masked masked = with_masks(batch);
       sum += masked_nll(pass, masked, compute);
       predicted += std::ssize(masked.rows);
       continue;
@@ -117,16 +164,14 @@ double mean_nll(const ForwardPass& pass, const TextWindows& text, const Compute&
       std::vector<TargetPair> pairs;
       for (std::size_t at = 0; at < batch.windows.size(); ++at) {
         pairs.push_back({.source = batch.sources[at], .target = batch.windows[at]});
-        predicted += std::ssize(batch.windows[at]) - 1;
       }
-      for (const double own : negative_log_likelihoods(pass, pairs, compute)) sum += own;
+      predicted += count_predicted(batch);
+      sum += sum_of_scored(pair_losses(pass, pairs, compute), batch.scored);
       continue;
     }
     const JoinedTexts texts = joined_texts(batch.windows);
-    predicted += texts.predicted;
-    for (const double own : negative_log_likelihoods(pass, texts.tokens, texts.windows, compute)) {
-      sum += own;
-    }
+    predicted += count_predicted(batch);
+    sum += sum_of_scored(window_losses(pass, texts.tokens, texts.windows, compute), batch.scored);
   }
   return sum / static_cast<double>(std::max<std::int64_t>(1, predicted));
 }
@@ -136,10 +181,10 @@ Divergence::Divergence(const ForwardPass& pass, const TextWindows& text, const C
       sources_(text.sources.begin(), text.sources.end()),
       copy_weights_(text.copy_weights) {
   if (text.mask) {
-    Masked masked = with_masks(text.windows, *text.mask);
+    Masked masked = with_masks(text);
     windows_ = std::move(masked.windows);
     rows_ = std::move(masked.rows);
-    if (rows_.empty()) {
+    if (rows_.empty() && text.scored.empty()) {
       throw Error(ErrorKind::usage, {.parameter = "probe_tokens",
                                      .problem = "are too few for one of them to be masked: at "
                                                 "least " +
@@ -147,10 +192,15 @@ Divergence::Divergence(const ForwardPass& pass, const TextWindows& text, const C
     }
   } else {
     windows_.assign(text.windows.begin(), text.windows.end());
-    std::size_t rows = 0;
-    for (const TokenIds& window : windows_) rows += window.size() - (sources_.empty() ? 0 : 1);
-    rows_.resize(rows);
-    std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
+    rows_ = rows_that_count(text, pass.model());
+  }
+  if (rows_.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        {.parameter = "probe_tokens",
+         .problem = "the first " + counted(count_predicted({.windows = windows_}), "token") +
+                    " that are probed hold none of {score_positions}",
+         .hint = "raise {probe_tokens}"});
   }
   const Model& model = pass.model();
   // A layer alone is layer 0, whose scores some divide by another number.
@@ -188,12 +238,12 @@ Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
 
 Matrix<float> Divergence::states_of(const ChangedModel& changed, std::int64_t layer,
                                     const Compute& compute) const {
-  return rows_at(last_states(changed.open(), layer, compute).view(), rows_);
+  return picked_rows(last_states(changed.open(), layer, compute).view(), rows_);
 }
 
 std::vector<double> Divergence::of(std::span<const Matrix<float>> last,
                                    const Compute& compute) const {
-  const Matrix<float> own = rows_at(states_.back().view(), rows_);
+  const Matrix<float> own = picked_rows(states_.back().view(), rows_);
   const std::int64_t at_once = std::max<std::int64_t>(1, rows_of_logits(pass_) / 2);
   std::vector<double> sums(last.size(), 0.0);
   Matrix<float> own_room, changed_room;

@@ -329,6 +329,14 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   if (!reader.field(parameters, "sample").is_null()) {
     out.sample = reader.integer(parameters, "sample", 0);
   }
+  if (parameters.object.contains("lines")) {
+    const json& lines = reader.field(parameters, "lines");
+    if (!lines.is_boolean()) reader.refuse("parameters.lines", "expected true or false");
+    out.lines = lines.get<bool>();
+  }
+  if (parameters.object.contains("score_positions")) {
+    out.score_positions = reader.text(parameters, "score_positions");
+  }
   out.own_held_out = !reader.field(parameters, "held_out").is_null();
   const json& rows = reader.field(root, "rows");
   if (!rows.is_array()) reader.refuse("rows", "expected a list of rows");

@@ -34,7 +34,9 @@ struct PlanFile {
   // How the text was cut into windows:
   std::int64_t sequences = 0, length = 0;
   std::optional<std::int64_t> sample;
-  bool own_held_out = false;  // measured on a file of its own, not on the end of the text
+  bool lines = false;           // each line was an example
+  std::string score_positions;  // which tokens counted; empty: all
+  bool own_held_out = false;    // measured on a file of its own, not on the end of the text
   std::string method;
 };
 

@@ -53,32 +53,26 @@ Matrix<float> run_without(const ForwardPass& pass, Windows windows, std::int64_t
   }
 }
 
-double sum_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
-}
-
 }  // namespace
 
-std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const TokenIds> windows,
+std::vector<double> mean_nll_without(const ForwardPass& pass, const TextWindows& text,
                                      const std::set<std::int64_t>& gone,
                                      std::span<const std::int64_t> candidates,
                                      const Compute& compute) {
   std::vector<double> sums(candidates.size(), 0.0);
   std::int64_t predicted = 0;
-  for (const TextWindows& part : batches_of({.windows = windows})) {
+  for (const TextWindows& part : batches_of(text)) {
     const Windows batch = part.windows;
     const JoinedTexts texts = joined_texts(batch);
-    predicted += texts.predicted;
+    predicted += count_predicted(part);
     const auto measure = [&](std::int64_t layer, MatrixView<const float> stream) {
       const auto found = std::find(candidates.begin(), candidates.end(), layer);
       if (found == candidates.end()) return;
       compute.check_stop();
       const Matrix<float> states =
           run_without(pass, batch, layer + 1, stream, gone, /*on_enter=*/{}, compute);
-      sums[static_cast<std::size_t>(found - candidates.begin())] += sum_of(
-          negative_log_likelihoods(pass, states.view(), texts.tokens, texts.windows, compute));
+      sums[static_cast<std::size_t>(found - candidates.begin())] += sum_of_scored(
+          window_losses(pass, states.view(), texts.tokens, texts.windows, compute), part.scored);
     };
     const Matrix<float> stream = entering_stream(pass, batch, compute);
     run_without(pass, batch, /*layer=*/0, stream.view(), gone, measure, compute);
@@ -87,20 +81,19 @@ std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const To
   return sums;
 }
 
-std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass,
-                                                   std::span<const TokenIds> windows,
+std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass, const TextWindows& text,
                                                    const Compute& compute) {
   std::vector<NllWithoutPart> sums(static_cast<std::size_t>(pass.model().dimensions().layers));
   std::int64_t predicted = 0;
-  for (const TextWindows& part : batches_of({.windows = windows})) {
+  for (const TextWindows& part : batches_of(text)) {
     const Windows batch = part.windows;
     const JoinedTexts texts = joined_texts(batch);
-    predicted += texts.predicted;
+    predicted += count_predicted(part);
     const auto nll_from = [&](const PassStart& start, const ForwardObserver& observer) {
       compute.check_stop();
       const Matrix<float> states = pass.run_from(start, batch, observer, compute);
-      return sum_of(
-          negative_log_likelihoods(pass, states.view(), texts.tokens, texts.windows, compute));
+      return sum_of_scored(window_losses(pass, states.view(), texts.tokens, texts.windows, compute),
+                           part.scored);
     };
     const auto nll_without_mlp = [&](const PassStart& start) {
       bool there = false;

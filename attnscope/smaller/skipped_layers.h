@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/smaller/measure.h"
 
 namespace attnscope {
 
-/// Of each of `candidates` the mean negative log-likelihood, in nats, of the windows' tokens but
-/// the first, without the layers that are `gone` and without that one, which is none of them. Of
-/// passes that may_start_between(). Throws as ForwardPass does.
-std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const TokenIds> windows,
+/// Of each of `candidates` mean_nll() of a text without mask and sources, without the layers that
+/// are `gone` and without that one, which is none of them. Of passes that may_start_between().
+/// Throws as ForwardPass does.
+std::vector<double> mean_nll_without(const ForwardPass& pass, const TextWindows& text,
                                      const std::set<std::int64_t>& gone,
                                      std::span<const std::int64_t> candidates,
                                      const Compute& compute);
@@ -24,8 +25,7 @@ std::vector<double> mean_nll_without(const ForwardPass& pass, std::span<const To
 struct NllWithoutPart {
   double attention = 0, mlp = 0;
 };
-std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass,
-                                                   std::span<const TokenIds> windows,
+std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass, const TextWindows& text,
                                                    const Compute& compute);
 
 }  // namespace attnscope

@@ -47,7 +47,7 @@ TEST_P(Measure, SkippedLayersAreAsGood) {
     std::vector<std::int64_t> left = all;
     std::erase(left, first);
     if (left.size() < 2) continue;
-    const auto found = mean_nll_without(pass, windows, gone, left, test_compute());
+    const auto found = mean_nll_without(pass, {.windows = windows}, gone, left, test_compute());
     for (std::size_t at = 0; at < left.size(); ++at) {
       std::vector<std::int64_t> kept = left;
       std::erase(kept, left[at]);
@@ -63,7 +63,7 @@ TEST_P(Measure, PartsThatAddNothingAreAsGood) {
   const Model model = forward_model(GetParam());
   const std::vector<TokenIds> windows = some_windows(model);
   const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
-  const auto found = mean_nll_without_parts(pass, windows, test_compute());
+  const auto found = mean_nll_without_parts(pass, {.windows = windows}, test_compute());
   ASSERT_EQ(std::ssize(found), model.dimensions().layers);
   const double whole = mean_nll(model, {.windows = windows}, test_compute());
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {

@@ -1,5 +1,7 @@
 // Rows of `plan`: forms of smaller models at several sizes, or the parts of one plan; and of
 // `shrink`: the tensors that it wrote.
+#include <algorithm>
+
 #include "attnscope/results/fields/kinds.h"
 
 namespace attnscope {
@@ -77,6 +79,10 @@ std::vector<Field> plan_parameters() {
             "of ranks: tokens on which each matrix is probed"),
       field("held_out_sequences", integer, Nulls::none,
             "windows on which orders and the menu are measured")};
+  const auto before_by = std::find_if(fields.begin(), fields.end(),
+                                      [](const Field& each) { return each.name == "by"; });
+  const std::vector<Field> examples = example_parameter_fields();
+  fields.insert(before_by, examples.begin(), examples.end());
   fields.push_back(matrix_parameter());
   fields.push_back(layers_parameter());
   fields.push_back(hash_field("tokens_hash", "a hash of the windows that are fitted to"));
