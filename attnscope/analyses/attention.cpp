@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-bool writes(const Model& model) { return model.spec().causal || model.stack() == "cross"; }
+bool predicts_next(const Model& model) { return model.spec().causal || model.stack() == "cross"; }
 
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
@@ -23,7 +23,7 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
                               .across = source.model->stack() == "cross"};
   if (!item.batch->scored.empty()) {
     // A batch holds sequences whose tokens at the same positions count.
-    options.queries = scored_rows(item.batch->scored.front(), writes(*source.model));
+    options.queries = scored_rows(item.batch->scored.front(), predicts_next(*source.model));
   }
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;

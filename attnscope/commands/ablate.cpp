@@ -8,6 +8,7 @@
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {

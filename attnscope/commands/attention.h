@@ -3,6 +3,7 @@
 
 #include "attnscope/analyses/attention.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 
 namespace attnscope {
 

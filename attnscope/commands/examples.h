@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/tokens/score_positions.h"
 #include "attnscope/tokens/token_windows.h"
 

@@ -5,6 +5,7 @@
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 
 namespace attnscope {
 namespace {

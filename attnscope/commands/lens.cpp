@@ -10,6 +10,7 @@
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/wording.h"
 

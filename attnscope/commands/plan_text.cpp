@@ -1,13 +1,13 @@
 #include "attnscope/commands/plan_text.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/commands/examples.h"
 #include "attnscope/commands/plan_examples.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
@@ -35,10 +35,6 @@ TokenIds file_tokens(const Session& session, const Model& model, const std::stri
   const std::string text = session.files->read_text(path, kTextLimitBytes);
   check_text(text, {.file = path});
   return tokenizer_of(model, "token_file").encode(text, /*special=*/false);
-}
-
-std::string short_name(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
 }
 
 /// Windows one after the other, the last perhaps shorter, but of two tokens at least.
@@ -203,7 +199,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                     {"sequences", std::ssize(out.calibration)},
                     {"length", static_cast<std::int64_t>(longest)},
                     {"sample", Value()},
-                    {"held_out", own ? Value(short_name(arguments.text("held_out"))) : Value()},
+                    {"held_out", own ? Value(file_name_of(arguments.text("held_out"))) : Value()},
                     {"held_out_windows", std::ssize(out.held_out)}};
   positions.add_to(out.parameters);
   return out;
@@ -383,11 +379,12 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
     read = add_windows(arguments, session, model, windows, tokens, length, masked, out);
   }
   if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
-  out.parameters = {
-      {"source", short_name(path)}, {"sequences", std::ssize(out.calibration)}, {"length", length}};
+  out.parameters = {{"source", file_name_of(path)},
+                    {"sequences", std::ssize(out.calibration)},
+                    {"length", length}};
   out.parameters
       .add("sample", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
-      .add("held_out", own ? Value(short_name(arguments.text("held_out"))) : Value())
+      .add("held_out", own ? Value(file_name_of(arguments.text("held_out"))) : Value())
       .add("held_out_windows", std::ssize(out.held_out));
   if (arguments.flag("lines")) out.parameters.add("lines", true);
   positions.add_to(out.parameters);

@@ -8,6 +8,7 @@
 
 #include "attnscope/commands/one_token.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"

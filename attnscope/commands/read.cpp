@@ -5,6 +5,7 @@
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/core/error.h"
 
 namespace attnscope {

@@ -10,6 +10,7 @@
 #include "attnscope/commands/examples.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/model/model.h"
 #include "attnscope/results/sink.h"
 #include "attnscope/tokens/token_ids.h"

@@ -7,6 +7,7 @@
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/core/error.h"
 #include "attnscope/page/chart_files.h"
 #include "attnscope/page/template.h"

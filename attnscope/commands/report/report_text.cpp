@@ -6,6 +6,7 @@
 #include "attnscope/commands/signal_parameters.h"
 #include "attnscope/commands/target_text.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 #include "attnscope/core/text.h"
 #include "attnscope/tokens/token_shard.h"
 

@@ -8,6 +8,7 @@
 
 #include "attnscope/commands/report/report_model.h"
 #include "attnscope/commands/text_parameters.h"
+#include "attnscope/commands/token_sequences.h"
 
 namespace attnscope {
 
