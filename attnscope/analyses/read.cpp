@@ -256,7 +256,7 @@ std::uint64_t naming_bytes(const Model& model, const Context& context) {
 /// What a pass over batches of the text holds.
 std::uint64_t text_bytes(const Model& model, const BatchInputs& text) {
   if (text.tokens.empty()) return 0;
-  const std::int64_t length = std::ssize(text.tokens.front());
+  const std::int64_t length = rows_of(model, text);
   return run_bytes(model, sequences_at_once(length), length, source_rows_of(model, text));
 }
 

@@ -55,7 +55,7 @@ class TextReader {
 
   std::vector<std::vector<std::optional<double>>> run() {
     if (std::ssize(kinds_) < kFewestKinds) return {};
-    const std::int64_t each = sequences_at_once(std::ssize(text_.tokens.front()));
+    const std::int64_t each = sequences_at_once(rows_of(pass_.model(), text_));
     const auto all = std::ssize(text_.tokens);
     for (std::int64_t first = 0; first < all; first += each) {
       run_some(static_cast<std::size_t>(first),

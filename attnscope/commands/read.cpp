@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attnscope/commands/examples.h"
 #include "attnscope/commands/open_models.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/commands/text_parameters.h"
@@ -38,7 +39,10 @@ void leave_out_cross_attention(std::vector<Model>& models, RowSink& sink) {
 
 std::optional<ReadTexts> texts_to_read(const Arguments& arguments, const Session& session,
                                        const std::vector<Model>& models, RowSink& sink) {
-  if (!names_a_text(arguments)) return std::nullopt;
+  if (!names_a_text(arguments)) {
+    refuse_examples_without_text(arguments);
+    return std::nullopt;
+  }
   ReadTexts out;
   for (const Model& model : models) {
     TokenSequences found = token_sequences(arguments, session, model, kForetoldWindows);
@@ -135,7 +139,8 @@ Parameters read_parameters() {
 
 /// Those of texts, which it takes to see whether names hold.
 Parameters read_text_parameters() {
-  Parameters parameters = joined({text_parameters(), window_parameters(kForetoldWindows)});
+  Parameters parameters = joined(
+      {text_parameters(), window_parameters(kForetoldWindows), {example_parameters().front()}});
   for (Parameter& parameter : parameters) {
     if (parameter.name != "text") continue;
     parameter.help = "a text, on which to see how far what is read goes with the tokens named";
@@ -144,10 +149,11 @@ Parameters read_text_parameters() {
 }
 
 std::vector<Exclusion> read_exclusions() {
-  std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
+  std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                        example_exclusions(/*with_windows=*/true));
   exclusions.push_back(
       {"pairs",
-       {"directions", "top", "copying", "text", "text_file", "tokens", "token_file"},
+       {"directions", "top", "copying", "text", "text_file", "tokens", "token_file", "lines"},
        "joins tokens, not directions"});
   return exclusions;
 }

@@ -10,6 +10,7 @@
 #include "attnscope/core/text.h"
 #include "attnscope/model/expected_roles.h"
 #include "attnscope/smaller/forms.h"
+#include "attnscope/tokens/score_positions.h"
 
 namespace attnscope {
 namespace {
@@ -125,6 +126,13 @@ ReportPart part_of(const ReportModel& model, std::string id, const char* command
   return part;
 }
 
+/// What the report asks for of examples that holds for another text, too: a mask is of one.
+ArgumentTexts examples_of_other_text(const Arguments& report) {
+  if (!report.given("score_positions")) return texts_of(report, {{"lines"}});
+  if (!parse_position_ranges(report.text("score_positions"))) return {};
+  return texts_of(report, {{"lines", "score_positions", "length"}});
+}
+
 }  // namespace
 
 std::vector<std::string> analysis_ids() {
@@ -164,6 +172,8 @@ std::vector<ReportPart> asked_parts(const ReportModel& model) {
   if (model.arguments.given("plan_text")) {
     ArgumentTexts fitted = texts_of(model.arguments, {{"models", "layout", "store"}});
     fitted.emplace_back("text_file", model.arguments.text("plan_text"));
+    const ArgumentTexts examples = examples_of_other_text(model.arguments);
+    fitted.insert(fitted.end(), examples.begin(), examples.end());
     add(kPlan, "plan", fitted);
     for (const auto& [id, form, keep] :
          {std::tuple{kPlanLayers, Form::layers, "0.999"}, {kPlanRanks, Form::ranks, "0.8"}}) {
