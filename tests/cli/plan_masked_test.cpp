@@ -1,4 +1,5 @@
 // Plans of models that fill in masked tokens.
+#include "attnscope/core/text.h"
 #include "tests/cli/command_line.h"
 
 namespace attnscope::test {
@@ -70,6 +71,22 @@ TEST_F(PlanMasked, MeasuresLayersAndTheirParts) {
     EXPECT_NE(row["mlp_loss"], row["loss"]);
     EXPECT_TRUE(row["attention_loss"].is_number() && row["mlp_loss"].is_number()) << row.dump();
   }
+}
+
+/// Of one token that counts per window that one is masked, as `lens` masks it.
+TEST_F(PlanMasked, MasksTokensThatCount) {
+  const std::vector<std::string> words = split(read_file(text_), ' ');
+  std::string held;  // the last five of 50 windows
+  for (std::size_t at = 360; at < 400; ++at) held += words[at] + " ";
+  const std::string file = scratch_.write("held.txt", held).string();
+  const Words at = {"--length", "8", "--score-positions", "3"};
+  const RunResult run = planned(at + Words{"--format", "json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json plan = json::parse(run.out)["models"][0]["plan"];
+  const json lens = report_of(Words{"lens", scratch_.path().string(), "--text-file", file} + at);
+  EXPECT_EQ(lens["rows"].back()["predicted"], 5);
+  EXPECT_NEAR(plan["mean_nll_before"].get<double>(), lens["rows"].back()["loss"].get<double>(),
+              1e-5);
 }
 
 TEST_F(PlanMasked, RefusesWindowsThatHaveNone) {

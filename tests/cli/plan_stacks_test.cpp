@@ -88,6 +88,34 @@ TEST_F(PlanOfStacks, WhatIsWrittenIsWhatWasPlanned) {
   }
 }
 
+/// Against the losses of the last tenth of the pairs, at the same tokens of their targets.
+TEST_F(PlanOfStacks, ScoresChosenTokensOfTargets) {
+  const auto last_lines = [&](const std::string& file) {
+    const std::vector<std::string> lines = split(read_file(file), '\n');
+    std::string text;
+    for (std::size_t line = 36; line < 40; ++line) text += lines[line] + "\n";
+    return text;
+  };
+  const std::string sources = scratch_.write("last_sources.txt", last_lines(text_)).string();
+  const std::string targets = scratch_.write("last_targets.txt", last_lines(targets_)).string();
+  const Words at = {"--score-positions", "2-"};
+  const json held = report_of(Words{"predict", path("t5") + ":decoder", "--text-file", sources,
+                                    "--target-file", targets, "--perplexity"} +
+                              at);
+  for (const char* stack : {":encoder", ":decoder"}) {
+    const json plan = report_of(
+        with_texts(Words{"plan", path("t5") + stack, "--by", "ranks", "--keep", "0.8"} + at));
+    EXPECT_NEAR(plan["models"][0]["plan"]["mean_nll_before"].get<double>(),
+                held["models"][0]["perplexity"]["mean_nll"].get<double>(), 1e-5)
+        << stack;
+    EXPECT_EQ(plan["parameters"]["score_positions"], "2-");
+  }
+  expect(with_texts({"plan", path("t5") + ":decoder", "--lines"}), kUsage,
+         "--lines: has no effect: pairs are lines already");
+  expect(with_texts({"plan", path("t5") + ":decoder", "--score-positions", "9"}), kUsage,
+         "past the end of every example");
+}
+
 // T5's config has one number for both: their layers follow each other in the plan.
 TEST_F(PlanOfStacks, OneWidthOfBothStacksIsPlannedOfEither) {
   std::map<std::string, json> kept;

@@ -135,6 +135,52 @@ TEST_P(Measure, ChangesOfOneLayerRunFromIt) {
   }
 }
 
+/// Losses and divergences over two sets of tokens have those over both as their mean.
+TEST_P(Measure, TokensThatCountAreAveragedAlone) {
+  const Model model = forward_model(GetParam());
+  const std::vector<TokenIds> windows = some_windows(model);
+  std::vector<TokenIds> both;
+  for (const TokenIds& window : windows) both.emplace_back(window.size(), 1);
+  std::vector<TokenIds> some = both, others = both;
+  for (std::size_t window = 0; window < windows.size(); ++window) {
+    for (std::size_t at = 0; at < windows[window].size(); ++at) {
+      (at % 3 == window ? others : some)[window][at] = 0;
+    }
+  }
+  const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
+  LayerMatrices halved;
+  Matrix<double> matrix = canonical_matrix(model, 0, Role::down);
+  std::fill_n(matrix.data(), matrix.rows() * matrix.cols() / 2, 0.0);
+  halved.weights.emplace(Role::down, std::move(matrix));
+  ChangedModel changed(model);
+  changed.set_layer(0, halved);
+  const std::vector<std::int64_t> layers = {0};
+  const auto measures = [&](const std::vector<TokenIds>& scored) {
+    const TextWindows text = {.windows = windows, .scored = scored};
+    const Divergence divergence(pass, text, test_compute());
+    std::vector<Matrix<float>> states;
+    states.push_back(divergence.states_of(changed, 0, test_compute()));
+    return std::vector<double>{mean_nll(pass, text, test_compute()),
+                               mean_nll_without(pass, text, {}, layers, test_compute())[0],
+                               mean_nll_without_parts(pass, text, test_compute())[0].mlp,
+                               divergence.of(states, test_compute())[0]};
+  };
+  const auto counted = [&](const std::vector<TokenIds>& scored) {
+    return static_cast<double>(count_predicted({.windows = windows, .scored = scored}));
+  };
+  EXPECT_EQ(counted(some) + counted(others), counted(both));
+  EXPECT_EQ(counted(both), static_cast<double>(count_predicted({.windows = windows})));
+  const std::vector<double> of_some = measures(some), of_others = measures(others),
+                            of_both = measures(both);
+  for (std::size_t at = 0; at < of_both.size(); ++at) {
+    const double mean =
+        (counted(some) * of_some[at] + counted(others) * of_others[at]) / counted(both);
+    EXPECT_NEAR(of_both[at], mean, 1e-6) << at;
+    EXPECT_GT(std::abs(of_some[at] - of_others[at]), 1e-9) << at;
+  }
+  EXPECT_NEAR(of_both[0], mean_nll(pass, {.windows = windows}, test_compute()), 1e-12);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Measure,
                          ::testing::Values("gpt2", "llama", "mistral", "gemma2", "phi"));
 
