@@ -14,7 +14,7 @@ import tempfile
 import textwrap
 
 from attnscope import _core, _describe
-from attnscope._values import is_amount, is_ids, is_token
+from attnscope._values import is_amount, is_ids, is_positions, is_token
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "python/attnscope"
 
@@ -39,6 +39,7 @@ from attnscope._values import (
     Layers,
     Names,
     Path,
+    Positions,
     Range,
     Ranks,
     Shares,
@@ -105,6 +106,8 @@ def type_of(parameter):
         return f"Literal[{words}]" + (" | bool" if parameter["implied_text"] else "")
     if is_ids(parameter):
         return "Ids"
+    if is_positions(parameter):
+        return "Positions"
     if is_amount(parameter):
         return "float | str"
     if is_token(parameter):

@@ -97,6 +97,14 @@ STACKS = [
     "attention data/stacks/wav2vec2 --audio data/sounds/steps.wav --layers 0", "predict data/stacks/wav2vec2 --audio data/sounds/noise.wav",
 ]
 
+# Losses and means over some tokens.
+SCORED = [
+    "attention data/gpt2 --tokens 3,1,4,1,5 --score-positions last", "lens data/gpt2 --tokens 3,1,4,1,5 --score-positions 2-",
+    "ablate data/gpt2 --tokens 3,1,4,1,5 --score-positions 1,3", "predict data/gpt2 --tokens 3,1,4,1,5 --perplexity --score-positions -2-",
+    "predict examples/shakespeare-gpt2 --text-file examples/README.md --perplexity --lines",
+    "lens examples/shakespeare-gpt2 --text-file examples/README.md --lines --sequences 4 --score-positions last",
+]
+
 
 class Model:
     """A path, and what of it stands in commands: its matrices and a tensor."""
@@ -180,6 +188,7 @@ TARGETS = ["--set without=1,4", "--set width=300", "--set hidden=144", "--set he
            "--set heads=4", "--set latent=32+32", "--set ranks=0.q:20,3.up:40", "--by ranks --keep 0.8 --round 8",
            "--by ranks --keep 0.7 --method energy", "--by ranks --keep 0.7 --method uniform --ridge 0.1",
            "--by ranks --keep 0.7 --method plain --matrix q,up --layers 1-3", "--by latent --kv-bytes 0.3",
+           "--by width --keep 0.9 --score-positions last", "--by width --keep 0.9 --lines",
            "--by width --max-perplexity +5%", "--by width --keep 0.9 --sample 3", "--by hidden,width --keep 0.9",
            "--by kv-heads,layers --kv-bytes 0.5"]
 REFUSED_PLANS = ["--by width", "--keep 0.5", "--by heads --keep 2", "--by width --keep 0.01", "--set heads=5",
@@ -317,7 +326,7 @@ def all_cases(root, with_help):
         for text in ("info", "spectrum --per-head", "weights", "similarity", "similarity --overlap", "circuits",
                      "circuits --composition", "matrix --layer 0 --matrix q", "spectrum --mla"):
             yield from in_every_format(f"{text} {paths}")
-    for text in STACKS:
+    for text in STACKS + SCORED:
         yield from in_every_format(text)
     yield from shared_stores()
     yield from planned()

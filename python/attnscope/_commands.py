@@ -19,6 +19,7 @@ from attnscope._values import (
     Layers,
     Names,
     Path,
+    Positions,
     Range,
     Ranks,
     Shares,
@@ -364,6 +365,8 @@ def experts(
     length: int | None = None,
     sample: int | None = None,
     consecutive: bool = False,
+    lines: bool = False,
+    score_positions: Positions | None = None,
     experts: str | None = None,
     energy: Shares | None = None,
     layers: Layers | None = None,
@@ -392,6 +395,10 @@ def experts(
       are measured, else all windows in order)
     - consecutive: windows one after the other from the start of the file, instead of random ones;
       standard errors are then too small
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default: a
       sample of 8)
     - energy: thresholds of the energy ranks (default: 0.9,0.99)
@@ -669,7 +676,7 @@ def attention(
     sample: int | None = None,
     consecutive: bool = False,
     lines: bool = False,
-    score_positions: str | None = None,
+    score_positions: Positions | None = None,
     image: Path | Any | None = None,
     pixel_values: Path | Any | None = None,
     audio: Path | None = None,
@@ -857,7 +864,7 @@ def predict(
     audio: Path | None = None,
     features: Path | Any | None = None,
     lines: bool = False,
-    score_positions: str | None = None,
+    score_positions: Positions | None = None,
     top: int | None = None,
     generate: int | None = None,
     perplexity: bool = False,
@@ -974,7 +981,7 @@ def lens(
     sample: int | None = None,
     consecutive: bool = False,
     lines: bool = False,
-    score_positions: str | None = None,
+    score_positions: Positions | None = None,
     states: Literal["layers", "layers,mid"] | None = None,
     grid: bool = False,
     top: int | None = None,
@@ -1084,7 +1091,7 @@ def ablate(
     sample: int | None = None,
     consecutive: bool = False,
     lines: bool = False,
-    score_positions: str | None = None,
+    score_positions: Positions | None = None,
     parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
     how: Literal["mean", "zero", "resample"] | None = None,
     induction: bool = False,
@@ -1213,6 +1220,7 @@ def read(
     length: int | None = None,
     sample: int | None = None,
     consecutive: bool = False,
+    lines: bool = False,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1247,6 +1255,7 @@ def read(
       are measured, else all windows in order)
     - consecutive: windows one after the other from the start of the file, instead of random ones;
       standard errors are then too small
+    - lines: each line of the text is an example of its own; no window crosses lines
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -1301,6 +1310,8 @@ def plan(
     held_out: Path | None = None,
     target_file: Path | None = None,
     held_out_target: Path | None = None,
+    lines: bool = False,
+    score_positions: Positions | None = None,
     sequences: int | None = None,
     length: int | None = None,
     sample: int | None = None,
@@ -1336,6 +1347,10 @@ def plan(
       tenth of the text, which is not fitted to)
     - target_file: of encoder-decoders: targets, line by line those of text_file
     - held_out_target: of encoder-decoders: targets, line by line those of held_out
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
       widest matrix has inputs)
     - length: tokens of each window (default: the context, at most 2048)
@@ -1423,6 +1438,8 @@ def shrink(
     held_out: Path | None = None,
     target_file: Path | None = None,
     held_out_target: Path | None = None,
+    lines: bool = False,
+    score_positions: Positions | None = None,
     threads: int | None = None,
     memory: Size | None = None,
     progress: bool | None = None,
@@ -1445,6 +1462,10 @@ def shrink(
       tenth of the text, which is not fitted to)
     - target_file: of encoder-decoders: targets, line by line those of text_file
     - held_out_target: of encoder-decoders: targets, line by line those of held_out
+    - lines: each line of the text is an example of its own; no window crosses lines
+    - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
+      in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
+      example, or .npy of bool (default: all)
     - threads: threads to work on; they never change a result (default: all cores)
     - memory: of matrices in work at once, such as 2G or 512M; it never changes a result (default: a
       half of what is free)
@@ -1478,7 +1499,7 @@ def report(
     sample: int | None = None,
     consecutive: bool = False,
     lines: bool = False,
-    score_positions: str | None = None,
+    score_positions: Positions | None = None,
     image: Path | Any | None = None,
     pixel_values: Path | Any | None = None,
     audio: Path | None = None,
@@ -1760,6 +1781,8 @@ class ModelCommands:
         length: int | None = None,
         sample: int | None = None,
         consecutive: bool = False,
+        lines: bool = False,
+        score_positions: Positions | None = None,
         experts: str | None = None,
         energy: Shares | None = None,
         layers: Layers | None = None,
@@ -1784,6 +1807,10 @@ class ModelCommands:
           than are measured, else all windows in order)
         - consecutive: windows one after the other from the start of the file, instead of random
           ones; standard errors are then too small
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - experts: of layers with experts, a row for each of these, such as 0-7,12, or all (default:
           a sample of 8)
         - energy: thresholds of the energy ranks (default: 0.9,0.99)
@@ -1905,7 +1932,7 @@ class ModelCommands:
         sample: int | None = None,
         consecutive: bool = False,
         lines: bool = False,
-        score_positions: str | None = None,
+        score_positions: Positions | None = None,
         image: Path | Any | None = None,
         pixel_values: Path | Any | None = None,
         audio: Path | None = None,
@@ -1987,7 +2014,7 @@ class ModelCommands:
         audio: Path | None = None,
         features: Path | Any | None = None,
         lines: bool = False,
-        score_positions: str | None = None,
+        score_positions: Positions | None = None,
         top: int | None = None,
         generate: int | None = None,
         perplexity: bool = False,
@@ -2060,7 +2087,7 @@ class ModelCommands:
         sample: int | None = None,
         consecutive: bool = False,
         lines: bool = False,
-        score_positions: str | None = None,
+        score_positions: Positions | None = None,
         states: Literal["layers", "layers,mid"] | None = None,
         grid: bool = False,
         top: int | None = None,
@@ -2126,7 +2153,7 @@ class ModelCommands:
         sample: int | None = None,
         consecutive: bool = False,
         lines: bool = False,
-        score_positions: str | None = None,
+        score_positions: Positions | None = None,
         parts: Literal["all", "heads", "attention", "mlp", "layers"] | None = None,
         how: Literal["mean", "zero", "resample"] | None = None,
         induction: bool = False,
@@ -2205,6 +2232,7 @@ class ModelCommands:
         length: int | None = None,
         sample: int | None = None,
         consecutive: bool = False,
+        lines: bool = False,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
@@ -2236,6 +2264,7 @@ class ModelCommands:
           than are measured, else all windows in order)
         - consecutive: windows one after the other from the start of the file, instead of random
           ones; standard errors are then too small
+        - lines: each line of the text is an example of its own; no window crosses lines
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)
@@ -2253,6 +2282,8 @@ class ModelCommands:
         held_out: Path | None = None,
         target_file: Path | None = None,
         held_out_target: Path | None = None,
+        lines: bool = False,
+        score_positions: Positions | None = None,
         sequences: int | None = None,
         length: int | None = None,
         sample: int | None = None,
@@ -2284,6 +2315,10 @@ class ModelCommands:
           last tenth of the text, which is not fitted to)
         - target_file: of encoder-decoders: targets, line by line those of text_file
         - held_out_target: of encoder-decoders: targets, line by line those of held_out
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - sequences: windows of the text that are fitted to (default: 16 times as many tokens as the
           widest matrix has inputs)
         - length: tokens of each window (default: the context, at most 2048)
@@ -2331,6 +2366,8 @@ class ModelCommands:
         held_out: Path | None = None,
         target_file: Path | None = None,
         held_out_target: Path | None = None,
+        lines: bool = False,
+        score_positions: Positions | None = None,
         threads: int | None = None,
         memory: Size | None = None,
         progress: bool | None = None,
@@ -2349,6 +2386,10 @@ class ModelCommands:
           last tenth of the text, which is not fitted to)
         - target_file: of encoder-decoders: targets, line by line those of text_file
         - held_out_target: of encoder-decoders: targets, line by line those of held_out
+        - lines: each line of the text is an example of its own; no window crosses lines
+        - score_positions: positions of the tokens whose prediction counts in losses and means, from
+          0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
+          per example, or .npy of bool (default: all)
         - threads: threads to work on; they never change a result (default: all cores)
         - memory: of matrices in work at once, such as 2G or 512M; it never changes a result
           (default: a half of what is free)
@@ -2374,7 +2415,7 @@ class ModelCommands:
         sample: int | None = None,
         consecutive: bool = False,
         lines: bool = False,
-        score_positions: str | None = None,
+        score_positions: Positions | None = None,
         image: Path | Any | None = None,
         pixel_values: Path | Any | None = None,
         audio: Path | None = None,

@@ -15,6 +15,7 @@ Bins = int | str
 Range = str | tuple[float, float]
 Size = int | str
 Ids = str | Sequence[int]
+Positions = int | str | os.PathLike[str] | range | slice | Sequence[int | str | range | slice]
 
 IN_MEMORY = "in memory: "
 """Begins the name of a file that a command is to keep in memory."""
@@ -69,17 +70,22 @@ def _layer(value: Any) -> str:
     if not isinstance(value, (range, slice)):
         return _whole(value)
     if value.step not in (None, 1):
-        raise ValueError("layers of a range follow each other")
+        raise ValueError("numbers of a range follow each other")
     first = value.start or 0
     if isinstance(value, slice) and value.stop is None:
         return f"{first}-"
     if isinstance(value, range) and not value:
-        raise ValueError("a range of layers is empty")
+        raise ValueError("a range is empty")
     return f"{first}-{value.stop - 1}"
 
 
 def _layers(value: Any) -> str:
     return _layer(value) if isinstance(value, range) else _list_of(_layer)(value)
+
+
+def _positions(value: Any) -> str:
+    """As layers, or the path of a mask's file."""
+    return _path(value) if isinstance(value, os.PathLike) else _layers(value)
 
 
 def _ids(value: Any) -> str:
@@ -116,6 +122,11 @@ def is_token(parameter: dict[str, Any]) -> bool:
     return bool(parameter["type"] == "text" and parameter["metavariable"] == "TOKEN")
 
 
+def is_positions(parameter: dict[str, Any]) -> bool:
+    """Whether a text is one of positions, or the path of a mask."""
+    return bool(parameter["type"] == "text" and parameter["metavariable"] == "POSITIONS")
+
+
 def is_amount(parameter: dict[str, Any]) -> bool:
     """Whether a text is a number, or a number with a word to it, such as '+5%'."""
     return bool(parameter["type"] == "text" and parameter["metavariable"] in ("SHARE", "P", "X"))
@@ -140,6 +151,8 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     write, needed = _WRITERS[kind]
     if kind == "text" and not is_ids(parameter):
         write, needed = (_number, "a number or a str") if is_amount(parameter) else (_text, "a str")
+        if is_positions(parameter):
+            write, needed = _positions, "an int, a range, a slice, a list of these, a text such as '10-', or a path"
         if is_token(parameter):
             write, needed = _whole, "a str, or an int for a token id"
     try:

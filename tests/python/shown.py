@@ -20,6 +20,7 @@ REFUSED = {
     ("attention", "energy"): "takes one share",
     ("experts", "text"): "experts",  # no model here has both experts and a tokenizer
     ("experts", "text_file"): "experts",
+    ("experts", "lines"): "experts",
     # What only a matrix of experts, latents or stacks with another keyword beside it takes; the command line's tests do.
     ("spectrum", "text"): "no latents",
     ("spectrum", "text_file"): "no latents",
@@ -95,7 +96,7 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "text_file": [str(text_file)],
         "tokens": [[1, 2, 3, 4, 5]],
         "token_file": [tokens_file(folder)],
-        "score_positions": ["last", "1-", str(mask)],
+        "score_positions": ["last", slice(1, None), [1, -1], mask],
         "maps": [True, str(folder / "maps.safetensors")],
         "save": [True, str(folder / "run.safetensors")],
         "store": [str(folder / "new.sqlite")],

@@ -52,6 +52,10 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("ablate", {"induction": True, "sequences": 2, "into": (1, 0)},
      ["--induction", "--sequences", "2", "--into", "1,0"]),
     ("predict", {"text": TEXT, "perplexity": True}, ["--text", TEXT, "--perplexity"]),
+    ("predict", {"text": TEXT, "perplexity": True, "score_positions": slice(3, None)},
+     ["--text", TEXT, "--perplexity", "--score-positions", "3-"]),
+    ("ablate", {"text": TEXT, "layers": 0, "score_positions": [2, range(4, 6), -1]},
+     ["--text", TEXT, "--layers", "0", "--score-positions", "2,4-5,-1"]),
 ]
 
 

@@ -34,9 +34,11 @@ export function scored_words({ report, model }: Pick<Reading, "report" | "model"
   const over =
     typeof score_positions !== "string"
       ? "all positions"
-      : /^[-\d, ]*(last)?[-\d, ]*$/.test(score_positions)
-        ? `the tokens at positions ${score_positions} of each example`
-        : `the tokens that ${score_positions} marks`;
+      : score_positions === "last"
+        ? "the last token of each example"
+        : /^[-\d, ]*(last)?[-\d, ]*$/.test(score_positions)
+          ? `the tokens at positions ${score_positions} of each example`
+          : `the tokens that ${score_positions} marks`;
   return `Measured on ${text}${lines === true ? ", line by line" : ""}. Losses and means are over ${over}.`;
 }
 

@@ -11,7 +11,7 @@ describe("the positions that losses and means are over", () => {
 
   test("are named as they were given, of whichever analysis ran the text", () => {
     expect(words("ablate", { source: "sums.bin", score_positions: "last" })).toBe(
-      "Measured on sums.bin. Losses and means are over the tokens at positions last of each example.",
+      "Measured on sums.bin. Losses and means are over the last token of each example.",
     );
     expect(words("lens", { source: "book.txt", lines: true, score_positions: "3,5-9" })).toBe(
       "Measured on book.txt, line by line. Losses and means are over the tokens at positions 3,5-9 of each example.",
