@@ -15,6 +15,7 @@
 #include "attnscope/run/context.h"
 #include "attnscope/smaller/choice.h"
 #include "attnscope/smaller/measure.h"
+#include "attnscope/smaller/plan_file.h"
 
 namespace attnscope {
 
@@ -75,17 +76,22 @@ struct PlanRequest {
 void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
                        RowSink& sink);
 
-/// Of a plan's report: see read_plan() in smaller/plan_file.h.
+/// Of a plan's report: see smaller/plan_file.h.
 struct ShrinkRequest {
-  std::string plan;        // the text of PLAN.json
+  std::string plan_text;   // of PLAN.json
   std::string plan_place;  // its file's name
+  PlanFile plan;           // checked by check_plan()
   PlanText text;
   std::filesystem::path folder;
   WrittenForm form;  // its card is made here
 };
 
+/// Checks all of a plan but its text. Throws Error(format) for a plan of another model, or one that
+/// does not fit the model.
+void check_plan(const PlanFile& plan, const Model& model, std::string_view place);
+
 /// Writes the model that a plan leaves, opens it, and measures it. Rows: its tensors. Throws
-/// Error(format) for a plan of another model or text.
+/// Error(format) for a plan of another text. The folder appears when all is done.
 void run_shrink(const Model& model, const ShrinkRequest& request, const Context& context,
                 RowSink& sink);
 

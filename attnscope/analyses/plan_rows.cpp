@@ -7,8 +7,8 @@
 
 #include "attnscope/analyses/plan_hashes.h"
 #include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
 #include "attnscope/run/model_facts.h"
+#include "attnscope/smaller/choice_words.h"
 
 namespace attnscope {
 namespace {
@@ -58,15 +58,6 @@ Record& add_removal(Record& row, const LayerWorth& worth = kNoWorth, double loss
       .add("attention_loss", worth.attention_loss)
       .add("mlp_loss", worth.mlp_loss)
       .add("order", std::move(order));
-}
-
-std::int64_t parameters_of_layer(const Model& model, std::int64_t layer) {
-  std::int64_t sum = 0;
-  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
-    if (layer_of_tensor(model, tensor.name) != layer) continue;
-    if (dtype_info(tensor.view.dtype).kind == DTypeClass::real) sum += tensor.view.element_count();
-  }
-  return sum;
 }
 
 std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
@@ -148,12 +139,7 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
 }
 
 std::vector<std::int64_t> layers_without(const Model& model, const Choice& choice) {
-  std::vector<std::int64_t> gone;
-  const auto& kept = choice.kept.front();
-  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
-    if (std::find(kept.begin(), kept.end(), layer) == kept.end()) gone.push_back(layer);
-  }
-  return gone;
+  return layers_left_out(choice, model.dimensions().layers);
 }
 
 std::string forms_text(const std::vector<Form>& forms) {
@@ -172,27 +158,7 @@ Record planned_facts(const Model& model) {
 }
 
 std::string choice_words(const Model& model, const Choice& choice) {
-  const auto from_to = [&](std::int64_t from) {
-    return std::to_string(from) + " → " + std::to_string(choice.size);
-  };
-  const Dimensions& dimensions = model.dimensions();
-  switch (choice.form) {
-    case Form::layers: {
-      const std::vector<std::int64_t> gone = layers_without(model, choice);
-      return from_to(dimensions.layers) +
-             (gone.empty() ? "" : " (without " + runs_text(gone) + ")");
-    }
-    case Form::width: return "MLP " + from_to(dimensions.mlp_width);
-    case Form::hidden: return from_to(dimensions.width);
-    case Form::head_width: return from_to(dimensions.heads.head_dim);
-    case Form::kv_heads: return from_to(dimensions.heads.kv_heads);
-    case Form::heads: return from_to(dimensions.heads.heads);
-    case Form::experts: return from_to(dimensions.experts);
-    case Form::latent:
-      return std::to_string(choice.size) + " rotary + " + std::to_string(choice.joint) + " + 1";
-    case Form::ranks: return counted(choice.ranks.size(), "matrix", "matrices") + " as factors";
-  }
-  return "";
+  return choice_words(choice, whole_size(model, choice.form));
 }
 
 namespace {
@@ -213,14 +179,6 @@ ReportHead head_of(const Model& model, const PlanRequest& request) {
       .add("held_out_hash", windows_hash(request.text.measured()));
   if (!request.target.text.empty()) head.parameters.add("target", request.target.text);
   return head;
-}
-
-/// As what stock transformers loads it, or why it does not.
-std::string remark_of(Form form) {
-  return form == Form::ranks    ? "as factors, in own runtimes"
-         : form == Form::latent ? "as deepseek_v3"
-         : form == Form::hidden ? "head untied"
-                                : "";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "attnscope/analyses/plan.h"
 #include "attnscope/analyses/plan_hashes.h"
@@ -35,7 +36,8 @@ bool is_of_ranks(const PlanFile& plan) { return plan.choices.front().form == For
 
 /// The text of README.md: what the model was made from and how, with its figures.
 std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& words,
-                    const ModelSize& before, const ModelSize& after, const PlanText& text) {
+                    double nll_before, const ModelSize& before, const ModelSize& after,
+                    const PlanText& text) {
   const auto row = [](const std::string& what, const std::string& then, const std::string& now) {
     return "| " + what + " | " + then + " | " + now + " |\n";
   };
@@ -48,7 +50,7 @@ std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& w
   card += row("parameters", std::to_string(before.parameters), std::to_string(after.parameters));
   card += row("KV cache, bytes a token (16 bit)", std::to_string(before.kv_cache_bytes_per_token),
               std::to_string(after.kv_cache_bytes_per_token));
-  card += row("perplexity", rounded(std::exp(plan.mean_nll_before), 3),
+  card += row("perplexity", rounded(std::exp(nll_before), 3),
               rounded(std::exp(plan.mean_nll_after), 3));
   card += "\nPerplexity is of " + counted(text.held_out.size(), "window") +
           " that it was not fitted to; it was fitted to " +
@@ -101,47 +103,55 @@ std::vector<Record> tensor_rows(const Model& before, const ChangedModel& after) 
   return rows;
 }
 
-/// Throws Error(format) for a plan of another model or text, or one that does not fit the model.
-void check_plan(const PlanFile& plan, const Model& model, const ShrinkRequest& request) {
-  const auto check_hash = [&](const std::string& field, const std::string& found,
-                              const std::string& expected, const std::string& other) {
-    if (found == expected) return;
-    throw Error(
-        ErrorKind::format,
-        {.file = request.plan_place, .place = field, .problem = "is that of " + verbatim(other)});
-  };
-  check_hash("models[0].plan.model_hash", plan.model_hash, model_hash(model),
-             "another model than " + model.name());
-  check_plan_of_model(plan, model, request.plan_place);
-  check_hash("parameters.tokens_hash", plan.tokens_hash, windows_hash(request.text.fitted()),
-             "another text");
-  check_hash("parameters.held_out_hash", plan.held_out_hash, windows_hash(request.text.measured()),
-             "another held-out text");
+void check_hash(std::string_view place, const std::string& field, const std::string& found,
+                const std::string& expected, const std::string& other) {
+  if (found == expected) return;
+  throw Error(
+      ErrorKind::format,
+      {.file = std::string(place), .place = field, .problem = "is that of " + verbatim(other)});
+}
+
+/// A note where a perplexity of the plan is not what was measured.
+void note_difference(const std::string& whose, double measured, double planned, double tolerance,
+                     RowSink& sink) {
+  if (std::abs(measured - planned) <= tolerance) return;
+  sink.add_note(whose + " perplexity is " + rounded(std::exp(measured), 3) + ", the plan says " +
+                rounded(std::exp(planned), 3) + ": was the plan edited?");
 }
 
 }  // namespace
 
+void check_plan(const PlanFile& plan, const Model& model, std::string_view place) {
+  check_hash(place, "models[0].plan.model_hash", plan.model_hash, model_hash(model),
+             "another model than " + model.name());
+  check_plan_of_model(plan, model, place);
+}
+
 void run_shrink(const Model& model, const ShrinkRequest& request, const Context& context,
                 RowSink& sink) {
-  const PlanFile plan = read_plan(request.plan, request.plan_place);
-  check_plan(plan, model, request);
+  const PlanFile& plan = request.plan;
+  check_hash(request.plan_place, "parameters.tokens_hash", plan.tokens_hash,
+             windows_hash(request.text.fitted()), "another text");
+  check_hash(request.plan_place, "parameters.held_out_hash", plan.held_out_hash,
+             windows_hash(request.text.measured()), "another held-out text");
   NewFolder folder(request.folder);  // shows now what would stop it at the end
-  FinishedLayers finished(request.folder, content_hash(request.plan));
+  FinishedLayers finished(request.folder, content_hash(request.plan_text));
   std::vector<Record> rows;
   Record facts;
-  double nll = 0;
+  double nll_before = 0, nll = 0;
   PlanWords words;
   const auto work = [&](const Compute& compute) {
-    constexpr double kPlainRidge = 1e12;  // see Planner
+    nll_before = mean_nll(model, request.text.measured(), compute);
     ChangedModel changed(model);
     Model made = model;
     for (std::size_t at = 0; at < plan.choices.size(); ++at) {
       if (at > 0) finished.begin_next();
       const Choice& choice = plan.choices[at];
       const std::string dtype(dtype_name(changed.dtype()));  // of what the stages before this made
-      KeptMoments kept(request.folder, content_hash(request.plan + dtype + std::to_string(at)));
+      KeptMoments kept(request.folder,
+                       content_hash(request.plan_text + dtype + std::to_string(at)));
       Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
-                              plan.method == "plain" ? kPlainRidge : plan.ridge, &kept);
+                              plan.method == "plain" ? kMostRidge : plan.ridge, &kept);
       TextStatistics text = calibration.statistics(compute);
       text.dtype = request.form.dtype;
       text.finished = &finished;
@@ -155,11 +165,19 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     }
     rows = tensor_rows(model, changed);
     WrittenForm form = request.form;
-    form.card = card_of(model, plan, words, size_of(model), size_of(made), request.text);
+    form.card =
+        card_of(model, plan, words, nll_before, size_of(model), size_of(made), request.text);
     write_model(changed, model.checkpoint().folder(), form, folder, compute.stop);
   };
+  std::optional<Model> written;
   try {
     run_with_all_threads(context, work, {"model", "models"});
+    written = Model::open_stack(Checkpoint::open(folder.unfinished()),
+                                request.folder.filename().string(), model.stack());
+    run_with_all_threads(
+        context,
+        [&](const Compute& compute) { nll = mean_nll(*written, request.text.measured(), compute); },
+        {"model", "models"});
   } catch (const Error& error) {
     // The next run would fail in the same way, unless it is the disk that failed.
     if (error.kind() != ErrorKind::io) {
@@ -174,19 +192,13 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     sink.add_note("went on from a run that was stopped, which had made " +
                   counted(finished.taken(), "layer"));
   }
-  const Model written = Model::open_stack(Checkpoint::open(request.folder),
-                                          request.folder.filename().string(), model.stack());
-  run_with_all_threads(
-      context,
-      [&](const Compute& compute) { nll = mean_nll(written, request.text.measured(), compute); },
-      {"model", "models"});
   facts = planned_facts(model);
   Record shrunk = {{"form", words.forms}, {"choice", words.choices}};
-  const ModelSize after = size_of(written);
+  const ModelSize after = size_of(*written);
   shrunk.add("parameters", after.parameters)
       .add("kv_cache_bytes_per_token", after.kv_cache_bytes_per_token)
       .add("flops_per_token", after.flops_per_token)
-      .add("bytes", written.checkpoint().file_bytes())
+      .add("bytes", written->checkpoint().file_bytes())
       .add("planned_perplexity", std::exp(plan.mean_nll_after))
       .add("perplexity", std::exp(nll))
       .add("mean_nll", nll);
@@ -194,11 +206,9 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   // What was planned is rounded as it is written, but for one that was asked to be written
   // otherwise.
   const double agrees = request.form.dtype ? 5e-3 : 1e-3;
-  if (std::abs(nll - plan.mean_nll_after) > agrees) {
-    sink.add_note("the written model's perplexity is " + rounded(std::exp(nll), 3) +
-                  ", the plan says " + rounded(std::exp(plan.mean_nll_after), 3) +
-                  ": was the plan edited?");
-  }
+  constexpr double kSame = 1e-4;  // kernels of other processors sum in another order
+  note_difference("the model's", nll_before, plan.mean_nll_before, kSame, sink);
+  note_difference("the written model's", nll, plan.mean_nll_after, agrees, sink);
   if (is_of_ranks(plan)) {
     sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
   }

@@ -10,6 +10,7 @@
 #include "attnscope/commands/run_resources.h"
 #include "attnscope/commands/shared_parameters.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
 #include "attnscope/core/wording.h"
 #include "attnscope/smaller/plan_file.h"
 #include "attnscope/tokens/score_positions.h"
@@ -46,8 +47,10 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   request.target = plan_target(arguments, model, request.by);
   request.method = method_of(arguments.text("method"));
   request.ridge = number_of_text("ridge", arguments.text("ridge"));
-  if (request.ridge < 0) {
-    throw Error(ErrorKind::usage, {.parameter = "ridge", .problem = "is not 0 or more"});
+  if (request.ridge < 0 || request.ridge > kMostRidge) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "ridge",
+                 .problem = "is out of range, expected from 0 to " + shortest_decimal(kMostRidge)});
   }
   request.probe_tokens = *arguments.integer("probe_tokens");
   request.round = *arguments.integer("round");
@@ -188,10 +191,12 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
   std::vector<Model> models = open_models(arguments, session);
   constexpr std::uint64_t kMaxPlan = 1'000'000'000;
   ShrinkRequest request{.plan_place = arguments.text("plan")};
-  request.plan = session.files->read_text(request.plan_place, kMaxPlan);
-  const PlanFile plan = read_plan(request.plan, request.plan_place);
+  request.plan_text = session.files->read_text(request.plan_place, kMaxPlan);
+  request.plan = read_plan(request.plan_text, request.plan_place);
+  const PlanFile& plan = request.plan;
   std::erase_if(models, [&](const Model& model) { return model.stack() != plan.stack; });
   const Model model = only_model(std::move(models), "the plan is not of this stack of one model");
+  check_plan(plan, model, request.plan_place);
   request.text =
       plan_text(with_examples_of(plan, arguments), session, model,
                 {.sequences = plan.sequences,

@@ -35,6 +35,9 @@ class NewFolder {
   void write(const std::string& name, const std::function<void(std::ostream&)>& write) const;
   void write(const std::string& name, std::string_view content) const;
 
+  /// Where its files are until commit().
+  const std::filesystem::path& unfinished() const { return temporary_; }
+
   void commit();
 
  private:

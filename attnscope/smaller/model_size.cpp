@@ -256,6 +256,15 @@ ModelSize size_of(const Model& model) {
   return out;
 }
 
+std::int64_t parameters_of_layer(const Model& model, std::int64_t layer) {
+  std::int64_t sum = 0;
+  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+    if (layer_of_tensor(model, tensor.name) != layer) continue;
+    if (dtype_info(tensor.view.dtype).kind == DTypeClass::real) sum += tensor.view.element_count();
+  }
+  return sum;
+}
+
 ModelSize size_after(const Model& model, const ModelSize& before, const Choice& choice) {
   ModelSize out = before;
   out.flops_per_token = flops_after(model, choice, out.flops_per_token);

@@ -21,6 +21,9 @@ struct ModelSize {
 /// FLOPs.
 ModelSize size_of(const Model& model);
 
+/// Of the tensors that have the layer in their names.
+std::int64_t parameters_of_layer(const Model& model, std::int64_t layer);
+
 /// What `before`, size_of(model), would become, without making the model: of `ranks` as factors.
 /// `size` is the only part of the choice that is read; of `latent` also `joint` and `exact`; of
 /// `ranks` the ranks.

@@ -4,7 +4,6 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/smaller/forms.h"
-#include "attnscope/smaller/model_size.h"
 #include "attnscope/smaller/plan_file.h"
 
 namespace attnscope {
@@ -33,7 +32,6 @@ class PlanCheck {
       : plan_(plan), model_(model), file_(file), left_(sizes_of(model)) {}
 
   void run() {
-    check_sizes_of_model();
     for (const Choice& choice : plan_.choices) {
       const std::string why = why_not(model_, choice.form);
       if (!why.empty()) refuse("models[0].plan.form", why);
@@ -41,37 +39,12 @@ class PlanCheck {
       check_rows(choice);
       take(choice);
     }
-    check_sizes_after();
+    check_plan_figures(plan_, model_, file_);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& place, const std::string& problem) const {
     throw Error(ErrorKind::format, {.file = file_, .place = place, .problem = verbatim(problem)});
-  }
-
-  void expect_equal(const std::string& field, std::int64_t found, std::int64_t expected) const {
-    if (found == expected) return;
-    refuse("models[0].plan." + field,
-           "is " + std::to_string(found) + ", expected " + std::to_string(expected));
-  }
-
-  void check_sizes_of_model() const {
-    const ModelSize size = size_of(model_);
-    expect_equal("parameters_before", plan_.before.parameters, size.parameters);
-    expect_equal("kv_cache_bytes_per_token_before", plan_.before.kv_cache_bytes_per_token,
-                 size.kv_cache_bytes_per_token);
-  }
-
-  /// Which layers stay and the ranks may be edited; every other choice is its size.
-  void check_sizes_after() const {
-    const Choice& choice = plan_.choices.front();
-    if (plan_.choices.size() > 1 || choice.form == Form::layers || choice.form == Form::ranks) {
-      return;
-    }
-    const ModelSize after = size_after(model_, size_of(model_), choice);
-    expect_equal("parameters_after", plan_.after.parameters, after.parameters);
-    expect_equal("kv_cache_bytes_per_token_after", plan_.after.kv_cache_bytes_per_token,
-                 after.kv_cache_bytes_per_token);
   }
 
   std::int64_t whole(Form form) const {

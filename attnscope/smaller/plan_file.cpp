@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -12,180 +11,100 @@
 #include "attnscope/core/error.h"
 #include "attnscope/core/strict_json.h"
 #include "attnscope/core/text.h"
+#include "attnscope/smaller/plan_reader.h"
 
 namespace attnscope {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostWindows = 1'000'000;
+constexpr std::array<std::string_view, 21> kPlanFields = {"form",
+                                                          "choice",
+                                                          "size",
+                                                          "sizes",
+                                                          "joint",
+                                                          "exact",
+                                                          "parameters_before",
+                                                          "parameters_after",
+                                                          "kv_cache_bytes_per_token_before",
+                                                          "kv_cache_bytes_per_token_after",
+                                                          "flops_per_token_before",
+                                                          "flops_per_token_after",
+                                                          "parts",
+                                                          "mean_nll_before",
+                                                          "mean_nll_after",
+                                                          "perplexity_before",
+                                                          "perplexity_after",
+                                                          "expected_loss",
+                                                          "loadable",
+                                                          "remark",
+                                                          "model_hash"};
 constexpr std::array<std::string_view, 4> kMethods = {"kl", "energy", "uniform", "plain"};
 
-/// An object of the report, and its place in the file for errors: "models[0].plan".
-struct Place {
-  const json& object;
-  std::string path;
-};
-
-/// Reads fields. An error names the field that is missing, of another type, or out of range.
-struct PlanReader {
-  std::string file;
-
-  [[noreturn]] void refuse(const std::string& field, const std::string& problem) const {
-    throw Error(ErrorKind::format, {.file = file, .place = field, .problem = verbatim(problem)});
+/// A loss, checked against the perplexity that the plan shows for it.
+double read_loss(const PlanReader& reader, const PlanObject& plan, const std::string& when) {
+  const double nll = reader.number(plan, "mean_nll_" + when);
+  const double perplexity = reader.number(plan, "perplexity_" + when);
+  constexpr double kRelative = 1e-6;  // both are written with all their digits
+  if (!(std::abs(std::exp(nll) / perplexity - 1) < kRelative)) {
+    reader.refuse(path_of(plan, "mean_nll_" + when),
+                  shortest_decimal(nll) + " contradicts perplexity_" + when + ", " +
+                      shortest_decimal(perplexity) + ": expected its logarithm");
   }
+  return nll;
+}
 
-  static std::string path_of(const Place& place, const std::string& name) {
-    return place.path.empty() ? name : place.path + "." + name;
-  }
+ModelSize read_size(const PlanReader& reader, const PlanObject& plan, const std::string& when) {
+  ModelSize out;
+  out.parameters = reader.integer(plan, "parameters_" + when, 1);
+  out.kv_cache_bytes_per_token = reader.integer(plan, "kv_cache_bytes_per_token_" + when, 0);
+  out.flops_per_token = reader.number(plan, "flops_per_token_" + when);
+  return out;
+}
 
-  const json& field(const Place& place, const std::string& name) const {
-    if (!place.object.is_object()) refuse(place.path, "expected an object");
-    const auto found = place.object.find(name);
-    if (found == place.object.end()) refuse(path_of(place, name), "is missing");
-    return *found;
+/// The forms of a plan at their sizes; what they keep comes from the rows.
+std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& plan) {
+  const std::vector<std::string> names = split(reader.text(plan, "form"), ',');
+  const std::string path = path_of(plan, "form");
+  const bool exact = reader.flag(plan, "exact");
+  const std::int64_t joint = reader.integer(plan, "joint", 0);
+  if (names.size() == 1) {
+    return {{.form = reader.form(path, names.front()),
+             .size = reader.integer(plan, "size", 0),
+             .joint = joint,
+             .exact = exact}};
   }
+  reader.null(plan, "size");
+  const std::vector<std::int64_t> sizes = reader.integers(plan, "sizes");
+  if (sizes.size() != names.size()) {
+    reader.refuse(path_of(plan, "sizes"), "expected one size per form, " +
+                                              std::to_string(names.size()) + ", got " +
+                                              std::to_string(sizes.size()));
+  }
+  std::vector<Choice> out;
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    const Form own = reader.form(path, names[at]);
+    const bool again = std::ranges::find(out, own, &Choice::form) != out.end();
+    if (again || !combines(own)) reader.refuse(path, "these forms do not combine");
+    out.push_back({.form = own, .size = sizes[at]});
+  }
+  if (joint != 0) reader.refuse(path_of(plan, "joint"), "expected 0: only latents have it");
+  if (exact) reader.refuse(path_of(plan, "exact"), "expected false: only latents have it");
+  return out;
+}
 
-  Place object(const Place& place, const std::string& name) const {
-    const json& value = field(place, name);
-    if (!value.is_object()) refuse(path_of(place, name), "expected an object");
-    return {value, path_of(place, name)};
+PlanSummary read_summary(const PlanReader& reader, const PlanObject& plan) {
+  PlanSummary out{.choice = reader.text(plan, "choice"),
+                  .remark = reader.text(plan, "remark"),
+                  .sizes = reader.integers(plan, "sizes"),
+                  .loadable = reader.flag(plan, "loadable")};
+  if (!reader.field(plan, "size").is_null()) out.size = reader.integer(plan, "size", 0);
+  if (!reader.field(plan, "expected_loss").is_null()) {
+    out.expected_loss = reader.number(plan, "expected_loss");
   }
-
-  std::int64_t integer(const Place& place, const std::string& name, std::int64_t least,
-                       std::int64_t most = kUnlimited) const {
-    const json& value = field(place, name);
-    return checked_integer(value, path_of(place, name), least, most);
-  }
-
-  std::int64_t checked_integer(const json& value, const std::string& path, std::int64_t least,
-                               std::int64_t most) const {
-    const std::string expected =
-        most == kUnlimited ? "expected a whole number of at least " + std::to_string(least)
-                           : "expected a whole number from " + std::to_string(least) + " to " +
-                                 std::to_string(most);
-    if (!value.is_number_integer()) refuse(path, expected);
-    // Beyond int64, nlohmann keeps an unsigned number, which get() would wrap.
-    const bool large = value.is_number_unsigned() &&
-                       value.get<std::uint64_t>() > static_cast<std::uint64_t>(kUnlimited);
-    if (large || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most) {
-      refuse(path, value.dump() + " is out of range, " + expected);
-    }
-    return value.get<std::int64_t>();
-  }
-
-  double number(const Place& place, const std::string& name) const {
-    const json& value = field(place, name);
-    if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0) {
-      refuse(path_of(place, name), "expected a finite number of at least 0");
-    }
-    return value.get<double>();
-  }
-
-  std::string text(const Place& place, const std::string& name) const {
-    const json& value = field(place, name);
-    if (!value.is_string()) refuse(path_of(place, name), "expected a string");
-    return value.get<std::string>();
-  }
-
-  std::vector<std::int64_t> integers(const Place& place, const std::string& name) const {
-    const json& value = field(place, name);
-    const std::string path = path_of(place, name);
-    if (!value.is_array()) refuse(path, "expected a list of whole numbers");
-    std::vector<std::int64_t> out;
-    for (const json& one : value) {
-      out.push_back(
-          checked_integer(one, path + "[" + std::to_string(out.size()) + "]", 0, kUnlimited));
-    }
-    return out;
-  }
-
-  Form form(const std::string& path, const std::string& name) const {
-    const auto found = form_from_name(name);
-    if (!found) refuse(path, "unknown form '" + name + "'");
-    return *found;
-  }
-
-  /// A loss, checked against the perplexity that the plan shows for it.
-  double loss(const Place& plan, const std::string& when) const {
-    const double nll = number(plan, "mean_nll_" + when);
-    const double perplexity = number(plan, "perplexity_" + when);
-    constexpr double kRounding = 1e-6;  // relative; both are written with all their digits
-    if (!(std::abs(std::exp(nll) / perplexity - 1) < kRounding)) {
-      refuse(path_of(plan, "mean_nll_" + when), shortest_decimal(nll) + " contradicts perplexity_" +
-                                                    when + ", " + shortest_decimal(perplexity) +
-                                                    ": expected its logarithm");
-    }
-    return nll;
-  }
-
-  ModelSize size(const Place& plan, const std::string& when) const {
-    ModelSize out;
-    out.parameters = integer(plan, "parameters_" + when, 1);
-    out.kv_cache_bytes_per_token = integer(plan, "kv_cache_bytes_per_token_" + when, 0);
-    return out;
-  }
-
-  /// The forms of a plan at their sizes; what they keep comes from the rows.
-  std::vector<Choice> choices(const Place& plan) const {
-    const std::vector<std::string> names = split(text(plan, "form"), ',');
-    const std::string path = path_of(plan, "form");
-    if (names.size() == 1) {
-      const json& exact = field(plan, "exact");
-      if (!exact.is_boolean()) refuse(path_of(plan, "exact"), "expected true or false");
-      return {{.form = form(path, names.front()),
-               .size = integer(plan, "size", 0),
-               .joint = integer(plan, "joint", 0),
-               .exact = exact.get<bool>()}};
-    }
-    const std::vector<std::int64_t> sizes = integers(plan, "sizes");
-    if (sizes.size() != names.size()) {
-      refuse(path_of(plan, "sizes"), "expected one size per form, " + std::to_string(names.size()) +
-                                         ", got " + std::to_string(sizes.size()));
-    }
-    std::vector<Choice> out;
-    for (std::size_t at = 0; at < names.size(); ++at) {
-      const Form own = form(path, names[at]);
-      const bool again = std::any_of(out.begin(), out.end(),
-                                     [&](const Choice& other) { return other.form == own; });
-      if (again || !combines(own)) refuse(path, "these forms do not combine");
-      out.push_back({.form = own, .size = sizes[at]});
-    }
-    return out;
-  }
-
-  PlanRow row(const json& value, std::size_t at) const {
-    const Place place{value, "rows[" + std::to_string(at) + "]"};
-    PlanRow out{.form = form(path_of(place, "form"), text(place, "form")),
-                .model = text(place, "model")};
-    if (!field(place, "layer").is_null()) out.layer = integer(place, "layer", 0);
-    switch (out.form) {
-      case Form::width:
-      case Form::heads:
-      case Form::experts:
-      case Form::head_width: out.kept = integers(place, "kept"); break;
-      case Form::layers:
-        if (field(place, "order").is_null()) {
-          out.kept = {integer(place, "layer", 0)};
-        } else {
-          integer(place, "order", 0);
-        }
-        break;
-      case Form::ranks: {
-        const std::string name = text(place, "matrix");
-        out.matrix = role_from_name(name);
-        if (!out.matrix) refuse(path_of(place, "matrix"), "unknown matrix '" + name + "'");
-        if (!field(place, "rank").is_null()) {
-          out.rank = integer(place, "rank", 1, integer(place, "break_even_rank", 1));
-        }
-        break;
-      }
-      default: break;
-    }
-    return out;
-  }
-};
+  return out;
+}
 
 /// Which rows a form has.
 enum class RowsOf { model, layer, matrix };
@@ -286,7 +205,7 @@ std::string row_place(std::size_t row, std::string_view field) {
 PlanFile read_plan(std::string_view text, std::string_view place) {
   const PlanReader reader{std::string(place)};
   const json report = parse_json(text, place);
-  const Place root{report, ""};
+  const PlanObject root{report, ""};
   const auto is = [&](const char* name, std::string_view value) {
     const auto found = report.find(name);
     return found != report.end() && found->is_string() &&
@@ -300,26 +219,29 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   }
   const json& models = reader.field(root, "models");
   if (!models.is_array() || models.size() != 1) reader.refuse("models", "expected one model");
-  const Place model{models.front(), "models[0]"};
-  if (!model.object.is_object() || !model.object.contains("plan")) {
+  const PlanObject model{models.front(), "models[0]"};
+  if (!model.object.is_object()) reader.refuse(model.path, "expected an object");
+  if (!model.object.contains("plan")) {
     throw Error(ErrorKind::usage, {.file = std::string(place),
                                    .problem = "is a menu: it chooses no form",
                                    .hint = "plan again with {by} and a target such as {keep}"});
   }
-  const Place plan = reader.object(model, "plan");
-  const Place parameters = reader.object(root, "parameters");
+  const PlanObject plan = reader.object(model, "plan");
+  reader.expect_fields(plan, kPlanFields);
+  const PlanObject parameters = reader.object(root, "parameters");
   PlanFile out;
   out.model = reader.text(model, "name");
-  out.choices = reader.choices(plan);
-  out.before = reader.size(plan, "before");
-  out.after = reader.size(plan, "after");
-  out.ridge = reader.number(parameters, "ridge");
+  out.choices = read_choices(reader, plan);
+  out.summary = read_summary(reader, plan);
+  out.before = read_size(reader, plan, "before");
+  out.after = read_size(reader, plan, "after");
+  out.ridge = reader.number(parameters, "ridge", 0, kMostRidge);
   out.method = reader.text(parameters, "method");
   if (std::ranges::find(kMethods, out.method) == kMethods.end()) {
     reader.refuse("parameters.method", "unknown method '" + out.method + "'");
   }
-  out.mean_nll_before = reader.loss(plan, "before");
-  out.mean_nll_after = reader.loss(plan, "after");
+  out.mean_nll_before = read_loss(reader, plan, "before");
+  out.mean_nll_after = read_loss(reader, plan, "after");
   out.model_hash = reader.text(plan, "model_hash");
   if (model.object.contains("stack")) out.stack = reader.text(model, "stack");
   out.tokens_hash = reader.text(parameters, "tokens_hash");
@@ -330,13 +252,12 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
     out.sample = reader.integer(parameters, "sample", 0);
   }
   if (parameters.object.contains("lines")) {
-    const json& lines = reader.field(parameters, "lines");
-    if (!lines.is_boolean()) reader.refuse("parameters.lines", "expected true or false");
-    out.lines = lines.get<bool>();
+    out.lines = reader.flag(parameters, "lines");
   }
   if (parameters.object.contains("score_positions")) {
     out.score_positions = reader.text(parameters, "score_positions");
   }
+  if (parameters.object.contains("target")) out.target = reader.text(parameters, "target");
   out.own_held_out = !reader.field(parameters, "held_out").is_null();
   const json& rows = reader.field(root, "rows");
   if (!rows.is_array()) reader.refuse("rows", "expected a list of rows");
@@ -345,7 +266,9 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
     reader.refuse("rows", "expected " + std::to_string(parts) +
                               " rows (models[0].plan.parts), got " + std::to_string(rows.size()));
   }
-  for (const json& row : rows) out.rows.push_back(reader.row(row, out.rows.size()));
+  for (const json& row : rows) {
+    out.rows.push_back(read_plan_row(reader, row, out.rows.size(), parts));
+  }
   check_layer_order(reader, out);
   add_rows(out);
   return out;

@@ -20,10 +20,26 @@ struct PlanRow {
   std::optional<Role> matrix;           // of `ranks`
   std::optional<std::int64_t> rank;     // of `ranks`; none: the matrix stays whole
   std::vector<std::int64_t> kept = {};  // of forms that list what stays
+  std::int64_t parameters = 0, parameters_after = 0;
+  std::optional<std::int64_t> break_even_rank = {}, possible_rank = {};  // of `ranks`
+  std::optional<double> expected_loss = {};                              // of `ranks`; nats
 };
+
+/// What a plan says of itself beside what decides: checked, not used.
+struct PlanSummary {
+  std::string choice, remark;       // in words
+  std::int64_t size = 0;            // of one form; else 0
+  std::vector<std::int64_t> sizes;  // of each form
+  bool loadable = true;
+  std::optional<double> expected_loss = {};  // of `ranks`; nats
+};
+
+/// The largest share of the mean second moment that may be added: a text weighs nothing beside it.
+inline constexpr double kMostRidge = 1e12;
 
 struct PlanFile {
   std::vector<Choice> choices;  // one, or several that combine, each of what the one before left
+  PlanSummary summary;
   std::vector<PlanRow> rows;
   std::string model;        // its name when it was planned
   ModelSize before, after;  // parameters and bytes of the cache per token
@@ -38,6 +54,7 @@ struct PlanFile {
   std::string score_positions;  // which tokens counted; empty: all
   bool own_held_out = false;    // measured on a file of its own, not on the end of the text
   std::string method;
+  std::string target;  // what was asked for: "keep 0.8"
 };
 
 /// Checks all that can be checked without the model: types, ranges, one row for each layer in the
@@ -48,6 +65,11 @@ PlanFile read_plan(std::string_view text, std::string_view place);
 /// Checks the plan against the model that it was made for: layers and matrices by name, sizes, what
 /// is kept, ranks, and the parameters that are left. Throws Error(format) as read_plan() does.
 void check_plan_of_model(const PlanFile& plan, const Model& model, std::string_view place);
+
+/// Whether what the plan says of itself agrees with its rows and the model: parameters of each row
+/// and of the whole, the cache, FLOPs, sizes and words. For a plan whose rows fit the model; called
+/// by check_plan_of_model().
+void check_plan_figures(const PlanFile& plan, const Model& model, std::string_view place);
 
 /// "rows[3].kept": the name of a field of a row in errors.
 std::string row_place(std::size_t row, std::string_view field);
