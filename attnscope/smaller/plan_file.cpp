@@ -235,6 +235,7 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   out.summary = read_summary(reader, plan);
   out.before = read_size(reader, plan, "before");
   out.after = read_size(reader, plan, "after");
+  reader.number(parameters, "ridge");
   out.ridge = reader.number(parameters, "ridge", 0, kMostRidge);
   out.method = reader.text(parameters, "method");
   if (std::ranges::find(kMethods, out.method) == kMethods.end()) {

@@ -1,5 +1,7 @@
 // Plans that were edited into something that is not a plan of the model: refused before any work,
 // with the row and the field, and nothing stays on the disk.
+#include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "tests/cli/plan_case.h"
@@ -116,6 +118,29 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
       {"kept large", [](json& to) { to["rows"][5]["kept"].back() = 512; },
        "rows[5].kept: expected"},
       {"kept short", [](json& to) { to["rows"][4]["kept"].erase(0); }, "rows[4].kept: expected"},
+      {"model empty list", [](json& to) { to["models"][0] = json::array(); },
+       "models[0]: expected an object"},
+      {"model text", [](json& to) { to["models"][0] = "x"; }, "models[0]: expected an object"},
+      {"model is null", [](json& to) { to["models"][0] = nullptr; },
+       "models[0]: expected an object"},
+      {"model number", [](json& to) { to["models"][0] = 5; }, "models[0]: expected an object"},
+      {"ridge huge", [](json& to) { to["parameters"]["ridge"] = 1e308; },
+       "parameters.ridge: 1e+308 is out of range, expected a number from 0 to 1e+12"},
+      {"choice", [](json& to) { plan_of(to)["choice"] = "MLP 512 → 1"; },
+       "models[0].plan.choice: is 'MLP 512 → 1', expected 'MLP 512 → "},
+      {"loadable", [](json& to) { plan_of(to)["loadable"] = false; },
+       "models[0].plan.loadable: expected true"},
+      {"sizes", [](json& to) { plan_of(to)["sizes"] = {1}; }, "models[0].plan.sizes[0]: is 1"},
+      {"row parameters", [](json& to) { to["rows"][1]["parameters"] = 1; },
+       "rows[1].parameters: is 1, expected 393600"},
+      {"row parameters after", [](json& to) { to["rows"][1]["parameters_after"] = 1; },
+       "rows[1].parameters_after: is 1, expected"},
+      {"row with a rank", [](json& to) { to["rows"][1]["rank"] = 3; },
+       "rows[1].rank: expected null"},
+      {"row with a loss", [](json& to) { to["rows"][1]["loss"] = 0.5; },
+       "rows[1].loss: expected null"},
+      {"unknown field of a row", [](json& to) { to["rows"][1]["ranks"] = 3; },
+       "rows[1].ranks: unknown field"},
       {"kept null", [](json& to) { to["rows"][4]["kept"] = nullptr; },
        "rows[4].kept: expected a list of whole numbers"},
   };
@@ -136,6 +161,64 @@ TEST_F(PlanEdited, OfLayersIsRefusedByRowAndField) {
        "rows[0].layer: expected 0"},
   };
   for (const BadEdit& edit : edits) expect_refused(plan, edit);
+}
+
+/// Each number of a row in turn, as something that no such number is.
+TEST_F(PlanEdited, FieldOfARowIsRefusedByTypeAndRange) {
+  for (const Words& how : {Words{"--set", "without=4"}, Words{"--by", "ranks", "--keep", "0.7"}}) {
+    const json plan = made_plan(how);
+    for (const auto& [name, value] : plan["rows"][1].items()) {
+      const std::string field = name, place = "rows[1]." + name;
+      const auto set = [&](const json& to) {
+        expect_refused(
+            plan, {"wrong value", [&](json& edited) { edited["rows"][1][field] = to; }, place});
+      };
+      set(json::array());
+      set(true);
+      if (!value.is_string()) set(1e308);
+      expect_refused(plan, {"missing", [&](json& edited) { edited["rows"][1].erase(field); },
+                            place + ": is missing"});
+    }
+  }
+}
+
+TEST_F(PlanEdited, OfRanksMayHaveLowerOnes) {
+  json plan = made_plan({"--by", "ranks", "--keep", "0.7"});
+  json& row = plan["rows"][0];
+  ASSERT_TRUE(row["rank"].is_number_integer());
+  row["rank"] = row["rank"].get<int>() - 1;
+  const int less = 192 + 192;  // a row and a column of the factors
+  row["parameters_after"] = row["parameters_after"].get<int>() - less;
+  plan_of(plan)["parameters_after"] = plan_of(plan)["parameters_after"].get<int>() - less;
+  scratch_.write("edited.json", plan.dump());
+  output_of(shrink(kPlanExample, "edited.json", "smaller"));
+  EXPECT_TRUE(fs::exists(path("smaller/config.json")));
+}
+
+TEST_F(PlanEdited, PerplexityThatIsNotMeasuredIsNoted) {
+  const json plan = made_plan({"--set", "without=4"});
+  for (const std::string when : {"before", "after"}) {
+    json edited = plan;
+    plan_of(edited)["mean_nll_" + when] = 1;
+    plan_of(edited)["perplexity_" + when] = std::exp(1.0);
+    scratch_.write("edited.json", edited.dump());
+    Words words = shrink(kPlanExample, "edited.json", when);
+    std::erase(words, "--quiet");
+    const RunResult run = run_attnscope(words);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_TRUE(contains(run.err, "the plan says 2.718: was the plan edited?")) << run.err;
+  }
+}
+
+TEST_F(PlanEdited, IsRefusedBeforeTheTextIsRead) {
+  json plan = made_plan({"--set", "width=300"});
+  plan_of(plan)["parameters_after"] = 1;
+  scratch_.write("edited.json", plan.dump());
+  Words words = shrink(kPlanExample, "edited.json", "out");
+  std::ranges::replace(words, text_, path("none.txt"));
+  const RunResult run = run_attnscope(words);
+  EXPECT_EQ(run.exit_code, 4) << run.err;
+  EXPECT_TRUE(contains(run.err, "models[0].plan.parameters_after: is 1")) << run.err;
 }
 
 TEST_F(PlanEdited, OfLayersMayKeepOthers) {
@@ -162,6 +245,33 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
        "rows[0].matrix: this layer has no matrix 'qk'"},
       {"matrix of other models", [](json& to) { to["rows"][0]["matrix"] = "q_a"; },
        "rows[0].matrix: this layer has no matrix 'q_a'"},
+      {"rank of other parameters",
+       [](json& to) { to["rows"][0]["rank"] = to["rows"][0]["rank"].get<int>() - 1; },
+       "rows[0].parameters_after: is"},
+      {"rank null", [](json& to) { to["rows"][0]["rank"] = nullptr; }, "rows[0]."},
+      {"rank as a fraction", [](json& to) { to["rows"][0]["rank"] = 2.5; },
+       "rows[0].rank: expected a whole number"},
+      {"layers exchanged",
+       [](json& to) { std::swap(to["rows"][0]["layer"], to["rows"][7]["layer"]); },
+       "rows[1].layer: expected the rows in the order of layers"},
+      {"matrices exchanged",
+       [](json& to) { std::swap(to["rows"][0]["matrix"], to["rows"][3]["matrix"]); },
+       "rows[1].matrix: expected the rows in the order of layers"},
+      {"parameters", [](json& to) { to["rows"][0]["parameters"] = 1; },
+       "rows[0].parameters: is 1, expected 36864"},
+      {"parameters after", [](json& to) { to["rows"][0]["parameters_after"] = 1; },
+       "rows[0].parameters_after: is 1, expected"},
+      {"break-even rank", [](json& to) { to["rows"][0]["break_even_rank"] = 180; },
+       "rows[0].break_even_rank: is 180, expected 95"},
+      {"parameters after of the plan", [](json& to) { plan_of(to)["parameters_after"] = 1; },
+       "models[0].plan.parameters_after: is 1, expected"},
+      {"choice", [](json& to) { plan_of(to)["choice"] = "1 matrix as factors"; },
+       "models[0].plan.choice: is '1 matrix as factors'"},
+      {"size", [](json& to) { plan_of(to)["size"] = 1; }, "models[0].plan.size: is 1, expected"},
+      {"loadable", [](json& to) { plan_of(to)["loadable"] = true; },
+       "models[0].plan.loadable: expected false"},
+      {"loss of a row", [](json& to) { to["rows"][0]["expected_loss"] = 3; },
+       "models[0].plan.expected_loss: expected"},
       {"matrix twice", [](json& to) { to["rows"][1] = to["rows"][0]; },
        "rows[1].matrix: a row before this one has the same layer and matrix"},
   };
