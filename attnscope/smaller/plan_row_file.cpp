@@ -9,7 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 19> kRowFields = {"model",
+constexpr std::array<std::string_view, 20> kRowFields = {"model",
+                                                         "stack",
                                                          "form",
                                                          "layer",
                                                          "matrix",
@@ -97,6 +98,12 @@ PlanRow read_plan_row(const PlanReader& reader, const json& value, std::size_t a
   reader.expect_fields(place, kRowFields);
   PlanRow out{.form = reader.form(path_of(place, "form"), reader.text(place, "form")),
               .model = reader.text(place, "model")};
+  if (value.contains("stack")) {  // of a model that has several
+    const std::string stack = reader.text(place, "stack");
+    if (!out.model.ends_with(":" + stack)) {
+      reader.refuse(path_of(place, "stack"), "is '" + stack + "', expected that of " + out.model);
+    }
+  }
   if (!reader.field(place, "layer").is_null()) out.layer = reader.integer(place, "layer", 0);
   out.parameters = reader.integer(place, "parameters", 0);
   // What a form saves is shared out evenly, also to layers that have less than that.

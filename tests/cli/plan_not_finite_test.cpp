@@ -131,15 +131,29 @@ TEST_F(PlanNotFinite, ShrinkWritesTheMatrixAsItWas) {
     if (row["tensor"] != "model.layers.0.mlp.gate_proj.weight") continue;
     EXPECT_EQ(row["change"], "kept");
   }
-  json edited = plan;
-  edited["rows"][0]["matrix"] = "gate";
-  edited["rows"][0]["layer"] = 0;
-  edited["rows"][0]["rank"] = 2;
+  output_of(on_tokens({"plan", model, "--set", "ranks=0.up:2", "-o", path("one.json")}));
+  json edited = json::parse(read_file(path("one.json")));
+  for (json& row : edited["rows"]) {  // of the same shape as the matrix with infinity
+    if (row["layer"] == 0 && row["matrix"] == "up") row["matrix"] = "gate";
+  }
   scratch_.write("edited.json", edited.dump());
   const RunResult run =
       run_attnscope(on_tokens({"shrink", model, path("edited.json"), "-o", path("other")}));
   EXPECT_EQ(run.exit_code, 4);
   EXPECT_TRUE(contains(run.err, "0.gate: holds NaN or infinity")) << run.err;
+}
+
+TEST_F(PlanNotFinite, NoFolderStaysWhereTheWrittenModelGivesNaN) {
+  TinyLlama tiny = runnable_llama();
+  set_element(tiny.tensor("model.layers.0.mlp.up_proj.weight"), 3, 5, 1e5F);  // infinity in F16
+  const std::string model = tiny.write(scratch_, "large");
+  output_of(on_tokens({"plan", model, "--set", "without=1", "-o", path("plan.json")}));
+  const RunResult run = run_attnscope(
+      on_tokens({"shrink", model, path("plan.json"), "--dtype", "F16", "-o", path("out")}));
+  EXPECT_EQ(run.exit_code, 6) << run.err;
+  for (const fs::directory_entry& entry : fs::directory_iterator(scratch_.path())) {
+    EXPECT_FALSE(contains(entry.path().filename().string(), "out")) << entry.path();
+  }
 }
 
 }  // namespace

@@ -147,7 +147,12 @@ TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
   expect(shrink(kPlanExample, "edited.json", "out"), 4, "rows: expected 42 rows (models[0].plan.parts), got 41");
   edited = json::parse(read_file(path("plan.json")));
   for (json& row : edited["rows"]) {
-    if (row["rank"].is_number()) row["rank"] = 3;
+    if (!row["rank"].is_number()) continue;
+    const int after = row["parameters_after"], each = after / row["rank"].get<int>();
+    row["rank"] = 3;
+    row["parameters_after"] = 3 * each;
+    json& whole = edited["models"][0]["plan"]["parameters_after"];
+    whole = whole.get<int>() - after + 3 * each;
   }
   scratch_.write("edited.json", edited.dump());
   Words loud = shrink(kPlanExample, "edited.json", "edited");
