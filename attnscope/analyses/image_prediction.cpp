@@ -6,6 +6,7 @@
 
 #include "attnscope/analyses/estimates.h"
 #include "attnscope/core/error.h"
+#include "attnscope/core/text.h"
 #include "attnscope/forward/token_scores.h"
 #include "attnscope/model/labels.h"
 #include "attnscope/run/model_facts.h"
@@ -36,6 +37,9 @@ double unit_product(std::span<const float> a, std::span<const float> b) {
 std::optional<double> stored_number(const Model& model, const std::string& name) {
   const CheckpointTensor* tensor = name.empty() ? nullptr : model.checkpoint().find(name);
   if (tensor == nullptr || tensor->view.element_count() != 1) return std::nullopt;
+  if (const auto problem = why_not_analysed(model.checkpoint(), *tensor)) {
+    throw Error(ErrorKind::format, model.checkpoint().parts_of(*tensor, verbatim(*problem)));
+  }
   model.checkpoint().need(*tensor);
   float value = 0;
   decode_elements(tensor->view, 0, 1, 1, &value);

@@ -89,6 +89,7 @@ RowTable TensorReader::table_under_prefix(const std::string& name, std::int64_t 
 float TensorReader::scalar(const ScalarSite& site) const {
   const Shape shape{5 * spec_.dimensions.layers};
   const CheckpointTensor& tensor = need(model_.find(model_.prefix() + site.tensor, shape));
+  check_dtype(tensor);
   model_.checkpoint().need(tensor);
   float value = 0;
   decode_elements(tensor.view, site.index * tensor.view.stride(0), 1, 1, &value);

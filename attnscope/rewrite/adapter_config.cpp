@@ -138,8 +138,9 @@ struct ConfigFile {
   double positive(const json& found, const std::string& name, bool whole) const {
     const double number = found.is_number() ? found.get<double>() : 0;
     const bool is_rank = number >= 1 && number == std::floor(number);
-    if (!found.is_number() || (whole && !is_rank)) {
-      refuse(ErrorKind::format, name + " is not a " + (whole ? "positive whole number" : "number"));
+    if (!found.is_number() || !std::isfinite(number) || (whole && !is_rank)) {
+      refuse(ErrorKind::format,
+             name + " is not a " + (whole ? "positive whole number" : "finite number"));
     }
     return number;
   }
@@ -158,6 +159,21 @@ struct ConfigFile {
                      .number = positive(found.at(key), "'" + key + "' of " + name, whole)});
     }
     return out;
+  }
+
+  /// Numbers that no weight depends on, too: a training run that wrote NaN is broken.
+  void check_finite() const {
+    for (const auto& [key, found] : config.items()) {
+      if (!found.is_number_float() || std::isfinite(found.get<double>())) continue;
+      refuse(ErrorKind::format, "'" + key + "' is not a finite number");
+    }
+  }
+
+  void check_bias() const {
+    const json& bias = value("bias");
+    const std::array known = {"none", "all", "lora_only"};
+    if (bias.is_null() || std::find(known.begin(), known.end(), bias) != known.end()) return;
+    refuse(ErrorKind::format, "'bias' is " + bias.dump() + ", expected none, all or lora_only");
   }
 
   std::vector<std::string> texts(const char* name) const {
@@ -331,6 +347,8 @@ AdapterConfig read_adapter_config(const CheckpointFolder& folder) {
                                               adapter_kind(config.config) +
                                               "), which is not merged yet");
   }
+  config.check_finite();
+  config.check_bias();
   AdapterConfig out{.file = config.file};
   refuse_options(config, out.notes);
   out.init = init_of(config, out.notes);

@@ -7,6 +7,7 @@
 
 #include "attnscope/core/error.h"
 #include "attnscope/core/text.h"
+#include "attnscope/model/model.h"
 
 namespace attnscope {
 namespace {
@@ -54,7 +55,15 @@ class PartReader {
     throw Error(kind, files_.parts_of(tensor, verbatim(problem)));
   }
 
+  /// Every tensor is merged as real numbers.
+  void check_dtype(const CheckpointTensor& tensor) const {
+    const auto problem = why_not_analysed(files_, tensor);
+    if (!problem) return;
+    refuse(ErrorKind::format, tensor, *problem + ", expected a floating-point dtype");
+  }
+
   void sort(const CheckpointTensor& tensor) {
+    check_dtype(tensor);
     if (!tensor.name.starts_with(kBefore)) {
       refuse(ErrorKind::format, tensor,
              "is not a tensor of an adapter, expected a name that starts with '" +

@@ -51,6 +51,7 @@ class AdapterMerger {
     for (const auto& [module, factors] : parts_.factors) add_change(module, factors);
     for (const auto& [target, tensor] : parts_.token_rows) replace_rows(target, *tensor);
     check_all_adapted();
+    check_all_saved();
     for (const auto& [tensor, matrix] : merged_) changed_.put(tensor, matrix.view());
     return {.model = changed_.open().named(std::move(name)), .notes = std::move(config_.notes)};
   }
@@ -60,7 +61,11 @@ class AdapterMerger {
     throw Error(ErrorKind::format, files_.parts_of(tensor, verbatim(problem)));
   }
 
+  /// A tensor of the base that is read as real numbers.
   const CheckpointTensor& needed(const CheckpointTensor& tensor) const {
+    if (const auto problem = why_not_analysed(base_.checkpoint(), tensor)) {
+      throw Error(ErrorKind::format, base_.checkpoint().parts_of(tensor, verbatim(*problem)));
+    }
     base_.checkpoint().need(tensor);
     return tensor;
   }
@@ -282,6 +287,49 @@ class AdapterMerger {
                                        ".lora_A.weight' is missing, but adapter_config.json adapts "
                                        "its module")});
     }
+  }
+
+  [[noreturn]] void refuse_unsaved(const std::string& name) const {
+    throw Error(ErrorKind::format,
+                {.file = files_.main_file().string(),
+                 .problem = verbatim("tensor 'base_model.model." + name +
+                                     "' is missing, but modules_to_save of adapter_config.json "
+                                     "names its module")});
+  }
+
+  /// A module of the base that the config saves whole has its weights in the file.
+  void check_all_saved() const {
+    std::set<const CheckpointTensor*> saved;
+    for (const auto& [target, tensor] : parts_.whole) saved.insert(tensor_in_base(base_, target));
+    const std::set<std::string> of_experts = tensors_of_experts(base_);
+    const auto names = [&](const std::string& tensor) {
+      return tensor.ends_with(kWeightOf) && config_.saves(tensor.substr(0, tensor.rfind('.')));
+    };
+    for (const CheckpointTensor& own : base_.checkpoint().tensors()) {
+      const std::string name = loaded_name(base_, own.name);
+      if (!names(name) || saved.contains(&own) || of_experts.contains(own.name)) continue;
+      // One tensor holds both of a kept tie.
+      const bool kept_tie = config_.keeps_ties && base_.spec().tied && &own == embedding();
+      const auto& heads = base_.spec().head.rule.weight;
+      const bool as_head = std::any_of(heads.begin(), heads.end(), [&](const std::string& head) {
+        return parts_.whole.contains(head);
+      });
+      if (!kept_tie || !as_head) refuse_unsaved(name);
+    }
+    check_tied_head_saved(names, saved);
+  }
+
+  /// The head of a tied base, which has no tensor of its own there.
+  template <class Names>
+  void check_tied_head_saved(const Names& names,
+                             const std::set<const CheckpointTensor*>& saved) const {
+    if (!base_.spec().tied || (config_.keeps_ties && saved.contains(embedding()))) return;
+    const auto& heads = base_.spec().head.rule.weight;
+    const auto wanted = std::find_if(heads.begin(), heads.end(), names);
+    const bool found = std::any_of(heads.begin(), heads.end(), [&](const std::string& head) {
+      return tensor_in_base(base_, head) != nullptr || parts_.whole.contains(head);
+    });
+    if (wanted != heads.end() && !found) refuse_unsaved(*wanted);
   }
 
   const Model& base_;

@@ -150,6 +150,19 @@ TEST_F(AdapterFolder, DamagedAdaptersNameTheTensor) {
         counting_tensor("base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta",
                         {1, 8})},
        {"trainable_token_indices"}},
+      {{}, {zero_tensor(a.name, "I32", 32, {2, 8}), b}, {"lora_A.weight", "I32"}},
+      {{}, {a, zero_tensor(b.name, "BOOL", 8, {8, 2})}, {"lora_B.weight", "BOOL"}},
+      {{},
+       {a, b, zero_tensor("base_model.model.model.norm.weight", "I64", 64, {8})},
+       {"model.norm.weight", "I64"}},
+      {{{"modules_to_save", {"lm_head"}}},
+       {a, b},
+       {"base_model.model.lm_head.weight", "is missing", "modules_to_save"}},
+      {{{"modules_to_save", {"layers.1.mlp"}}},
+       {a, b, counting_tensor("base_model.model.model.layers.1.mlp.up_proj.weight", {12, 8})},
+       {"layers.1.mlp.", "is missing", "modules_to_save"}},
+      {{{"bias", "weird"}}, {a, b}, {"'bias'", "weird", "lora_only"}},
+      {{{"bias", 3}}, {a, b}, {"'bias'", "3"}},
       {{{"r", 0}}, {a, b}, {"'r'"}},
       {{{"r", nullptr}}, {a, b}, {"'r'"}},
       {{{"lora_alpha", "16"}}, {a, b}, {"'lora_alpha'"}},
@@ -164,6 +177,36 @@ TEST_F(AdapterFolder, DamagedAdaptersNameTheTensor) {
     SCOPED_TRACE(damaged.changes.dump());
     expect_refusal(compare(write(damaged.changes, damaged.tensors)), kBadFile, damaged.said);
   }
+}
+
+/// Python's json writes NaN and Infinity bare.
+TEST_F(AdapterFolder, NumbersThatAreNotFiniteNameTheirKey) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("lora_alpha": @)", "'lora_alpha'"},
+      {R"("r": @)", "'r'"},
+      {R"("lora_dropout": @)", "'lora_dropout'"},
+      {R"("alpha_pattern": {"q_proj": @})", "'q_proj' of alpha_pattern"},
+      {R"("rank_pattern": {"q_proj": @})", "'q_proj' of rank_pattern"}};
+  const std::string adapter = write({}, small_factors());
+  for (const auto& [entry, said] : cases) {
+    for (const std::string number : {"NaN", "Infinity", "-Infinity"}) {
+      SCOPED_TRACE(entry + number);
+      std::string text = entry;
+      text.replace(text.find('@'), 1, number);
+      json config = small_config();
+      config.erase(text.substr(1, text.find('"', 1) - 1));
+      std::string file = config.dump();
+      file.insert(1, text + ", ");
+      folder_.write("lora/adapter_config.json", file);
+      expect_refusal(compare(adapter), kBadFile, {"adapter_config.json", said, "number"});
+    }
+  }
+}
+
+TEST_F(AdapterFolder, ATiedHeadThatIsSavedIsInTheFile) {
+  const std::string adapter = write({{"modules_to_save", {"lm_head"}}}, small_factors());
+  expect_refusal({"diff", data_path("adapters/base-tied"), adapter}, kBadFile,
+                 {"base_model.model.lm_head.weight", "is missing", "modules_to_save"});
 }
 
 TEST_F(AdapterFolder, OptionsThatChangeMergedWeightsAreComputedOrNamed) {
