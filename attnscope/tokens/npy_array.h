@@ -19,7 +19,8 @@ struct NpyBools {
   std::vector<bool> values;  // row by row
 };
 
-/// An array of bool. Throws as read_npy().
+/// An array of bool, stored row by row or column by column (Fortran's order). Throws Error(format)
+/// for what is cut, or holds other types.
 NpyBools read_npy_bools(std::string_view bytes, const std::string& where);
 
 }  // namespace attnscope

@@ -288,10 +288,10 @@ TEST(ScoredPositions, WhatCannotBeScoredIsRefused) {
         {"axes.npy", "has 3 axes"}},
        {"a shape of more values",
         lens(mask("more.npy", npy_text("|b1", "(2, 4)", 4))),
-        {"more.npy", "needs 8 bytes, and it has 4 bytes"}},
-       {"stored by columns",
-        lens(mask("columns.npy", npy_text("|b1", "(1, 4)", 4, "True"))),
-        {"columns.npy", "not stored row by row"}}});
+        {"more.npy", "needs 8 bytes, and it has 4 bytes", "save bool values"}},
+       {"no order",
+        lens(mask("columns.npy", npy_text("|b1", "(1, 4)", 4, "Maybe"))),
+        {"columns.npy", "the order of its values cannot be read", "save bool values"}}});
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ TEST(NpyArray, ReadsValuesAndRefusesOthers) {
        "its shape [2, 3] needs 24 bytes, and it has 16 bytes"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4), }", "shape"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "16 bytes"},
-      {"{'descr': '<f4', 'shape': (4,), }", "row by row"},
+      {"{'descr': '<f4', 'shape': (4,), }", "the order of its values"},
       {"{}", "float32"},
   };
   for (const auto& each : cases) {

@@ -67,9 +67,10 @@ TEST(ScorePositions, ABrokenMaskIsRefusedWithItsLine) {
 }
 
 /// A file of version 1, as NumPy writes it.
-std::string npy(const std::string& type, const std::string& shape, const std::string& values) {
+std::string npy(const std::string& type, const std::string& shape, const std::string& values,
+                const std::string& by_columns = "False") {
   std::string header =
-      "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+      "{'descr': '" + type + "', 'fortran_order': " + by_columns + ", 'shape': " + shape + ", }";
   header.resize(117, ' ');
   header += '\n';
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header +
@@ -84,6 +85,31 @@ TEST(ScorePositions, NumPysBoolsAreAMask) {
   EXPECT_EQ(positions_of(mask, 1, 3, "mask.npy"), Positions{0});
   EXPECT_EQ(read_npy_mask(npy("|b1", "(6,)", flags), "mask.npy").size(), 1u);
   EXPECT_TRUE(read_npy_mask(npy("|b1", "(99999999999, 0)", ""), "mask.npy").empty());
+}
+
+/// numpy.save() of a transposed array, whose values stand column by column.
+TEST(ScorePositions, AMaskInFortransOrderIsTransposed) {
+  const std::string flags("\0\1\1\0\1\0", 6);
+  const PositionMask mask = read_npy_mask(npy("|b1", "(2, 3)", flags, "True"), "mask.npy");
+  EXPECT_EQ(mask, (PositionMask{{false, true, true}, {true, false, false}}));
+  EXPECT_EQ(read_npy_mask(npy("|b1", "(6,)", flags, "True"), "mask.npy"),
+            (PositionMask{{false, true, true, false, true, false}}));
+}
+
+TEST(ScorePositions, ErrorsOfArraysSayWhatAMaskNeeds) {
+  const std::string six(6, '\1');
+  for (const std::string& bytes :
+       {npy("|b1", "(2, 4)", six), npy("<f4", "(1,)", std::string(4, '\0')), npy("|b1", "(6", six),
+        npy("|b1", "(6,)", six, "Maybe"), std::string("\x93NUMPY"), std::string(),
+        npy("|b1", "(2, 3)", six).substr(0, 40)}) {
+    try {
+      read_npy_mask(bytes, "mask.npy");
+      ADD_FAILURE() << bytes;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::format);
+      EXPECT_EQ(error.parts().hint, "save bool values with numpy.save()");
+    }
+  }
 }
 
 TEST(ScorePositions, OtherArraysAreRefused) {
