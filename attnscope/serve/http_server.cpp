@@ -137,6 +137,8 @@ class Exchange : private httplib::Server {
 
   static void put(HttpAnswer answer, httplib::Response& response) {
     response.status = answer.status;
+    // No answer is given in part. Otherwise the library promises ranges, of HEAD alone.
+    response.set_header("Accept-Ranges", "none");
     for (const auto& [name, value] : answer.headers) response.set_header(name, value);
     if (auto* text = std::get_if<std::string>(&answer.body)) {
       response.set_content(*text, answer.type);

@@ -40,6 +40,8 @@ TEST(ServeHostile, HeadIsGetWithoutABody) {
     if (path == std::string("/api/events")) continue;
     const HttpReply whole = server.talk().get(path);
     EXPECT_EQ(head.headers.at("content-length"), std::to_string(whole.body.size()));
+    EXPECT_EQ(head.headers.at("accept-ranges"), "none");
+    EXPECT_EQ(whole.headers.at("accept-ranges"), "none");
   }
   server.expect_alive();
 }
