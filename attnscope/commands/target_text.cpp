@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "attnscope/commands/signal_parameters.h"
@@ -52,6 +53,33 @@ std::vector<std::string> lines_of(const Session& session, const std::string& fil
   return lines;
 }
 
+struct PairedLines {
+  std::vector<std::string> sources, targets;
+};
+
+/// The lines of both files: as many, and each pair with two texts or none. At least one has texts.
+PairedLines paired_lines(const Arguments& arguments, const Session& session) {
+  const std::string of_sources = arguments.text("text_file");
+  if (of_sources.empty()) refuse_target_file("goes with {text_file}, whose lines are the sources");
+  const std::string of_targets = arguments.text("target_file");
+  PairedLines lines{.sources = lines_of(session, of_sources),
+                    .targets = lines_of(session, of_targets)};
+  if (lines.sources.size() != lines.targets.size()) {
+    refuse_target_file("has " + counted(lines.targets.size(), "line") + ", and {text_file} has " +
+                       std::to_string(lines.sources.size()));
+  }
+  bool has_text = false;
+  for (std::size_t line = 0; line < lines.sources.size(); ++line) {
+    const bool no_source = lines.sources[line].empty(), no_target = lines.targets[line].empty();
+    has_text = has_text || !no_source;
+    if (no_source == no_target) continue;
+    throw Error(ErrorKind::usage, {.file = no_source ? of_sources : of_targets,
+                                   .problem = "line " + std::to_string(line + 1) + " is empty"});
+  }
+  if (!has_text) refuse_target_file("has no text");
+  return lines;
+}
+
 /// What a decoder reads to foretell these labels: all but the token that ends a text.
 TokenIds without_end(TokenIds ids, const Model& model, const Tokenizer* tokenizer) {
   const TokenIds ends = end_tokens(model, tokenizer);
@@ -97,11 +125,15 @@ TokenSequences line_sequences(const Arguments& arguments, const Session& session
   const auto seed = choose_pairs(arguments, usual.sequences, texts);
   TokenSequences out;
   out.tokenizer = texts.tokenizer;
+  const ScorePositions positions(arguments, session);
+  const bool scores = positions.given() && needs_target(model);  // positions are the target's
+  if (scores) out.scored = target_flags(texts.pairs, positions);
   std::int64_t longest_source = 0, longest_target = 0;
   for (TargetPair& pair : texts.pairs) {
     TokenIds target = without_end(std::move(pair.target), model, out.tokenizer.get());
     longest_source = std::max(longest_source, std::ssize(pair.source));
     longest_target = std::max(longest_target, std::ssize(target));
+    if (scores) out.scored[out.of_model.size()].resize(target.size());  // the end is not read
     if (needs_target(model)) {
       out.of_model.push_back(std::move(target));
       out.sources.push_back(std::move(pair.source));
@@ -114,6 +146,10 @@ TokenSequences line_sequences(const Arguments& arguments, const Session& session
                     {"length", longest_source},
                     {"sample", seed_value(seed)}};
   if (needs_target(model)) out.parameters.add("target_length", longest_target);
+  if (scores) {
+    check_scored(out.scored, /*writes=*/true);
+    positions.add_to(out.parameters);
+  }
   return out;
 }
 
@@ -254,6 +290,18 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
   return out;
 }
 
+void check_target_lines(const std::vector<Model>& models, const Arguments& arguments,
+                        const Session& session) {
+  paired_lines(arguments, session);
+  const ScorePositions positions(arguments, session);
+  if (!positions.given()) return;
+  std::set<const Model*> checked;  // decoders, which share their tokenizer with their encoder
+  for (const Model& model : models) {
+    if (!is_of_encoder_decoder(model) || !checked.insert(model.sibling("decoder")).second) continue;
+    target_flags(target_texts(arguments, session, model).pairs, positions);
+  }
+}
+
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model) {
   if (!arguments.given("target_file")) {
     if (!target_is_given(arguments)) {
@@ -271,29 +319,17 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
     }
     return {.pairs = {{.source = text.tokens, .target = std::move(target)}}, .source = text.source};
   }
-  const std::string of_sources = arguments.text("text_file");
-  if (of_sources.empty()) refuse_target_file("goes with {text_file}, whose lines are the sources");
-  const std::string of_targets = arguments.text("target_file");
-  const std::vector<std::string> sources = lines_of(session, of_sources);
-  const std::vector<std::string> targets = lines_of(session, of_targets);
-  if (sources.size() != targets.size()) {
-    refuse_target_file("has " + counted(targets.size(), "line") + ", and {text_file} has " +
-                       std::to_string(sources.size()));
-  }
+  const PairedLines lines = paired_lines(arguments, session);
+  const std::string file = arguments.text("text_file");
   TargetTexts out{.pairs = {},
-                  .source = of_sources.substr(of_sources.rfind('/') + 1),
+                  .source = file.substr(file.rfind('/') + 1),
                   .tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model))};
   const Tokenizer& tokenizer = *out.tokenizer;
-  for (std::size_t line = 0; line < sources.size(); ++line) {
-    if (sources[line].empty() && targets[line].empty()) continue;
-    if (sources[line].empty() || targets[line].empty()) {
-      throw Error(ErrorKind::usage, {.file = sources[line].empty() ? of_sources : of_targets,
-                                     .problem = "line " + std::to_string(line + 1) + " is empty"});
-    }
-    out.pairs.push_back({.source = tokenizer.encode(sources[line], /*special=*/true),
-                         .target = labels_after_start(model, &tokenizer, targets[line])});
+  for (std::size_t line = 0; line < lines.sources.size(); ++line) {
+    if (lines.sources[line].empty()) continue;
+    out.pairs.push_back({.source = tokenizer.encode(lines.sources[line], /*special=*/true),
+                         .target = labels_after_start(model, &tokenizer, lines.targets[line])});
   }
-  if (out.pairs.empty()) refuse_target_file("has no text");
   return out;
 }
 

@@ -76,6 +76,11 @@ struct TargetTexts {
 /// one file is empty or missing that the other has.
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model);
 
+/// Throws what target_texts() and target_flags() would of `target_file`, with any of the models that
+/// are of an encoder-decoder.
+void check_target_lines(const std::vector<Model>& models, const Arguments& arguments,
+                        const Session& session);
+
 /// Which tokens of targets count, from the start token on. Throws as ScorePositions, and
 /// Error(usage) if none of those is predicted.
 ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePositions& positions);

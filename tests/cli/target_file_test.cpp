@@ -150,5 +150,48 @@ TEST(CliTargetFile, IsRefusedInOneLine) {
                  kUsage, {"--maps-of", "of one size"});
 }
 
+/// Of inputs that cannot be read, and of positions that no target has, before any work.
+TEST(CliTargetFile, ReportsRefuseWhatOtherCommandsRefuse) {
+  const json golden = golden_of_lines();
+  const PairedFiles files(golden);
+  const Words lines = files.with(golden["pairs"]);
+  const TempFolder folder;
+  const std::string page = (folder.path() / "report.html").string();
+  const auto target = [&](const std::string& file) {
+    Words words = Words{"report"} + lines + Words{"--out", page};
+    words[5] = file;
+    return words;
+  };
+  const auto scored = [&](const std::string& positions) {
+    return Words{"report"} + lines + Words{"--out", page, "--score-positions", positions};
+  };
+  const std::string utf16 = folder.write("utf16.txt", std::string("\xFF\xFEw\0\n\0", 6)).string();
+  const std::string mask = folder.write("mask.txt", "01\n0x\n").string();
+  const std::string short_one = folder.write("short.txt", "w3\n").string();
+  expect_refusal(target((folder.path() / "none.txt").string()), kIo, {"none.txt"});
+  expect_refusal(target("/dev/zero"), kIo, {"/dev/zero", "is a device"});
+  expect_refusal(target(utf16), kBadFile, {"utf16.txt", "UTF-16"});
+  expect_refusal(target(short_one), kUsage, {"--target-file", "1 line"});
+  expect_refusal(scored(mask), kBadFile, {"mask.txt", "line 2"});
+  expect_refusal(scored("400"), kUsage, {"--score-positions", "past the end of every example"});
+  expect_refusal(Words{"attention"} + lines + Words{"--score-positions", "400"}, kUsage,
+                 {"--score-positions", "past the end of every example"});
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+/// The positions of `score_positions` are those of the targets.
+TEST(CliTargetFile, AttentionScoresPositionsOfTargets) {
+  const json golden = golden_of_lines();
+  const PairedFiles files(golden);
+  const Words words =
+      Words{"attention"} + files.with(golden["pairs"]) + Words{"--stack", "decoder"};
+  const json all = report_of(words);
+  const json some = report_of(words + Words{"--score-positions", "1"});
+  EXPECT_EQ(some["parameters"]["score_positions"], "1");
+  EXPECT_NE(some["rows"][0]["entropy"], all["rows"][0]["entropy"]);
+  // Position 1 is predicted at the start token, which sees itself alone.
+  EXPECT_NEAR(some["rows"][0]["entropy"].get<double>(), 0, 1e-6);
+}
+
 }  // namespace
 }  // namespace attnscope::test

@@ -63,6 +63,14 @@ void check_has_input(const ReportModel& model) {
   }
 }
 
+/// Of a text or the file of one. Throws Error where it cannot be read.
+void check_text_of(const char* name, const Arguments& report, const Session& session) {
+  if (!report.given(name)) return;
+  const std::string given = report.text(name);
+  if (name == std::string_view("text")) return check_text(given, {.parameter = name});
+  check_text(session.files->read_text(given, kTextLimitBytes), {.file = given});
+}
+
 /// Ids from all over the vocabulary.
 std::optional<ReportModel> with_some_ids(const ReportModel& model) {
   constexpr std::int64_t kFew = 8;
@@ -103,10 +111,10 @@ void check_inputs(const Arguments& report, const Session& session,
                                    .problem = "needs {text_file}, whose lines are the sources"});
   }
   if (!text_is_given(report)) refuse_examples_without_text(report);
+  ScorePositions(report, session);  // throws about a mask that cannot be read
   if (report.given("token_file")) TokenShard(report.text("token_file"));
-  if (!report.given("text_file")) return;
-  const std::string file = report.text("text_file");
-  check_text(session.files->read_text(file, kTextLimitBytes), {.file = file});
+  for (const char* name : {"text", "text_file", "plan_text"}) check_text_of(name, report, session);
+  if (report.given("target_file")) check_target_lines(models, report, session);
 }
 
 ModelText given_text(const ReportModel& model, const Session& session, const std::string& sent) {
