@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "attnscope/analysis/attention_map.h"
-#include "attnscope/analysis/map_rank.h"
-#include "attnscope/analysis/spectrum.h"
+#include "attnscope/features/attention/map_rank.h"
+#include "attnscope/features/attention/measures.h"
+#include "attnscope/features/spectrum/measures.h"
 #include "attnscope/numerics/attention_maps/map_sums.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
 #include "tests/support/attention_maps.h"
 #include "tests/support/matrices.h"
 

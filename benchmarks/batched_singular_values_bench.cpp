@@ -1,5 +1,5 @@
 // Singular values of many small matrices at once, on all cores, as attention maps are.
-#include "attnscope/numerics/singular_values/batched_singular_values.h"
+#include "attnscope/numerics/svd/batched_singular_values.h"
 
 #include <benchmark/benchmark.h>
 
@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/numerics/singular_values/singular_values.h"
-#include "attnscope/run/work_queue.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/numerics/svd/singular_values.h"
 
 namespace attnscope {
 namespace {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/analysis/circuit_measures.h"
-#include "attnscope/analysis/composition.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/circuits/composition_measures.h"
+#include "attnscope/features/circuits/measures.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/products/factored_product_batch.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
-#include "attnscope/run/work_queue.h"
+#include "attnscope/numerics/svd/singular_values.h"
 
 namespace attnscope {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/numerics/team.h"
+#include "attnscope/numerics/compute.h"
 
 extern "C" void openblas_set_num_threads(int);
 

@@ -12,8 +12,8 @@
 #include <random>
 #include <thread>
 
-#include "attnscope/numerics/lapack.h"
-#include "attnscope/numerics/team.h"
+#include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/lapack/lapack.h"
 
 namespace attnscope {
 namespace {

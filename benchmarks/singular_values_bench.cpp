@@ -1,5 +1,5 @@
 // Singular values on the shapes of real models, one thread, as the pipeline calls them.
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
 
 #include <benchmark/benchmark.h>
 

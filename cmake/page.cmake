@@ -1,4 +1,4 @@
-# attnscope_page_data: the page of web/, built by npm and embedded, or absent.cpp where there is no Node.
+# attnscope_page_data: the page of web/, built by npm and embedded, or no_page.cpp where there is no Node.
 set(web ${PROJECT_SOURCE_DIR}/web)
 set(ATTNSCOPE_PAGE ON CACHE BOOL "Build the page that `report` writes (needs Node 18 or newer, with npm)")
 
@@ -31,6 +31,6 @@ if(ATTNSCOPE_PAGE)
   set_target_properties(attnscope_page_data PROPERTIES UNITY_BUILD OFF)
 else()
   message(STATUS "Left out: the page; this build writes no reports")
-  add_library(attnscope_page_data STATIC ${PROJECT_SOURCE_DIR}/attnscope/page/absent.cpp)
+  add_library(attnscope_page_data STATIC ${PROJECT_SOURCE_DIR}/attnscope/page/no_page.cpp)
 endif()
 target_link_libraries(attnscope_page_data PRIVATE attnscope_options)

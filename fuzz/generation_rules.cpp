@@ -1,11 +1,11 @@
 // generation_config.json: the rules of what is written, and what they make of logits.
-#include "attnscope/forward/generation_rules.h"
+#include "attnscope/forward/generation/logits_processors.h"
 
 #include <array>
 #include <cstdint>
 
-#include "attnscope/core/error.h"
-#include "attnscope/forward/generation_file.h"
+#include "attnscope/base/error.h"
+#include "attnscope/forward/generation/generation_config.h"
 #include "fuzz/tiny_model.h"
 
 using namespace attnscope;

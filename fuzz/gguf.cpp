@@ -2,8 +2,8 @@
 // every tensor that is decoded.
 #include <cstdint>
 
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/gguf/gguf_reader.h"
-#include "attnscope/core/error.h"
 #include "attnscope/tensor/decode.h"
 
 using namespace attnscope;

@@ -1,7 +1,7 @@
 // A --layout file, then the model that it describes.
 #include <cstdint>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "fuzz/tiny_model.h"
 
 using namespace attnscope;

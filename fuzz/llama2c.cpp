@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/tensor/decode.h"
 
 using namespace attnscope;

@@ -1,9 +1,9 @@
 // Arrays of NumPy: as many values as the shape says.
-#include "attnscope/tokens/npy_array.h"
+#include "attnscope/inputs/npy_reader.h"
 
 #include <cstdint>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 using namespace attnscope;
 

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "attnscope/checkpoint/pytorch/hparams.h"
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/pytorch/pickled_tensor.h"
+#include "attnscope/checkpoint/pytorch/pytorch.h"
 #include "attnscope/checkpoint/pytorch/state_dict.h"
-#include "attnscope/core/error.h"
 
 using namespace attnscope;
 

@@ -1,9 +1,9 @@
 // Pictures: whatever a file says, its pixels are as many as its size, or there is one clear error.
-#include "attnscope/tokens/picture.h"
+#include "attnscope/inputs/image/image_file.h"
 
 #include <cstdint>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 using namespace attnscope;
 

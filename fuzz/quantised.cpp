@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/core/error.h"
 #include "attnscope/tensor/tensor_matrix.h"
 
 using namespace attnscope;

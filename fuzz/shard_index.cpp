@@ -1,10 +1,10 @@
 // model.safetensors.index.json: whatever it says, no shard lies outside its folder.
-#include "attnscope/checkpoint/shard_index.h"
+#include "attnscope/checkpoint/weight_files.h"
 
 #include <cstdint>
 #include <filesystem>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 using namespace attnscope;
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/model/inventory.h"
 #include "attnscope/model/model.h"
+#include "attnscope/model/summary.h"
 
 namespace attnscope::fuzz {
 

@@ -1,9 +1,9 @@
 // Token shards: whatever the header says, every token that is read lies in the file.
-#include "attnscope/tokens/token_shard.h"
+#include "attnscope/inputs/text/token_shard.h"
 
 #include <cstdint>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 using namespace attnscope;
 

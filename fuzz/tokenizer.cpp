@@ -1,12 +1,12 @@
 // A tokenizer.json and, behind a NUL, a text: whatever they hold, the Rust crate answers by value.
-#include "attnscope/tokens/tokenizer.h"
+#include "attnscope/inputs/text/tokenizer.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/utf8.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 
 using namespace attnscope;
 

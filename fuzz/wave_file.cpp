@@ -1,9 +1,9 @@
 // WAV files: samples that are read are numbers, and lie in the file.
-#include "attnscope/tokens/wave_file.h"
+#include "attnscope/inputs/audio/wav_file.h"
 
 #include <cstdint>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 using namespace attnscope;
 

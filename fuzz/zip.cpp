@@ -2,8 +2,8 @@
 // tensor.
 #include <cstdint>
 
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/pytorch/pytorch.h"
-#include "attnscope/core/error.h"
 
 using namespace attnscope;
 

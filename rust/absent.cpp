@@ -1,8 +1,8 @@
 // Stands in for the Rust crate in a build without it: no tokenizer can be loaded, so nothing else
 // of tokenizers is ever called; and no script runs.
-#include "attnscope/core/rust_bytes.h"
-#include "attnscope/page/script_interface.h"
-#include "attnscope/tokens/tokenizer_interface.h"
+#include "attnscope/base/rust_bytes.h"
+#include "attnscope/inputs/text/rust_tokenizers.h"
+#include "attnscope/page/rust_script.h"
 
 int tokc_load(const uint8_t*, size_t, tokc_tokenizer**, rust_bytes*) { return tokc_absent; }
 void tokc_unload(tokc_tokenizer*) {}

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the #include lines of attnscope/ against the table of modules in docs/architecture.md.
+"""Checks the #include lines of attnscope/ against the table of docs/architecture.md.
 
-A module may include itself and what the table allows; the JSON, HTTP, LAPACK and SQLite libraries stay out of
-headers, and kernels and calls of LAPACK inside numerics/. The import lines of the page are held against the table of
-folders in web/README.md likewise. Exits 1 with a line for each fault. Needs nothing but Python.
+A file may include its own folder and what the table allows. Measures, fields and tables of a feature can be tested
+without a model: all that they include, directly or not, is base/, rows/, for measures numerics/, and features/ again.
+A feature includes another feature only through the headers of SHARED_HEADERS. Headers of a JSON, HTTP, LAPACK or SQLite
+library stay out of headers, and kernels and LAPACK calls stay inside numerics/. The import lines of the page are checked
+against the table of web/README.md. Exits 1 with a line for each error. Needs nothing but Python.
 """
 
 import pathlib
@@ -13,39 +15,54 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 MAY_INCLUDE = {
-    "core": set(),
-    "tensor": {"core"},
-    "checkpoint": {"core", "tensor"},
-    "hub": {"core", "tensor", "checkpoint"},
-    "model": {"core", "tensor", "checkpoint"},
-    "numerics": {"core", "tensor"},
-    "tokens": {"core", "checkpoint"},
-    "forward": {"core", "tensor", "checkpoint", "model", "numerics", "tokens"},
-    "rewrite": {"core", "tensor", "checkpoint", "model", "numerics"},
-    "smaller": {"core", "tensor", "checkpoint", "model", "numerics", "tokens", "forward", "rewrite"},
-    "results": {"core"},
-    "analysis": {"core", "numerics", "results"},
-    "store": {"core", "results"},
-    "run": {"core", "tensor", "checkpoint", "model", "numerics", "results", "store"},
-    "output": {"core", "results"},
-    "page": {"core", "results", "output"},
+    "base": set(),
+    "tensor": {"base"},
+    "checkpoint": {"base", "tensor"},
+    "rows": {"base", "tensor"},
+    "hub": {"base", "tensor", "checkpoint"},
+    "model": {"base", "tensor", "checkpoint"},
+    "inputs": {"base", "tensor", "checkpoint"},
+    "numerics": {"base", "tensor"},
+    "forward": {"base", "tensor", "checkpoint", "model", "inputs", "numerics"},
+    "interventions": {"base", "tensor", "checkpoint", "model", "inputs", "numerics", "forward"},
+    "engine": {"base", "tensor", "checkpoint", "rows", "model", "numerics"},
+    "page": {"base", "rows"},
 }
-MAY_INCLUDE["analyses"] = set(MAY_INCLUDE) - {"hub", "output", "page"}
-MAY_INCLUDE["commands"] = set(MAY_INCLUDE)
+BELOW_FEATURES = set(MAY_INCLUDE) - {"page"}
+MAY_INCLUDE["features/framework"] = BELOW_FEATURES - {"forward", "interventions"}
+MAY_INCLUDE["features/common"] = BELOW_FEATURES | {"features/framework"}
+MAY_INCLUDE["features"] = BELOW_FEATURES | {"features/framework", "features/common"}
+MAY_INCLUDE["features/report"] = MAY_INCLUDE["features"] | {"page", "features"}
 MAY_INCLUDE["serve"] = set(MAY_INCLUDE)
 MAY_INCLUDE["cli"] = set(MAY_INCLUDE)
+
+# Of one feature, for others: measures of spectra, of weights and of circuits, and the lists of all features.
+SHARED_HEADERS = {
+    "features/all_commands.h",
+    "features/all_row_kinds.h",
+    "features/all_tables.h",
+    "features/circuits/measures.h",
+    "features/spectrum/measures.h",
+    "features/weights/measures.h",
+}
+# The lists name what every feature has.
+LISTS = re.compile(r"features/(all_commands|all_row_kinds|all_tables)\.(h|cpp)")
+
+OF_ROWS = re.compile(r"features/(?!report/|export/)\w+/(\w+_)?(measures|fields|table)\.(h|cpp)")
 
 # No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
 ONLY_IN_SOURCES = re.compile(
     r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h|httplib\.h|curl/.*|openssl/.*)>"
 )
-ONLY_IN_NUMERICS = re.compile(
-    r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/((\w+/)?kernels/.*|lapack(_calls)?\.h)"'
-)
-ONLY_IN_STORE = re.compile(r"<sqlite3\.h>")
-ONLY_IN_CORE = re.compile(r"<xxhash\.h>")
-ONLY_IN_SERVE = re.compile(r"<httplib\.h>")
-ONLY_IN_HUB = re.compile(r"<(curl|openssl)/.*>")
+ONLY_IN = {
+    "numerics": re.compile(
+        r'<(cblas\.h|openblas_config\.h|lapacke?\.h|hwy/.*)>|"attnscope/numerics/((\w+/)?kernels/.*|lapack/lapack(_calls)?\.h)"'
+    ),
+    "engine/store": re.compile(r"<sqlite3\.h>"),
+    "base": re.compile(r"<xxhash\.h>"),
+    "serve": re.compile(r"<httplib\.h>"),
+    "hub": re.compile(r"<(curl|openssl)/.*>"),
+}
 
 PAGE = ROOT / "web/src"
 SHAPES, DRAWS = "views/<view>/", "views/<view>/{view,*_panel}.ts"
@@ -64,34 +81,71 @@ IMPORT = re.compile(
 )
 
 
-def faults_of(path):
-    module = path.relative_to(ROOT / "attnscope").parts[0]
-    if module not in MAY_INCLUDE:
-        yield f"module '{module}' is not in the table"
-        return
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+def row_of(file):
+    """The row of the table that a file of attnscope/ belongs to."""
+    parts = file.split("/")
+    if parts[0] != "features":
+        return parts[0]
+    folder = "/".join(parts[:2])
+    return folder if folder in MAY_INCLUDE else "features"
+
+
+def includes_of(text):
+    """(line number, what is included with its brackets, the path of an own file or None)"""
+    for number, line in enumerate(text.splitlines(), start=1):
         include = re.match(r'\s*#\s*include\s+(<[^>]+>|"([^"]+)")', line)
-        if not include:
-            continue
-        own, library = include.group(2), include.group(1)
+        if include:
+            yield number, include.group(1), include.group(2)
+
+
+def include_error(file, own):
+    """What is wrong with an include of another file of attnscope/; None if nothing is."""
+    row, other = row_of(file), row_of(own)
+    same = file.split("/")[:2] == own.split("/")[:2] if row == "features" else row == other
+    if same or own in SHARED_HEADERS or LISTS.fullmatch(file) or other in MAY_INCLUDE[row]:
+        return None
+    return f"{row} may not include {own}"
+
+
+def faults_of(path):
+    file = str(path.relative_to(ROOT / "attnscope"))
+    if row_of(file) not in MAY_INCLUDE:
+        yield f"folder '{row_of(file)}' is not in the table"
+        return
+    for number, library, own in includes_of(path.read_text()):
         if own is not None:
             parts = own.split("/")
             if parts[0] != "attnscope" or not (ROOT / own).is_file():
                 yield f"line {number}: {library} is no path from the repository's root"
-            elif parts[1] != module and parts[1] not in MAY_INCLUDE[module]:
-                yield f"line {number}: {module} may not include {parts[1]}"
+                continue
+            error = include_error(file, own.removeprefix("attnscope/"))
+            if error:
+                yield f"line {number}: {error}"
         if path.suffix == ".h" and ONLY_IN_SOURCES.fullmatch(library):
             yield f"line {number}: {library} in a header"
-        if module != "numerics" and ONLY_IN_NUMERICS.fullmatch(library):
-            yield f"line {number}: {library} outside numerics"
-        if module != "store" and ONLY_IN_STORE.fullmatch(library):
-            yield f"line {number}: {library} outside store"
-        if module != "core" and ONLY_IN_CORE.fullmatch(library):
-            yield f"line {number}: {library} outside core"
-        if module != "serve" and ONLY_IN_SERVE.match(library):
-            yield f"line {number}: {library} outside serve"
-        if module != "hub" and ONLY_IN_HUB.match(library):
-            yield f"line {number}: {library} outside hub"
+        for folder, libraries in ONLY_IN.items():
+            if not file.startswith(folder + "/") and libraries.match(library):
+                yield f"line {number}: {library} outside {folder}"
+
+
+def reached(path, seen):
+    """Every own file that a file includes, directly or not."""
+    for _, _, own in includes_of(path.read_text()):
+        if own is not None and own not in seen and (ROOT / own).is_file():
+            seen.add(own)
+            reached(ROOT / own, seen)
+    return seen
+
+
+def row_faults(path):
+    """Of measures, fields and tables."""
+    kind = OF_ROWS.fullmatch(str(path.relative_to(ROOT / "attnscope")))
+    if not kind:
+        return
+    allowed = {"base", "tensor", "rows", "features"} | ({"numerics"} if kind.group(2) == "measures" else set())
+    for own in sorted(reached(path, set())):
+        if own.split("/")[1] not in allowed:
+            yield f"{kind.group(2)} reach {own}"
 
 
 def page_row(path):
@@ -135,14 +189,12 @@ def page_faults(path):
 
 
 def documented_table():
-    """The rows | `core/` | ... | may include | of docs/architecture.md, which must say the same."""
+    """The rows | `base/` | ... | may include | of docs/architecture.md, which must say the same."""
     above = []
     for line in (ROOT / "docs/architecture.md").read_text().splitlines():
-        row = re.match(r"\| `(\w+)/` \|.*\| ([^|]+) \|$", line)
-        if row:
-            names = set(re.findall(r"\w+", row.group(2))) - {"nothing"}
-            if row.group(1) not in MAY_INCLUDE:  # the heading
-                continue
+        row = re.match(r"\| `([\w/]+)/` \|.*\| ([^|]+) \|$", line)
+        if row and row.group(1) in MAY_INCLUDE:
+            names = set(re.findall(r"[\w/]+", row.group(2))) - {"nothing"}
             yield row.group(1), set(above) if row.group(2) == "all above" else names
             above.append(row.group(1))
 
@@ -170,7 +222,7 @@ def main():
     for path in sorted((ROOT / "attnscope").rglob("*")):
         if path.suffix in {".h", ".cpp"}:
             count += 1
-            faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in faults_of(path)]
+            faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in [*faults_of(path), *row_faults(path)]]
     for path in sorted(PAGE.rglob("*.ts")):
         count += 1
         faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in page_faults(path)]

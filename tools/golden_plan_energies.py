@@ -3,7 +3,7 @@
 
     .venv/bin/python tools/golden_plan_energies.py
 
-Eigenvalues of W G Wᵀ, G the mean of x xᵀ over inputs that both sides compute (tests/smaller/energies_test.cpp): multiples of
+Eigenvalues of W G Wᵀ, G the mean of x xᵀ over inputs that both sides compute (tests/features/common/calibration/energies_test.cpp): multiples of
 1/128, so that float32 sums of their products are exact, and so is G. Matrices: wide, tall, square, and one with its bias as a
 column, whose inputs have a one more.
 """

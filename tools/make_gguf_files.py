@@ -9,7 +9,7 @@
     CASE.f32.gguf, .f16.gguf the weights of tests/data/forward/CASE, as llama.cpp's converter changes them
     CASE.json                the config.json of those weights, where it is not the one in that folder
     split-0000N-of-00003.gguf, big-endian.gguf, version2.gguf   one of them in other ways
-    tokenizers/*.gguf        no tensors, but the tokenizers of tests/tokens/tokenizers
+    tokenizers/*.gguf        no tensors, but the tokenizers of tests/inputs/text/tokenizers
     tokenizers/llama.json    a tokenizer.json with merges that transformers makes of scores
 
 A second run gives the same bytes. Needs numpy, gguf, safetensors and transformers; no test needs them.
@@ -30,7 +30,7 @@ from transformers.convert_slow_tokenizer import generate_merges
 
 ROOT = Path(__file__).resolve().parent.parent
 FORWARD = ROOT / "tests/data/forward"
-TOKENIZERS = ROOT / "tests/tokens/tokenizers"
+TOKENIZERS = ROOT / "tests/inputs/text/tokenizers"
 OUT = ROOT / "tests/data/gguf"
 SIZE_LIMIT = 1_500_000
 

@@ -19,7 +19,7 @@ TYPES = ROOT / "web/src/data/rows.ts"
 COLUMNS = 140  # as the rest of the page has
 
 HEAD = """// The rows that a report holds, which of their fields may be null, and which may be absent.
-// Written by tools/make_page_types.py; change the descriptions of fields (attnscope/results/fields) instead.
+// Written by tools/make_page_types.py; change the descriptions of fields (attnscope/features/*/fields.cpp) instead.
 import type { NumberList, NumberMatrix, ScaledSlice } from "./packed";
 """
 

@@ -24,7 +24,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tokenizers import Tokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
-TOKENIZERS = ROOT / "tests/tokens/tokenizers"
+TOKENIZERS = ROOT / "tests/inputs/text/tokenizers"
 OUT = ROOT / "tests/data/gguf-families/pre_tokenizers.json"
 
 GPT2 = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tests/tokens/tokenizers: four small tokenizers, and what the `tokenizers` package says of 500 texts.
+"""Makes tests/inputs/text/tokenizers: four small tokenizers, and what the `tokenizers` package says of 500 texts.
 
 Trained on an English text that is named (tiny Shakespeare) and the lines below. The expected ids and texts are
 computed here, never by attnscope. The same versions write the same bytes.
@@ -13,7 +13,7 @@ from difficult_texts import difficult_texts
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 ROOT = Path(__file__).resolve().parent.parent
-OUT = ROOT / "tests/tokens/tokenizers"
+OUT = ROOT / "tests/inputs/text/tokenizers"
 
 MULTILINGUAL = [
     "Les élèves français étaient déjà arrivés à l'école, où l'été commençait.",

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/wording.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 
 namespace attnscope {
 

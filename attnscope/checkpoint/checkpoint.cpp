@@ -4,11 +4,10 @@
 #include <optional>
 #include <system_error>
 
-#include "attnscope/checkpoint/quantised/quantised.h"
-#include "attnscope/checkpoint/shard_index.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/checkpoint/quantized/quantized.h"
+#include "attnscope/checkpoint/weight_files.h"
 
 namespace attnscope {
 namespace {

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/checkpoint/weight_files.h"
-#include "attnscope/core/error.h"
 
 namespace attnscope {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 namespace attnscope {
 

@@ -1,6 +1,6 @@
 #include "attnscope/checkpoint/file_bytes.h"
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 namespace attnscope {
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/byte_reader.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/wording.h"
 #include "attnscope/tensor/rearranged.h"
 
 namespace attnscope {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <utility>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text_encoding.h"
 #include "attnscope/checkpoint/file_bytes.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text_encoding.h"
 
 namespace attnscope {
 namespace {

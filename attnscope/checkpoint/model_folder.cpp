@@ -5,9 +5,8 @@
 #include <optional>
 #include <set>
 
-#include "attnscope/checkpoint/shard_index.h"
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/weight_files.h"
-#include "attnscope/core/error.h"
 
 namespace attnscope {
 namespace {

@@ -4,12 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/byte_reader.h"
-#include "attnscope/core/checked.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/strict_json.h"
-#include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {

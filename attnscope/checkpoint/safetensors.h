@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "attnscope/checkpoint/file_format.h"
+#include "attnscope/checkpoint/file_formats.h"
 
 namespace attnscope {
 

@@ -1,13 +1,16 @@
 // Which files of a folder hold its weights, and in which format a file is.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "attnscope/checkpoint/checkpoint_folder.h"
-#include "attnscope/checkpoint/file_format.h"
+#include "attnscope/checkpoint/file_formats.h"
 
 namespace attnscope {
 
@@ -22,5 +25,14 @@ std::string find_weights(const CheckpointFolder& folder);
 /// Decides by the file's name, and by its first bytes if several formats have that ending. Throws
 /// Error(unsupported) if no reader knows it, Error(format) for a Git LFS pointer.
 const FileFormat& format_of(const MappedFile& file);
+
+// model.safetensors.index.json: which shard holds which tensor.
+
+/// The largest index that is read.
+inline constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
+
+/// Tensor name → shard file name, a plain name beside the index.
+/// Throws Error(format) for anything else, a path out of the folder among them.
+std::map<std::string, std::string> parse_shard_index(std::string_view text, std::string_view where);
 
 }  // namespace attnscope

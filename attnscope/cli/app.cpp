@@ -8,15 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/bus_error_guard.h"
 #include "attnscope/cli/command_line.h"
 #include "attnscope/cli/help.h"
 #include "attnscope/cli/output_target.h"
-#include "attnscope/cli/print.h"
+#include "attnscope/cli/run_command.h"
 #include "attnscope/cli/signals.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
-#include "attnscope/numerics/kernels_of_environment.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope {
 namespace {

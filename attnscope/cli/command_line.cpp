@@ -5,11 +5,10 @@
 #include <filesystem>
 #include <map>
 
+#include "attnscope/base/text.h"
 #include "attnscope/cli/completion.h"
-#include "attnscope/cli/explain_command.h"
 #include "attnscope/cli/output_target.h"
-#include "attnscope/cli/serve_command.h"
-#include "attnscope/core/text.h"
+#include "attnscope/cli/own_commands.h"
 
 namespace attnscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/command.h"
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
+#include "attnscope/features/framework/command.h"
 
 namespace attnscope {
 

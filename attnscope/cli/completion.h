@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "attnscope/commands/command.h"
+#include "attnscope/features/framework/command.h"
 
 namespace attnscope {
 

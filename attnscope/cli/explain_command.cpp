@@ -1,9 +1,9 @@
-#include "attnscope/cli/explain_command.h"
+#include "attnscope/cli/own_commands.h"
 
 #include "attnscope/cli/command_line.h"
-#include "attnscope/model/family_table.h"
-#include "attnscope/output/explain.h"
-#include "attnscope/output/json_schema.h"
+#include "attnscope/model/known_architectures.h"
+#include "attnscope/rows/explain.h"
+#include "attnscope/rows/json_schema.h"
 
 namespace attnscope {
 namespace {

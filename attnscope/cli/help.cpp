@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "attnscope/base/text.h"
 #include "attnscope/cli/command_line.h"
-#include "attnscope/core/text.h"
 
 namespace attnscope {
 namespace {

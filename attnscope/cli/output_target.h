@@ -1,16 +1,53 @@
 // Where a command's data goes: stdout, a pipe or a device, or a file that is replaced in one step.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <streambuf>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "attnscope/cli/file_buffer.h"
-#include "attnscope/cli/replaced_file.h"
+#include "attnscope/cli/atomic_file.h"
 
 namespace attnscope {
+
+// A stream buffer that keeps its bytes in memory up to a limit, then in a file.
+
+/// Writes all bytes. Returns 0 or errno.
+int write_all(int descriptor, const char* bytes, std::size_t count);
+
+class FileBuffer : public std::streambuf {
+ public:
+  /// `open` is called once, when there are more than `kept_bytes`. It returns a descriptor for
+  /// reading and writing, which this closes. `place` names it in errors.
+  FileBuffer(std::size_t kept_bytes, std::function<int()> open, std::string place);
+  ~FileBuffer() override;
+
+  /// Moves everything that was written into the file. Throws Error(io).
+  void move_to_file();
+
+  /// Copies everything to another descriptor. Returns 0, or errno of that descriptor; throws
+  /// Error(io) if its own file cannot be read.
+  int copy_to(int descriptor);
+
+ protected:
+  int_type overflow(int_type next) override;
+  int sync() override { return 0; }  // bytes stay until move_to_file() or copy_to()
+
+ private:
+  void take_area();
+
+  std::size_t kept_bytes_;
+  std::function<int()> open_;
+  std::string place_;
+  std::vector<char> area_;  // where streams write
+  std::string kept_;
+  int file_ = -1;
+};
 
 /// The path of the program's stdout.
 inline constexpr const char* kStdout = "/dev/stdout";

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <stop_token>
 #include <string>
 
-#include "attnscope/run/progress.h"
+#include "attnscope/engine/progress.h"
+#include "attnscope/hub/hub.h"
 
 namespace attnscope {
 
@@ -39,5 +43,11 @@ class ProgressLine {
   std::size_t drawn_ = 0;    // columns of the current line
   double next_seconds_ = 0;  // time of the next line in a log, since the start
 };
+
+// The hub by a command's environment, with progress and notes on stderr.
+
+/// `on_note` may be empty.
+std::shared_ptr<Hub> hub_of_environment(ProgressMode mode, std::stop_token stop,
+                                        std::function<void(const std::string&)> on_note);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-#include "attnscope/cli/serve_command.h"
+#include "attnscope/cli/own_commands.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/page/template.h"
-#include "attnscope/serve/api_description.h"
+#include "attnscope/serve/openapi.h"
 #include "attnscope/serve/serve.h"
 
 extern char** environ;

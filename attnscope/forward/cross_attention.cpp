@@ -1,6 +1,6 @@
 // A decoder's attention to what its encoder gives.
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/forward/sized.h"
+#include "attnscope/forward/matrix_buffers.h"
 
 namespace attnscope {
 

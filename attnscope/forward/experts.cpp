@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/forward/router.h"
-#include "attnscope/forward/sized.h"
-#include "attnscope/forward/tensor_reader.h"
+#include "attnscope/forward/weights/tensor_reader.h"
 
 namespace attnscope {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/forward/forward_weights.h"
-#include "attnscope/model/spec.h"
+#include "attnscope/forward/weights/forward_weights.h"
+#include "attnscope/model/model_spec.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {

@@ -5,15 +5,15 @@
 #include <stdexcept>
 #include <string>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/wording.h"
-#include "attnscope/forward/embedding.h"
-#include "attnscope/forward/key_selection.h"
-#include "attnscope/forward/latent_attention.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/forward/audio_embedding.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/matrix_buffers.h"
+#include "attnscope/forward/mla.h"
 #include "attnscope/forward/patch_embedding.h"
-#include "attnscope/forward/sized.h"
-#include "attnscope/forward/sound_embedding.h"
+#include "attnscope/forward/sparse_attention_indexer.h"
+#include "attnscope/forward/token_embedding.h"
 
 namespace attnscope {
 namespace {

@@ -10,15 +10,13 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/core/patch_grid.h"
-#include "attnscope/core/signal.h"
-#include "attnscope/forward/forward_weights.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/base/model_inputs.h"
 #include "attnscope/forward/key_value_cache.h"
+#include "attnscope/forward/weights/forward_weights.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
-#include "attnscope/tokens/token_ids.h"
 
 namespace attnscope {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "attnscope/core/checked.h"
+#include "attnscope/base/checked_arithmetic.h"
 
 namespace attnscope {
 

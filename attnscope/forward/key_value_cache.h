@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/model/spec.h"
-#include "attnscope/numerics/inference/keys_and_values.h"
-#include "attnscope/tokens/token_ids.h"
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/base/model_inputs.h"
+#include "attnscope/model/model_spec.h"
+#include "attnscope/numerics/inference/attention.h"
 
 namespace attnscope {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attnscope/core/error.h"
-#include "attnscope/forward/sized.h"
+#include "attnscope/base/error.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/model/rope.h"
-#include "attnscope/numerics/all_finite.h"
 #include "attnscope/numerics/inference/norms.h"
+#include "attnscope/numerics/vector_loops.h"
 
 namespace attnscope {
 namespace {
@@ -252,6 +252,31 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
   const auto taken_up = skipped_.find(number);
   if (taken_up != skipped_.end()) taken_up->second = copied(states_.view());
   check_states(weights_, stream, "layer " + std::to_string(number));
+}
+
+// What DeBERTa's first layer adds to its output.
+
+/// Beyond the ends of a text, the embedding is 0.
+void LayerRun::add_convolution(const ConvolutionWeights& convolution) {
+  const std::int64_t kernel = convolution.kernel, width = embedding_.cols();
+  Matrix<float> places(rows_.total, width * kernel);
+  for (std::size_t sequence = 0; sequence < rows_.first.size(); ++sequence) {
+    const MatrixView<float> text = rows_of(sequence, embedding_.view());
+    const MatrixView<float> out = rows_of(sequence, places.view());
+    for (std::int64_t token = 0; token < text.rows; ++token) {
+      for (std::int64_t tap = 0; tap < kernel; ++tap) {
+        const std::int64_t from = token + tap - kernel / 2;
+        const bool inside = from >= 0 && from < text.rows;
+        for (std::int64_t col = 0; col < width; ++col) {
+          out(token, col * kernel + tap) = inside ? text(from, col) : 0;
+        }
+      }
+    }
+  }
+  const MatrixView<float> stream = states_.view();
+  apply(*convolution.taps, places.view(), {.activation = convolution.activation, .add = stream},
+        stream, compute_);
+  apply_norm(*convolution.norm, stream, stream, compute_);
 }
 
 }  // namespace attnscope

@@ -1,7 +1,7 @@
 // Products of matrices that a run itself has made.
 #pragma once
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/forward/sized.h"
+#include "attnscope/forward/matrix_buffers.h"
 
 namespace attnscope {
 

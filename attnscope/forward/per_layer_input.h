@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "attnscope/core/activation.h"
-#include "attnscope/forward/forward_weights.h"
-#include "attnscope/tokens/token_ids.h"
+#include "attnscope/base/activation.h"
+#include "attnscope/base/model_inputs.h"
+#include "attnscope/forward/weights/forward_weights.h"
 
 namespace attnscope {
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "attnscope/forward/logits.h"
-#include "attnscope/forward/token_scores.h"
-#include "attnscope/tokens/token_windows.h"
+#include "attnscope/inputs/text/token_windows.h"
 
 namespace attnscope {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "attnscope/forward/tensor_reader.h"
+#include "attnscope/forward/weights/tensor_reader.h"
 
 namespace attnscope {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/model/expert_spec.h"
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/model/layer_spec.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {

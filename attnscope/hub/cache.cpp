@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/hub/model_id.h"
 
 namespace attnscope {

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <mutex>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/checkpoint/weight_files.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
 #include "attnscope/hub/cache.h"
-#include "attnscope/hub/model_files.h"
+#include "attnscope/hub/http_connection.h"
 #include "attnscope/hub/range_source.h"
-#include "attnscope/hub/url.h"
+#include "attnscope/hub/repository_files.h"
 
 namespace attnscope {
 namespace {

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/core/strict_json.h"
-#include "attnscope/hub/url.h"
+#include "attnscope/base/strict_json.h"
+#include "attnscope/hub/http_connection.h"
 
 namespace attnscope {
 namespace {

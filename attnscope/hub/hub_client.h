@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/hub/connection.h"
+#include "attnscope/hub/http_connection.h"
 #include "attnscope/hub/hub_error.h"
 #include "attnscope/hub/model_id.h"
 #include "attnscope/hub/settings.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "attnscope/core/error.h"
-#include "attnscope/hub/connection.h"
+#include "attnscope/base/error.h"
+#include "attnscope/hub/http_connection.h"
 #include "attnscope/hub/settings.h"
 
 namespace attnscope {

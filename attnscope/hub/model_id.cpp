@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 
-#include "attnscope/core/text.h"
+#include "attnscope/base/text.h"
 
 namespace attnscope {
 namespace {

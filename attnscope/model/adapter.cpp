@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
 #include "attnscope/checkpoint/weight_files.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/strict_json.h"
 
 namespace attnscope {
 namespace {

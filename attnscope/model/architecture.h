@@ -10,15 +10,31 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/core/role.h"
+#include "attnscope/base/role.h"
 #include "attnscope/model/attention_rules.h"
 #include "attnscope/model/config_keys.h"
-#include "attnscope/model/input_rules.h"
-#include "attnscope/model/layer_shapes.h"
-#include "attnscope/model/per_layer_input.h"
-#include "attnscope/model/stream_rules.h"
+#include "attnscope/model/embedding_norm_head_rules.h"
 
 namespace attnscope {
+
+// Layers whose heads and MLPs have shapes of their own, and layers that share keys and values.
+
+/// How the layers of an architecture differ in shape (Gemma 4). Full layers are those that have no
+/// window where others have one.
+struct LayerShapeRule {
+  ConfigKey full_head_dim = {};
+  ConfigKey full_kv_heads = {};              // read if values_are_keys
+  ConfigFlag values_are_keys = {"", false};  // of full layers: W_K makes their values, too
+  ConfigKey sharing_layers = {};             // so many at the end share, see KeyValueSharing
+  ConfigFlag doubles_sharing = {"", false};  // the MLPs of those are twice as wide
+};
+
+/// Whence a layer has its keys and values.
+struct KeyValueSharing {
+  /// It takes those that this earlier layer made, after norms and rotation; none: it makes its own.
+  std::optional<std::int64_t> from;
+  bool values_are_keys = false;  // W_V is W_K, though values pass no rotation and another norm
+};
 
 /// Linear keeps (out, in) and computes y = W x; Conv1D keeps (in, out) and computes y = x W.
 enum class Storage { out_by_in, in_by_out };

@@ -4,10 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
-#include "attnscope/model/bias_names.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/model/tensor_names.h"
 #include "attnscope/tensor/rearranged.h"
 
 namespace attnscope {

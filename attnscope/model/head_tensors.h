@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/model/spec.h"
+#include "attnscope/model/model_spec.h"
 
 namespace attnscope {
 

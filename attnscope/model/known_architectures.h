@@ -22,4 +22,9 @@ std::optional<Architecture> find_architecture_by_class(std::string_view class_na
 /// albert, bert, …
 std::vector<std::string> architecture_names();
 
+// The families that are known, by what they are.
+
+/// A Markdown table: what families are, and the model_type of each.
+std::string family_table();
+
 }  // namespace attnscope

@@ -3,17 +3,84 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "attnscope/core/activation.h"
+#include "attnscope/base/activation.h"
 #include "attnscope/model/architecture.h"
-#include "attnscope/model/expert_spec.h"
-#include "attnscope/model/mixer_spec.h"
+#include "attnscope/model/expert_and_mixer_rules.h"
 #include "attnscope/model/rope.h"
 
 namespace attnscope {
+
+// A mixture of experts as a layer has it, resolved from config.json.
+
+/// See MoeRule. How many experts there are, and how wide, is in Dimensions.
+struct ExpertSpec {
+  std::int64_t chosen = 0;  // k
+  RouterScore score = RouterScore::softmax;
+  double jitter = 0;
+  std::vector<std::string> choice_bias;
+  std::int64_t groups = 1, kept_groups = 1;
+  GroupScore group_score = GroupScore::best;
+  bool normalise = false;
+  double normalise_epsilon = 0, normalise_least = 0;
+  double times = 1;
+  bool weighs_input = false;
+  std::optional<double> clamp;
+  double alpha = 1;
+  std::string shared_weight;   // pattern under the prefix; empty: shared experts count in full
+  std::string expert_factors;  // likewise; empty: all are 1
+  std::optional<ExpertNorms> norms;
+};
+
+// What each layer has for its tokens to see each other, resolved from config.json.
+
+struct LayerMixer {
+  bool attends = true;
+  std::string name;  // what stands in place of attention, or beside it; empty: nothing
+  AfterMixer after = AfterMixer::usual;
+  std::int64_t weights_of = 0;  // the layer whose attention weights it has
+};
+
+/// Of a whole model. Numbers are float32, of each layer that does not attend.
+struct MixerSizes {
+  std::vector<LayerMixer> layers;  // as many as the model has
+  std::int64_t state = 0;          // numbers that a text leaves behind
+  std::int64_t row = 0;            // numbers of each token while the layer runs
+};
+
+/// DeltaNetRule, resolved.
+struct DeltaNetSpec {
+  std::int64_t key_heads = 0, value_heads = 0;  // the latter a multiple of the former
+  std::int64_t key_dim = 0, value_dim = 0;      // of one head
+  std::int64_t kernel = 1;
+  std::string place;
+  bool by_head = false;
+  bool rates_kept = false;
+  double epsilon = 0;                          // of the norm of what heads give
+  Activation activation = Activation::linear;  // of what is convolved
+
+  std::int64_t keys() const { return key_heads * key_dim; }
+  std::int64_t values() const { return value_heads * value_dim; }
+  std::int64_t convolved() const { return 2 * keys() + values(); }
+  std::int64_t projected() const { return convolved() + values() + 2 * value_heads; }
+};
+
+/// ShortConvolutionRule, resolved.
+struct ShortConvolutionSpec {
+  std::int64_t kernel = 1;
+  std::string place;
+  bool biased = false;
+};
+
+/// What the forward pass computes in place of a layer's attention; one of these.
+struct MixerSpec {
+  std::optional<DeltaNetSpec> delta_net;
+  std::optional<ShortConvolutionSpec> short_convolution;
+};
 
 /// A norm over the last axis. `tensor` is a pattern under the prefix, without `.weight` and
 /// `.bias`. Empty: the norm has neither gain nor bias.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/model/expected_roles.h"
 
 namespace attnscope {

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/base/role.h"
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/core/role.h"
-#include "attnscope/model/expert_rule.h"
-#include "attnscope/model/name_pattern.h"
-#include "attnscope/model/spec.h"
+#include "attnscope/model/expert_and_mixer_rules.h"
+#include "attnscope/model/model_spec.h"
+#include "attnscope/model/tensor_names.h"
 #include "attnscope/tensor/tensor_matrix.h"
 
 namespace attnscope {
@@ -66,8 +66,8 @@ class Model {
                                         const std::optional<std::filesystem::path>& layout,
                                         std::string name);
 
-  /// That stack of the model; the model alone where `stack` is empty. Throws Error(format) where the
-  /// files hold no such stack.
+  /// That stack of the model; the model alone where `stack` is empty. Throws Error(format) where
+  /// the files hold no such stack.
   static Model open_stack(Checkpoint checkpoint, const std::string& name, std::string_view stack);
 
   Model(Checkpoint checkpoint, ModelSpec spec, std::string name = "");

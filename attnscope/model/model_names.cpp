@@ -4,7 +4,7 @@
 #include <map>
 #include <system_error>
 
-#include "attnscope/core/text.h"
+#include "attnscope/base/text.h"
 
 namespace attnscope {
 namespace {

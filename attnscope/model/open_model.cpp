@@ -3,11 +3,11 @@
 #include <iterator>
 #include <memory>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/model/adapter.h"
 #include "attnscope/model/head_tensors.h"
-#include "attnscope/model/layout_check.h"
-#include "attnscope/model/layout_offer.h"
+#include "attnscope/model/layout/layout_check.h"
+#include "attnscope/model/layout/suggested_layout.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
 #include "attnscope/model/tensor_roles.h"

@@ -5,8 +5,8 @@
 #include <numbers>
 #include <span>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/wording.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 
 namespace attnscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/core/rotary_pairs.h"
+#include "attnscope/base/heads.h"
 
 namespace attnscope {
 

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "attnscope/core/text.h"
-#include "attnscope/model/bias_names.h"
-#include "attnscope/model/expert_rule.h"
-#include "attnscope/model/mixer_rule.h"
+#include "attnscope/base/text.h"
+#include "attnscope/model/expert_and_mixer_rules.h"
+#include "attnscope/model/tensor_names.h"
 
 namespace attnscope {
 namespace {

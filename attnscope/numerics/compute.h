@@ -1,12 +1,16 @@
 // How to compute, passed to every function that takes long. Nothing here is global.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
+#include <mutex>
 #include <stop_token>
+#include <vector>
 
-#include "attnscope/core/error.h"
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/base/error.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope {
 
@@ -29,5 +33,34 @@ struct Compute {
 /// it. Returns when all are done; throws what a part threw, and Stopped between parts.
 void run_parts(const Compute& compute, std::size_t count,
                const std::function<void(std::size_t)>& part);
+
+// Threads without a matrix of their own, which help with those of others.
+
+/// Owned by the run; must outlive every Compute that points to it, and every lent thread.
+class Team {
+ public:
+  Team() = default;
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  /// Calls part(0) … part(count − 1), each once, on this thread and on those that are lent.
+  /// Returns when all are done; throws what a part threw.
+  void run(std::size_t count, const std::function<void(std::size_t)>& part);
+
+  /// Lends the calling thread to every run() until done() is true. done() is checked again after
+  /// each recall().
+  void lend(const std::function<bool()>& done);
+  void recall();
+
+ private:
+  struct Job;
+
+  void work_on(Job& job);
+
+  std::mutex mutex_;
+  std::condition_variable work_or_recall_, helper_left_;
+  std::vector<Job*> open_;
+  std::atomic<std::size_t> lent_ = 0;  // threads that are in lend()
+};
 
 }  // namespace attnscope

@@ -5,7 +5,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/page/script.h"
 
 namespace attnscope {

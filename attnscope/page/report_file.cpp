@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "attnscope/core/base64.h"
-#include "attnscope/core/error.h"
-#include "attnscope/output/json_text.h"
+#include "attnscope/base/base64.h"
+#include "attnscope/base/error.h"
 #include "attnscope/page/encoding.h"
-#include "attnscope/page/fields_list.h"
+#include "attnscope/page/field_descriptions.h"
+#include "attnscope/rows/json.h"
 
 namespace attnscope {
 namespace {

@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/core/patch_grid.h"
-#include "attnscope/page/images.h"
-#include "attnscope/results/record.h"
-#include "attnscope/results/sink.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/base/model_inputs.h"
+#include "attnscope/page/encoding.h"
+#include "attnscope/rows/record.h"
+#include "attnscope/rows/sink.h"
 
 namespace attnscope {
 

@@ -1,7 +1,7 @@
 // What a report says of itself to whoever makes it.
 #include <algorithm>
 
-#include "attnscope/core/text.h"
+#include "attnscope/base/text.h"
 #include "attnscope/page/report_file.h"
 
 namespace attnscope {

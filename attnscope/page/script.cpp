@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "attnscope/core/error.h"
-#include "attnscope/page/script_interface.h"
+#include "attnscope/base/error.h"
+#include "attnscope/page/rust_script.h"
 
 namespace attnscope {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "attnscope/commands/report/report_part.h"
-#include "attnscope/core/text.h"
-#include "attnscope/output/json_text.h"
-#include "attnscope/run/model_facts.h"
+#include "attnscope/base/text.h"
+#include "attnscope/engine/summary_rows.h"
+#include "attnscope/features/report/sections.h"
+#include "attnscope/rows/json.h"
 #include "attnscope/serve/limits.h"
 #include "attnscope/serve/live_analyses.h"
 #include "attnscope/serve/live_page.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/serve/gate.h"
+#include "attnscope/serve/access_control.h"
 #include "attnscope/serve/http_messages.h"
 #include "attnscope/serve/jobs.h"
 #include "attnscope/serve/live_report.h"

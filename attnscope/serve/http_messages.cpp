@@ -1,6 +1,6 @@
 #include "attnscope/serve/http_messages.h"
 
-#include "attnscope/output/json_text.h"
+#include "attnscope/rows/json.h"
 
 namespace attnscope {
 

@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "attnscope/core/error.h"
-#include "attnscope/results/record.h"
+#include "attnscope/base/error.h"
+#include "attnscope/rows/record.h"
 
 namespace attnscope {
 

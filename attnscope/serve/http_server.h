@@ -5,7 +5,7 @@
 #include <stop_token>
 
 #include "attnscope/serve/http_messages.h"
-#include "attnscope/serve/listening_socket.h"
+#include "attnscope/serve/listen_address.h"
 
 namespace attnscope {
 

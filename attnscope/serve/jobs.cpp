@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/serve/http_messages.h"
 #include "attnscope/serve/limits.h"
 

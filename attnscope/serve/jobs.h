@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "attnscope/results/record.h"
-#include "attnscope/run/progress.h"
+#include "attnscope/engine/progress.h"
+#include "attnscope/rows/record.h"
 #include "attnscope/serve/limits.h"
 
 namespace attnscope {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "attnscope/commands/report/report_lines.h"
-#include "attnscope/commands/report/report_part.h"
-#include "attnscope/commands/signal_parameters.h"
-#include "attnscope/commands/target_text.h"
+#include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/report/models.h"
+#include "attnscope/features/report/sections.h"
 
 namespace attnscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/commands/report/report_model.h"
+#include "attnscope/features/report/models.h"
 
 namespace attnscope {
 

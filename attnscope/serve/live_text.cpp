@@ -1,13 +1,13 @@
 #include "attnscope/serve/live_text.h"
 
-#include "attnscope/commands/report/map_keeper.h"
-#include "attnscope/commands/report/text_run.h"
-#include "attnscope/commands/signal_parameters.h"
-#include "attnscope/commands/target_text.h"
-#include "attnscope/core/checked.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text_encoding.h"
-#include "attnscope/core/wording.h"
+#include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/base/text_encoding.h"
+#include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/report/sections_on_text.h"
+#include "attnscope/features/report/shown_maps.h"
 #include "attnscope/serve/limits.h"
 
 namespace attnscope {

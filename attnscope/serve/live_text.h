@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/report/report_text.h"
+#include "attnscope/features/report/inputs.h"
 
 namespace attnscope {
 

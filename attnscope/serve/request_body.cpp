@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/core/base64.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/strict_json.h"
-#include "attnscope/core/text.h"
+#include "attnscope/base/base64.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
+#include "attnscope/base/text.h"
+#include "attnscope/inputs/text/score_positions.h"
 #include "attnscope/serve/limits.h"
 #include "attnscope/serve/live_analyses.h"
-#include "attnscope/tokens/score_positions.h"
 
 namespace attnscope {
 namespace {

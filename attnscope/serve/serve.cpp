@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <thread>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/page/template.h"
-#include "attnscope/serve/address.h"
 #include "attnscope/serve/api.h"
 #include "attnscope/serve/http_server.h"
 #include "attnscope/serve/limits.h"
+#include "attnscope/serve/listen_address.h"
 
 namespace attnscope {
 namespace {

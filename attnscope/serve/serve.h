@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "attnscope/commands/shared_parameters.h"
+#include "attnscope/features/common/options/shared_options.h"
 
 namespace attnscope {
 

@@ -7,8 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "attnscope/tensor/float16.h"
-#include "attnscope/tensor/float8.h"
+#include "attnscope/tensor/low_precision.h"
 
 namespace attnscope {
 namespace {

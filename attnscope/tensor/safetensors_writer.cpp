@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "attnscope/core/checked.h"
-#include "attnscope/core/error.h"
+#include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/base/error.h"
 
 namespace attnscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/tensor/tensor_view.h"
 
 namespace attnscope {

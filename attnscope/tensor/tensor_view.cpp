@@ -19,4 +19,21 @@ std::uint64_t stored_bytes(const TensorView& tensor) {
   return total;
 }
 
+std::vector<std::span<const std::byte>> row_stretches(std::span<const std::byte> table,
+                                                      std::int64_t row_bytes,
+                                                      std::int64_t first_row, std::int64_t rows,
+                                                      std::int64_t begin, std::int64_t end) {
+  const auto stretch = [&](std::int64_t from, std::int64_t to) {
+    return table.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
+  };
+  if (rows <= 0 || begin >= end) return {};
+  const std::int64_t first = first_row * row_bytes;
+  if (end - begin == row_bytes) return {stretch(first, first + rows * row_bytes)};
+  std::vector<std::span<const std::byte>> out;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    out.push_back(stretch(first + row * row_bytes + begin, first + row * row_bytes + end));
+  }
+  return out;
+}
+
 }  // namespace attnscope

@@ -10,10 +10,31 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/tensor/dtype.h"
-#include "attnscope/tensor/value_source.h"
 
 namespace attnscope {
+
+// Values that are not stored one by one in a file.
+
+/// The values of a tensor that is quantised in blocks, scaled, packed, or stored in another order.
+/// The tensor counts as (rows, cols): cols is its last axis, rows are all others; a tensor of one
+/// axis is one row. The bytes that it reads must outlive it.
+class ValueSource {
+ public:
+  virtual ~ValueSource() = default;
+
+  /// Decodes the block of out's shape that starts at (first_row, first_col) to exactly the values
+  /// of the format's reference library. `out` has contiguous rows. Several threads may call it at
+  /// the same time.
+  virtual void decode(std::int64_t first_row, std::int64_t first_col,
+                      MatrixView<float> out) const = 0;
+
+  /// The bytes of files that decode() of such a block reads: codes, scales and all others.
+  virtual std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
+                                                        std::int64_t first_col,
+                                                        std::int64_t cols) const = 0;
+};
 
 using Shape = std::vector<std::int64_t>;
 
@@ -62,5 +83,14 @@ std::uint64_t stored_bytes(const TensorView& tensor);
 
 /// All stretches of the files that hold it.
 std::vector<std::span<const std::byte>> all_bytes(const TensorView& tensor);
+
+// Which bytes a part of a table occupies.
+
+/// Bytes [begin, end) of each of these rows of `row_bytes` bytes. Whole rows are returned as one
+/// stretch.
+std::vector<std::span<const std::byte>> row_stretches(std::span<const std::byte> table,
+                                                      std::int64_t row_bytes,
+                                                      std::int64_t first_row, std::int64_t rows,
+                                                      std::int64_t begin, std::int64_t end);
 
 }  // namespace attnscope

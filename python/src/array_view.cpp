@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "attnscope/core/checked.h"
+#include "attnscope/base/checked_arithmetic.h"
 
 namespace attnscope::python {
 namespace {

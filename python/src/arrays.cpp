@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/analyses/array_spectrum.h"
-#include "attnscope/analysis/map_rank.h"
-#include "attnscope/commands/command.h"
-#include "attnscope/commands/spectrum.h"
-#include "attnscope/numerics/kernels_of_environment.h"
-#include "attnscope/run/lent_team.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/attention/map_rank.h"
+#include "attnscope/features/framework/command.h"
+#include "attnscope/features/spectrum/command.h"
+#include "attnscope/features/spectrum/stored_spectrum.h"
+#include "attnscope/numerics/kernel_choice.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"
 #include "python/src/interruptible.h"

@@ -11,10 +11,10 @@
 #include <sstream>
 #include <utility>
 
-#include "attnscope/core/error.h"
-#include "attnscope/output/terminal.h"
+#include "attnscope/base/error.h"
 #include "attnscope/page/template.h"
-#include "attnscope/results/field.h"
+#include "attnscope/rows/field.h"
+#include "attnscope/rows/table/style.h"
 #include "python/src/bindings.h"
 #include "python/src/interruptible.h"
 #include "python/src/table_report.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <type_traits>
 
-#include "attnscope/output/json_text.h"
+#include "attnscope/rows/json.h"
 
 namespace attnscope::python {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/results/report.h"
+#include "attnscope/rows/sink.h"
 
 namespace attnscope::python {
 

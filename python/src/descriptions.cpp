@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "attnscope/commands/command.h"
-#include "attnscope/core/error.h"
-#include "attnscope/results/field.h"
+#include "attnscope/base/error.h"
+#include "attnscope/features/framework/command.h"
+#include "attnscope/rows/field.h"
 #include "python/src/bindings.h"
 
 namespace attnscope::python {

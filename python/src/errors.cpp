@@ -1,6 +1,6 @@
 // Errors of the library as exceptions of Python, whose classes attnscope/_errors.py makes of the
 // same table that gives the exit codes.
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 #include <nanobind/stl/string.h>
 

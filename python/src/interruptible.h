@@ -6,7 +6,7 @@
 #include <functional>
 #include <stop_token>
 
-#include "attnscope/run/progress.h"
+#include "attnscope/engine/progress.h"
 
 namespace attnscope::python {
 

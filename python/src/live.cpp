@@ -12,12 +12,12 @@
 #include <optional>
 #include <utility>
 
-#include "attnscope/analyses/live_attention.h"
-#include "attnscope/commands/attention.h"
-#include "attnscope/commands/command.h"
-#include "attnscope/commands/run_resources.h"
-#include "attnscope/numerics/kernels_of_environment.h"
-#include "attnscope/results/stack_rows.h"
+#include "attnscope/features/attention/command.h"
+#include "attnscope/features/attention/live.h"
+#include "attnscope/features/framework/command.h"
+#include "attnscope/features/framework/session.h"
+#include "attnscope/numerics/kernel_choice.h"
+#include "attnscope/rows/sink.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"
 #include "python/src/table_report.h"

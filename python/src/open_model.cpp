@@ -10,14 +10,13 @@
 #include <optional>
 #include <utility>
 
-#include "attnscope/commands/named_models.h"
-#include "attnscope/commands/open_models.h"
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
+#include "attnscope/engine/summary_rows.h"
+#include "attnscope/features/framework/open_models.h"
 #include "attnscope/hub/hub.h"
 #include "attnscope/hub/settings.h"
-#include "attnscope/model/inventory.h"
-#include "attnscope/output/json_text.h"
-#include "attnscope/run/model_facts.h"
+#include "attnscope/model/summary.h"
+#include "attnscope/rows/json.h"
 #include "python/src/array_view.h"
 #include "python/src/bindings.h"
 

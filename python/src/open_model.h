@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/commands/command.h"
+#include "attnscope/features/framework/command.h"
 #include "attnscope/model/model.h"
 #include "python/src/interruptible.h"
 

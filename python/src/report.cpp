@@ -8,10 +8,10 @@
 #include <sstream>
 #include <string>
 
-#include "attnscope/core/error.h"
-#include "attnscope/output/json_text.h"
-#include "attnscope/output/table_parts.h"
-#include "attnscope/output/writers.h"
+#include "attnscope/base/error.h"
+#include "attnscope/rows/json.h"
+#include "attnscope/rows/table/cells.h"
+#include "attnscope/rows/writers.h"
 #include "python/src/arrow.h"
 #include "python/src/bindings.h"
 #include "python/src/table_report.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "attnscope/results/report.h"
+#include "attnscope/rows/sink.h"
 #include "python/src/arrow.h"
 
 namespace attnscope::python {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/core/error.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace attnscope {

@@ -4,7 +4,7 @@
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/repeated.h"
+#include "tests/support/repeated_text.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,5 +1,5 @@
 // `explain`: what fields mean, and the JSON Schema of reports.
-#include "tests/cli/command_line.h"
+#include "tests/support/program.h"
 
 namespace attnscope::test {
 namespace {

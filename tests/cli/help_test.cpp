@@ -2,7 +2,7 @@
 #include <cctype>
 #include <cstring>
 
-#include "tests/cli/command_line.h"
+#include "tests/support/program.h"
 
 namespace attnscope::test {
 namespace {

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/cli/command_line.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/program.h"
 
 namespace attnscope::test {
 namespace {

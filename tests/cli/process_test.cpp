@@ -4,8 +4,8 @@
 #include <random>
 #include <thread>
 
-#include "tests/cli/command_line.h"
-#include "tests/cli/tiny_llama.h"
+#include "tests/support/program.h"
+#include "tests/support/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,5 +1,5 @@
 // Progress of a run, as a terminal and a log see it.
-#include "tests/cli/tiny_llama.h"
+#include "tests/support/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "tests/cli/command_line.h"
+#include "tests/support/program.h"
 
 namespace attnscope::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 
 namespace attnscope::test {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/model/inventory.h"
+#include "attnscope/model/summary.h"
 #include "tests/forward/golden_comparison.h"
 #include "tests/forward/golden_variants.h"
 

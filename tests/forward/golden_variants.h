@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/base/model_inputs.h"
 #include "attnscope/model/model.h"
 #include "attnscope/tensor/decode.h"
-#include "attnscope/tokens/token_ids.h"
 
 namespace attnscope::test {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
-#include "attnscope/forward/generation.h"
+#include "attnscope/forward/generation/greedy_decoding.h"
 #include "tests/forward/golden_variants.h"
 #include "tests/support/compute.h"
 
@@ -141,12 +141,11 @@ TEST_P(CachedRun, WritesWhatRunningTheWholeTextForEachTokenWrites) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, CachedRun, testing::ValuesIn(all_variants()), name_of_case);
 
-
 // So long that attention is cut into several blocks.
 TEST(KeyValueCache, HoldsLongTexts) {
   for (const Variant& variant :
-       {Variant{"llama"}, Variant{"mistral", ".window-8"}, Variant{"gemma3"},
-        Variant{"gpt_neox"}, Variant{"qwen3_next"}, Variant{"lfm2"}}) {
+       {Variant{"llama"}, Variant{"mistral", ".window-8"}, Variant{"gemma3"}, Variant{"gpt_neox"},
+        Variant{"qwen3_next"}, Variant{"lfm2"}}) {
     const Model model = model_of(variant);
     const ForwardPass pass(model, true, test_compute());
     TokenIds text;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "attnscope/forward/token_scores.h"
+#include "attnscope/forward/logits.h"
 #include "tests/support/compute.h"
 
 namespace attnscope {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/model/inventory.h"
 #include "attnscope/model/model.h"
+#include "attnscope/model/summary.h"
 #include "tests/support/temp_folder.h"
 
 namespace attnscope::test {

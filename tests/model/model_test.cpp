@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/model/inventory.h"
+#include "attnscope/model/summary.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"

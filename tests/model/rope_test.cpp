@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/model/spec.h"
+#include "attnscope/model/model_spec.h"
 #include "tests/support/expect_error.h"
 
 namespace attnscope {

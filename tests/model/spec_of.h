@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnscope/model/known_architectures.h"
-#include "attnscope/model/spec.h"
+#include "attnscope/model/model_spec.h"
 
 namespace attnscope::test {
 
@@ -33,9 +33,9 @@ inline ModelSpec spec_of(const std::string& model_type,
   return parse_config(config.dump(), "config.json");
 }
 
-/// The model_type of each that is run; tests/model/mixer_config_test.cpp holds why the others are
-/// not. What most families take where config.json is silent is held by the
-/// variants of tests/data/forward that leave keys out, not by a table for each fact.
+/// The model_type of each that is run; tests/model/config/mixer_config_test.cpp holds why the
+/// others are not. What most families take where config.json is silent is held by the variants of
+/// tests/data/forward that leave keys out, not by a table for each fact.
 inline std::vector<std::string> known_types() {
   const std::set<std::string> not_run = {
       "falcon_h1", "granitemoehybrid", "jamba", "kimi_linear",           "nemotron_h", "zamba2",

@@ -1,4 +1,4 @@
-#include "attnscope/numerics/all_finite.h"
+#include "attnscope/numerics/vector_loops.h"
 
 #include <gtest/gtest.h>
 

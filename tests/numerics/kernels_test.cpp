@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/numerics/aligned_buffer.h"
-#include "attnscope/numerics/instruction_set.h"
-#include "attnscope/numerics/singular_values/kernels/batched_eigenvalues.h"
-#include "attnscope/numerics/singular_values/kernels/batched_tridiagonal.h"
-#include "attnscope/numerics/singular_values/tridiagonal_eigenvalues.h"
+#include "attnscope/numerics/kernel_choice.h"
+#include "attnscope/numerics/svd/kernels/batched_tridiagonal.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
+#include "attnscope/numerics/svd/tridiagonal_eigenvalues.h"
 #include "tests/support/compute.h"
 
 namespace attnscope {

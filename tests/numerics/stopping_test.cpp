@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/products/factored_product_batch.h"
-#include "attnscope/numerics/singular_values/batched_singular_values.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
-#include "attnscope/numerics/singular_values/symmetric_eigenvalues.h"
+#include "attnscope/numerics/svd/batched_singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
+#include "attnscope/numerics/svd/symmetric_eigenvalues.h"
 #include "tests/support/compute.h"
-#include "tests/support/given_time.h"
 #include "tests/support/matrices.h"
+#include "tests/support/time_limit.h"
 
 namespace attnscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
 #include "tests/support/compute.h"
 #include "tests/support/matrices.h"
 

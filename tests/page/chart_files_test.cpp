@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "tests/support/expect_error.h"
 
 namespace attnscope {

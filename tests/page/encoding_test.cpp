@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "attnscope/core/base64.h"
+#include "attnscope/base/base64.h"
 
 namespace attnscope {
 namespace {

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import attnscope as asc
-from given_time import ENVIRONMENT
+from time_limit import ENVIRONMENT
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("spectrum", {"matrix": ["q", "qk", "kv"], "per_head": True, "values": True}),
@@ -297,7 +297,7 @@ def test_an_interrupt(wide: str) -> None:
         from concurrent.futures import Future, ProcessPoolExecutor
         from multiprocessing import get_context
         import attnscope
-        from given_time import GivenTime
+        from time_limit import GivenTime
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"))
         submit, futures, sent = pool.submit, [], []

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import attnscope as asc
-from given_time import ENVIRONMENT
+from time_limit import ENVIRONMENT
 
 
 def test_keyboard_interrupt() -> None:
@@ -22,7 +22,7 @@ def test_keyboard_interrupt() -> None:
         import os, signal, threading, time
         import numpy
         import attnscope
-        from given_time import GivenTime
+        from time_limit import GivenTime
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         array = numpy.random.default_rng(1).standard_normal((6000, 6000))
         sent = []

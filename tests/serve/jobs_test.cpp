@@ -4,7 +4,7 @@
 
 #include <latch>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 #include "attnscope/serve/limits.h"
 
 namespace attnscope {

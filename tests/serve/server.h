@@ -4,8 +4,8 @@
 #include <csignal>
 #include <thread>
 
-#include "tests/cli/command_line.h"
 #include "tests/support/http_client.h"
+#include "tests/support/program.h"
 
 namespace attnscope::test {
 

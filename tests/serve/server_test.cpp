@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "attnscope/serve/address.h"
+#include "attnscope/serve/listen_address.h"
 
 namespace attnscope::test {
 namespace {

@@ -1,7 +1,7 @@
 // `serve` stops what it does within a second, be it a job or itself.
 #include "attnscope/serve/limits.h"
-#include "tests/cli/llama_layer.h"
 #include "tests/serve/server.h"
+#include "tests/support/llama_layer.h"
 
 namespace attnscope::test {
 namespace {

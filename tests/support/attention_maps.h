@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 
 namespace attnscope::test {
 

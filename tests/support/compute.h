@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "attnscope/numerics/compute.h"
-#include "attnscope/numerics/kernels_of_environment.h"
-#include "attnscope/numerics/team.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope::test {
 

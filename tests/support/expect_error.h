@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
 
 namespace attnscope::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/support/given_time.h"
+#include "tests/support/time_limit.h"
 
 namespace attnscope::test {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 
 namespace attnscope::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/core/signal.h"
+#include "attnscope/base/model_inputs.h"
 
 namespace attnscope::test {
 

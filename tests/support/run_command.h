@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/given_time.h"
+#include "tests/support/time_limit.h"
 
 namespace attnscope::test {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/numerics/svd/singular_values.h"
 #include "tests/support/matrices.h"
 
 namespace attnscope::test {

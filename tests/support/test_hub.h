@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "tests/cli/command_line.h"
+#include "tests/support/program.h"
 
 namespace attnscope::test {
 

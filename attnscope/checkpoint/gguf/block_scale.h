@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "attnscope/tensor/float16.h"
+#include "attnscope/tensor/low_precision.h"
 
 namespace attnscope {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "attnscope/tensor/float16.h"
-#include "attnscope/tensor/row_stretches.h"
+#include "attnscope/tensor/low_precision.h"
+#include "attnscope/tensor/tensor_view.h"
 
 namespace attnscope {
 namespace {

@@ -4,10 +4,9 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/checkpoint/gguf/gguf_layer_kinds.h"
-#include "attnscope/checkpoint/gguf/gguf_rope.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/wording.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/checkpoint/gguf/gguf_layer_config.h"
 
 namespace attnscope {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/checkpoint/gguf/gguf_facts.h"
 #include "attnscope/checkpoint/gguf/gguf_family.h"
 #include "attnscope/checkpoint/gguf/gguf_file.h"
+#include "attnscope/checkpoint/gguf/gguf_tensor_evidence.h"
 
 namespace attnscope {
 

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "attnscope/core/checked.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
-#include "attnscope/core/utf8.h"
-#include "attnscope/core/wording.h"
+#include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 
 namespace attnscope {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "attnscope/checkpoint/byte_reader.h"
-#include "attnscope/checkpoint/gguf/ggml_types.h"
+#include "attnscope/checkpoint/gguf/block_formats.h"
 #include "attnscope/tensor/tensor_view.h"
 
 namespace attnscope {

@@ -4,14 +4,13 @@
 #include <cctype>
 #include <cstring>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/gguf/block_source.h"
 #include "attnscope/checkpoint/gguf/gguf_config.h"
 #include "attnscope/checkpoint/gguf/gguf_family.h"
 #include "attnscope/checkpoint/gguf/gguf_tensors.h"
 #include "attnscope/checkpoint/gguf/gguf_tokenizer.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
 
 namespace attnscope {
 namespace {

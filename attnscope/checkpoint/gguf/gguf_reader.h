@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/checkpoint/file_format.h"
+#include "attnscope/checkpoint/file_formats.h"
 #include "attnscope/checkpoint/gguf/gguf_file.h"
 
 namespace attnscope {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/gguf/block_source.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
 #include "attnscope/tensor/rearranged.h"
 
 namespace attnscope {

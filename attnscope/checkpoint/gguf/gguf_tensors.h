@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnscope/checkpoint/file_format.h"
+#include "attnscope/checkpoint/file_formats.h"
 #include "attnscope/checkpoint/gguf/gguf_config.h"
 
 namespace attnscope {

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "attnscope/base/error.h"
 #include "attnscope/checkpoint/gguf/gguf_file.h"
-#include "attnscope/core/error.h"
 
 namespace attnscope {
 namespace {

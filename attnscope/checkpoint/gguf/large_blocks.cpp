@@ -1,6 +1,6 @@
 // Blocks of 256 values ("K" and IQ4_XS): scales of 4 to 8 bits for each 16 or 32 values, times one
 // or two float16 scales of the whole block.
-#include "attnscope/checkpoint/gguf/block_decoders.h"
+#include "attnscope/checkpoint/gguf/block_formats.h"
 #include "attnscope/checkpoint/gguf/block_scale.h"
 
 namespace attnscope {

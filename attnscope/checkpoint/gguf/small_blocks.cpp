@@ -2,7 +2,7 @@
 // values 16 to 31.
 #include <bit>
 
-#include "attnscope/checkpoint/gguf/block_decoders.h"
+#include "attnscope/checkpoint/gguf/block_formats.h"
 #include "attnscope/checkpoint/gguf/block_scale.h"
 
 namespace attnscope {

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "attnscope/checkpoint/pytorch/inflate.h"
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
+#include "attnscope/checkpoint/pytorch/zip.h"
 
 namespace attnscope {
 namespace {

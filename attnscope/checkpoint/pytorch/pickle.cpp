@@ -3,8 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "attnscope/checkpoint/pytorch/pickle_globals.h"
-#include "attnscope/core/error.h"
+#include "attnscope/base/error.h"
+#include "attnscope/checkpoint/pytorch/pickle_allowlist.h"
 
 namespace attnscope {
 namespace {

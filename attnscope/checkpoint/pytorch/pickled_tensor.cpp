@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "attnscope/core/error.h"
-#include "attnscope/core/text.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 
 namespace attnscope {
 namespace {

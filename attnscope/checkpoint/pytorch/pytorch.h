@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "attnscope/checkpoint/byte_reader.h"
-#include "attnscope/checkpoint/file_format.h"
+#include "attnscope/checkpoint/file_formats.h"
+#include "attnscope/checkpoint/pytorch/pickle.h"
 
 namespace attnscope {
 
@@ -23,5 +26,12 @@ FileContents read_pytorch(const MappedFile& file, std::string_view name);
 /// The same for bytes in memory.
 FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view name,
                            const NeedBytes& need = {});
+
+// Hyperparameters that a training program saved beside the weights, as a config.json.
+
+/// The text of a config.json with the pickle's `hparams`, and as `architectures` the class that
+/// their `model_class` names ("models.gpt2.gpt_core.GPT2Core"). Nothing if there are no `hparams`.
+/// Values that JSON cannot express are null. Source: checkpoints of jonathanmiddleton/daisy-wee.
+std::optional<std::string> config_of_hparams(const Pickle& pickle);
 
 }  // namespace attnscope

@@ -5,9 +5,9 @@
 #include <set>
 #include <string_view>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/pytorch/pickled_tensor.h"
-#include "attnscope/core/error.h"
-#include "attnscope/core/utf8.h"
 
 namespace attnscope {
 namespace {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "attnscope/checkpoint/pytorch/inflate.h"
-#include "attnscope/core/checked.h"
-#include "attnscope/core/text.h"
-#include "attnscope/core/wording.h"
+#include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/base/text.h"
+#include "attnscope/checkpoint/pytorch/zip.h"
 
 namespace attnscope {
 namespace {

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "attnscope/checkpoint/byte_reader.h"
 
@@ -36,5 +37,13 @@ ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePl
 std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std::string_view name,
                                         const ZipEntry& entry, const FilePlace& where,
                                         const NeedBytes& need = {});
+
+// Deflated bytes, as zip files hold them.
+
+/// Unpacks exactly `size` bytes from `packed`, a raw deflate stream (RFC 1951) that fills it; `crc`
+/// is that of the result. Throws Error(format) if the stream is damaged or holds more or fewer
+/// bytes. Checks before allocating that so few packed bytes can hold `size` bytes.
+std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uint64_t size,
+                                     std::uint32_t crc, const FilePlace& where);
 
 }  // namespace attnscope

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/model/expert_rule.h"
+#include "attnscope/model/expert_and_mixer_rules.h"
 
 namespace attnscope {
 

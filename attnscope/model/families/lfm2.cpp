@@ -1,7 +1,7 @@
 // LFM2: short gated convolutions in most layers, attention in the others.
 // Source: huggingface/transformers, models/lfm2.
+#include "attnscope/model/expert_and_mixer_rules.h"
 #include "attnscope/model/families/like_llama.h"
-#include "attnscope/model/mixer_rule.h"
 
 namespace attnscope {
 

@@ -2,9 +2,9 @@
 // be analysed, their forward pass is not computed.
 // Source: huggingface/transformers, models/{granitemoehybrid,nemotron_h,jamba,falcon_h1,zamba2,
 // kimi_linear}.
+#include "attnscope/model/expert_and_mixer_rules.h"
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
-#include "attnscope/model/mixer_rule.h"
 
 namespace attnscope {
 

@@ -1,9 +1,9 @@
 // Qwen3-Next and Qwen3.5: Gated DeltaNet in most layers, attention with an output gate in the
 // others.
 // Source: huggingface/transformers, models/{qwen3_next,qwen3_5,qwen3_5_moe}.
+#include "attnscope/model/expert_and_mixer_rules.h"
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
-#include "attnscope/model/mixer_rule.h"
 
 namespace attnscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attnscope/model/architecture.h"
-#include "attnscope/model/families/stacks.h"
+#include "attnscope/model/families/encoder_decoder.h"
 
 namespace attnscope {
 namespace {

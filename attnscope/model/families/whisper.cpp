@@ -1,7 +1,7 @@
 // Whisper: BART's layers over frames of sound; keys have no biases.
 // Source: huggingface/transformers, models/whisper/modeling_whisper.py.
-#include "attnscope/model/families/bart.h"
-#include "attnscope/model/families/stacks.h"
+#include "attnscope/model/families/bart_marian_pegasus_m2m100.h"
+#include "attnscope/model/families/encoder_decoder.h"
 
 namespace attnscope {
 

@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
 
-#include "attnscope/numerics/attention_maps/leading_directions.h"
-#include "attnscope/numerics/attention_maps/subspace_rank.h"
+#include "attnscope/numerics/aligned_buffer.h"
+#include "attnscope/numerics/attention_maps/kernels/subspace.h"
+#include "attnscope/numerics/attention_maps/singular_value_bounds.h"
 #include "attnscope/numerics/kernels/tiles.h"
+#include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/singular_values/kernels/batched_tridiagonal.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
-#include "attnscope/numerics/singular_values/symmetric_eigenvalues.h"
+#include "attnscope/numerics/svd/kernels/batched_tridiagonal.h"
+#include "attnscope/numerics/svd/singular_values.h"
+#include "attnscope/numerics/svd/symmetric_eigenvalues.h"
 
 namespace attnscope {
 namespace {
@@ -72,6 +77,185 @@ RankOrValues energy_rank_or_values(MatrixView<const float> matrix, double thresh
   values.resize(n);  // the rows that fill the last tile gave zeros, which are the least
   for (double& value : values) value = std::ldexp(std::sqrt(std::max(value, 0.0)), exponent);
   return {.values = std::move(values)};
+}
+
+namespace {
+
+using kernels::kTile;
+
+/// The columns of a row-major (rows, width) become orthonormal to rounding; false where they are
+/// too nearly dependent. By Cholesky factors twice, or thrice with a shift: Fukaya et al. 2020.
+bool orthonormalise(std::size_t rows, std::size_t width, double* columns) {
+  const auto order = static_cast<std::int64_t>(width);
+  const auto divide = [&](const std::vector<double>& factor) {
+    lapack::divide_by_cholesky(static_cast<std::int64_t>(rows), order, columns, factor.data());
+  };
+  std::vector<double> products = gram_of_columns(columns, rows, width);
+  std::vector<double> factor = products;
+  constexpr double kFarFromDependent = 1e-6;  // its square, times 2^53, leaves digits
+  const auto far_from_dependent = [&] {
+    double least = factor.front(), most = factor.front();
+    for (std::size_t at = 0; at < width; ++at) {
+      least = std::min(least, factor[at * (width + 1)]);
+      most = std::max(most, factor[at * (width + 1)]);
+    }
+    return least > kFarFromDependent * most;
+  };
+  if (!lapack::cholesky(order, factor.data()) || !far_from_dependent()) {
+    double trace = 0;
+    for (std::size_t at = 0; at < width; ++at) trace += products[at * (width + 1)];
+    const double shift = 11 * static_cast<double>(rows * width) * 0x1p-53 * trace;
+    for (std::size_t at = 0; at < width; ++at) products[at * (width + 1)] += shift;
+    if (!lapack::cholesky(order, products.data())) return false;
+    divide(products);
+    factor = gram_of_columns(columns, rows, width);
+    if (!lapack::cholesky(order, factor.data())) return false;
+  }
+  divide(factor);
+  factor = gram_of_columns(columns, rows, width);
+  if (!lapack::cholesky(order, factor.data()) || !far_from_dependent()) return false;
+  divide(factor);
+  return true;
+}
+
+/// A subspace of G, what G makes of it, and bounds on what is outside.
+struct Subspace {
+  std::size_t width = 0;
+  LeadingDirections directions;
+  std::vector<double> projection;  // Θ
+  std::vector<double> coupling;    // C = YᵀY − Θ² = WᵀW, W = Y − QΘ
+  double outside = 0;              // at least λ_1 of G on the complement
+};
+
+double positive_part(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::max(value, 0.0);
+  return sum;
+}
+
+/// Whether S_count is safely below the threshold: for any t above `outside`,
+/// S_m ≤ m t + tr(Θ − t I + C / (t − outside))₊.
+bool below_by_coupling(const Subspace& space, std::size_t count, double threshold, double error) {
+  const double energy = space.directions.energy;
+  for (const std::size_t at : {count, count - 1}) {
+    const double t = space.directions.values[at];
+    if (t <= space.outside) continue;
+    const double gap = t - space.outside;
+    std::vector<double> shifted(space.projection);
+    for (std::size_t element = 0; element < shifted.size(); ++element) {
+      shifted[element] += space.coupling[element] / gap;
+    }
+    for (std::size_t own = 0; own < space.width; ++own) shifted[own * (space.width + 1)] -= t;
+    const std::vector<double> values = descending_eigenvalues(std::move(shifted), space.width);
+    if (values.empty()) continue;
+    const double bound = static_cast<double>(count) * t + positive_part(values);
+    // An error of C grows as it is divided.
+    if (bound < (threshold - error * (1 + energy / gap)) * energy) return true;
+  }
+  return false;
+}
+
+/// Of an orthonormal row-major q (rows, width) and y = G q.
+Subspace subspace_of(const double* q, const double* y, std::size_t rows, std::size_t width,
+                     double energy, double squared_norm, double error) {
+  Subspace out{.width = width, .directions = {.energy = energy}};
+  // QᵀY is symmetric but for rounding.
+  out.projection.resize(width * width);
+  const auto order = static_cast<std::int64_t>(width), depth = static_cast<std::int64_t>(rows);
+  lapack::multiply_transposed({q, order, depth, 1, order}, {y, order, depth, 1, order},
+                              {out.projection.data(), order, order, order, 1});
+  for (std::size_t row = 0; row < width; ++row) {
+    for (std::size_t col = 0; col < row; ++col) {
+      double& a = out.projection[row * width + col];
+      double& b = out.projection[col * width + row];
+      a = b = (a + b) / 2;
+    }
+  }
+  out.coupling = gram_of_columns(y, rows, width);
+  const std::vector<double> square = gram_of_columns(out.projection.data(), width, width);
+  double trace_of_coupling = 0, projected_norm = 0;
+  for (std::size_t at = 0; at < square.size(); ++at) out.coupling[at] -= square[at];
+  for (std::size_t own = 0; own < width; ++own) {
+    trace_of_coupling += out.coupling[own * (width + 1)];
+    projected_norm += square[own * (width + 1)];
+  }
+  out.directions.values = descending_eigenvalues(out.projection, width);
+  // Of G on the complement: its trace, and its Frobenius norm.
+  const double rest = energy * (1 - out.directions.captured() + error);
+  const double squares = squared_norm * (1 + error) - projected_norm - 2 * trace_of_coupling;
+  out.outside = std::min(rest, std::sqrt(std::max(squares, 0.0) + error * squared_norm));
+  return out;
+}
+
+double squared_norm_of(const double* gram, std::size_t tiles) {
+  double off_diagonal = 0, diagonal = 0;
+  for (std::size_t panel = 0; panel < tiles; ++panel) {
+    const double* at = gram + kernels::panel_offset(panel);
+    const double* own = at + panel * kernels::kTileSize;
+    off_diagonal += std::inner_product(at, own, at, 0.0);
+    diagonal += std::inner_product(own, own + kernels::kTileSize, own, 0.0);
+  }
+  return 2 * off_diagonal + diagonal;
+}
+
+/// G times a matrix with one ±1 in each row: most of what a product with random numbers would give,
+/// at the cost of reading G. Row-major (tiles * kTile, width).
+void scattered_columns(const double* gram, std::size_t tiles, std::size_t width, double* out) {
+  const std::size_t rows = tiles * kTile;
+  std::vector<std::size_t> column(rows);
+  std::vector<double> sign(rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const double number = scattered(row);
+    column[row] = static_cast<std::size_t>(std::abs(number) * static_cast<double>(width)) % width;
+    sign[row] = number < 0 ? -1 : 1;
+  }
+  std::fill(out, out + rows * width, 0.0);
+  for (std::size_t panel = 0; panel < tiles; ++panel) {
+    const double* element = gram + kernels::panel_offset(panel);
+    for (std::size_t col = 0; col < (panel + 1) * kTile; ++col) {
+      for (std::size_t row = panel * kTile; row < (panel + 1) * kTile; ++row, ++element) {
+        out[row * width + column[col]] += sign[col] * *element;
+        // Tiles on the diagonal are whole.
+        if (col < panel * kTile) out[col * width + column[row]] += sign[row] * *element;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+double deciding_share(double threshold) { return threshold + 0.3 * (1 - threshold); }
+
+std::optional<std::int64_t> rank_by_subspace(const double* gram, std::size_t n, double energy,
+                                             std::size_t width, double threshold,
+                                             const Compute& compute) {
+  // Scratch memory of the thread: it changes no result.
+  thread_local AlignedBuffer<double> memory;
+  const std::size_t tiles = (n + kTile - 1) / kTile, rows = tiles * kTile;
+  double* q = memory.reserve(2 * rows * width);
+  double* y = q + rows * width;
+  const double error = error_of_energies(n);
+  const double squared_norm = squared_norm_of(gram, tiles);
+  scattered_columns(gram, tiles, width, y);
+  for (int turn = 0; turn < 2; ++turn) {
+    compute.check_stop();
+    std::swap(q, y);
+    if (!orthonormalise(rows, width, q)) return std::nullopt;
+    kernels::multiply_symmetric(compute.kernels, gram, tiles, q, width, y);
+    const Subspace space = subspace_of(q, y, rows, width, energy, squared_norm, error);
+    if (space.directions.values.empty()) return std::nullopt;
+    if (const auto rank = rank_by_trace(space.directions, threshold, error)) return rank;
+    const auto count = reached_at(space.directions, (threshold + error) * energy);
+    if (count && *count < width && below_by_coupling(space, *count - 1, threshold, error)) {
+      return static_cast<std::int64_t>(*count);
+    }
+    // A second product comes nearer, but what it leaves outside is hardly less.
+    if (!count || space.directions.captured() < deciding_share(threshold) ||
+        space.directions.values[std::max<std::size_t>(*count, 2) - 2] < 0.75 * space.outside) {
+      break;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace attnscope

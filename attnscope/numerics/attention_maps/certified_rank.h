@@ -1,11 +1,12 @@
 // Energy ranks of large matrices: proven from a few directions, or else from all singular values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {
@@ -22,5 +23,16 @@ struct RankOrValues {
 /// is possible without kernels.
 RankOrValues energy_rank_or_values(MatrixView<const float> matrix, double threshold,
                                    const Compute& compute = {});
+
+// Energy ranks from a subspace that holds the leading directions.
+
+/// The share of the energy that a subspace needs before its bounds are likely to decide.
+double deciding_share(double threshold);
+
+/// The rank, if `width` directions of G prove it; `width` is a multiple of 24; G (n, n) is in tiles
+/// as gram_tiles() makes it. Nothing if they do not, or if so few directions have no chance.
+std::optional<std::int64_t> rank_by_subspace(const double* gram, std::size_t n, double energy,
+                                             std::size_t width, double threshold,
+                                             const Compute& compute);
 
 }  // namespace attnscope

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attnscope/numerics/attention_maps/kernels/map_sums.h"
+#include "attnscope/numerics/attention_maps/kernels/kernels.h"
 
 namespace attnscope {
 namespace {

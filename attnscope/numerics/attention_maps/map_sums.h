@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {

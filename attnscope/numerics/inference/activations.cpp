@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "attnscope/numerics/inference/kernels/activations.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 
 namespace attnscope {
 namespace {

@@ -1,8 +1,8 @@
 // Activations of whole matrices, and the soft cap, in float32.
 #pragma once
 
-#include "attnscope/core/activation.h"
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/activation.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {

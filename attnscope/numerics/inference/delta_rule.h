@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {

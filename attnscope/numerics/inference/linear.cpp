@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "attnscope/core/checked.h"
+#include "attnscope/base/checked_arithmetic.h"
 #include "attnscope/numerics/inference/activations.h"
 #include "attnscope/numerics/inference/kernels/linear_products.h"
 #include "attnscope/numerics/inference/linear_parts.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/lapack/lapack.h"
 
 namespace attnscope {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/core/activation.h"
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/activation.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/compute.h"
 #include "attnscope/tensor/tensor_matrix.h"

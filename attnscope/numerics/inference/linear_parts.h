@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 #include "attnscope/tensor/tensor_matrix.h"
 

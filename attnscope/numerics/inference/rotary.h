@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/core/rotary_pairs.h"
+#include "attnscope/base/heads.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 
 namespace attnscope {

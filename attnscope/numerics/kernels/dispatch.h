@@ -3,7 +3,7 @@
 
 #include <hwy/highway.h>
 
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 /// The variant of a function, exported with HWY_EXPORT, for `kernels`. HWY_DYNAMIC_DISPATCH would
 /// use Highway's own choice, which is global to the process.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/products/gram.h"
 
 namespace attnscope {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/products/dense_products.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
-#include "attnscope/numerics/singular_values/symmetric_eigenvalues.h"
+#include "attnscope/numerics/svd/singular_values.h"
+#include "attnscope/numerics/svd/symmetric_eigenvalues.h"
 
 namespace attnscope {
 namespace {

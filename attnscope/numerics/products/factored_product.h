@@ -6,7 +6,7 @@
 #include <complex>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
 #include "attnscope/numerics/products/product_factor.h"
 

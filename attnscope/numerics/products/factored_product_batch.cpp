@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "attnscope/numerics/products/dense_products.h"
-#include "attnscope/numerics/products/factor_gram.h"
 #include "attnscope/numerics/products/gram.h"
+#include "attnscope/numerics/products/product_factor.h"
 #include "attnscope/numerics/products/scaled_gram.h"
-#include "attnscope/numerics/singular_values/batched_singular_values.h"
+#include "attnscope/numerics/svd/batched_singular_values.h"
 
 namespace attnscope {
 namespace {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
 
 namespace attnscope {
 

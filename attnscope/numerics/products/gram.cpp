@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "attnscope/numerics/aligned_buffer.h"
-#include "attnscope/numerics/lapack.h"
+#include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/products/kernels/tile_products.h"
 
 namespace attnscope {

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
-#include "attnscope/numerics/singular_values/matrix_blocks.h"
+#include "attnscope/numerics/svd/matrix_blocks.h"
 
 namespace attnscope {
 

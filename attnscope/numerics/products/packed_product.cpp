@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attnscope/numerics/products/dense_products.h"
-#include "attnscope/numerics/products/kernels/packed_product.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
 #include "attnscope/numerics/products/kernels/tile_products.h"
 
 namespace attnscope {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/compute.h"
 

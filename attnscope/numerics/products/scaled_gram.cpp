@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
 
 namespace attnscope {
 namespace {

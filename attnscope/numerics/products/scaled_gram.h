@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
-#include "attnscope/numerics/products/factor_gram.h"
+#include "attnscope/numerics/products/product_factor.h"
 
 namespace attnscope {
 

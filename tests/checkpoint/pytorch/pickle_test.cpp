@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "attnscope/checkpoint/pytorch/pickle_globals.h"
+#include "attnscope/checkpoint/pytorch/pickle_allowlist.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/repeated.h"
+#include "tests/support/repeated_text.h"
 #include "tests/support/torch_writer.h"
 
 namespace attnscope {

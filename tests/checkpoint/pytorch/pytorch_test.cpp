@@ -6,8 +6,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/core/text.h"
 #include "tests/support/torch_writer.h"
 
 namespace attnscope {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "attnscope/checkpoint/pytorch/inflate.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/torch_writer.h"
 

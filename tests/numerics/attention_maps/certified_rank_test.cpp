@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "attnscope/numerics/attention_maps/kernels/subspace.h"
-#include "attnscope/numerics/attention_maps/leading_directions.h"
-#include "attnscope/numerics/attention_maps/subspace_rank.h"
+#include "attnscope/numerics/attention_maps/singular_value_bounds.h"
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
 #include "tests/support/attention_maps.h"
 #include "tests/support/compute.h"
 #include "tests/support/matrices.h"

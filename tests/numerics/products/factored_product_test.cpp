@@ -9,8 +9,8 @@
 #include <limits>
 #include <utility>
 
-#include "attnscope/numerics/lapack.h"
-#include "attnscope/numerics/singular_values/singular_values.h"
+#include "attnscope/numerics/lapack/lapack.h"
+#include "attnscope/numerics/svd/singular_values.h"
 #include "tests/support/compute.h"
 #include "tests/support/matrices.h"
 

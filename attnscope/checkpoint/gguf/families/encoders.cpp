@@ -1,5 +1,5 @@
 // Encoders. None of their files holds a language head.
-#include "attnscope/checkpoint/gguf/families/common.h"
+#include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
 namespace {

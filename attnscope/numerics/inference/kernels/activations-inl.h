@@ -9,7 +9,7 @@
 
 #include <hwy/highway.h>
 
-#include "attnscope/core/activation.h"
+#include "attnscope/base/activation.h"
 #include "attnscope/numerics/inference/kernels/exponential-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "attnscope/numerics/inference/kernels/activations-inl.h"
-#include "attnscope/numerics/inference/kernels/activations.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();

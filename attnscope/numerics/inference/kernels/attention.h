@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attnscope/core/matrix_view.h"
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/inference/attention.h"
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope::kernels {
 

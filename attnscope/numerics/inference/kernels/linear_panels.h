@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernel_choice.h"
 #include "attnscope/tensor/dtype.h"
 
 namespace attnscope::kernels {

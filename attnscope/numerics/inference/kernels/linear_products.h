@@ -3,9 +3,9 @@
 
 #include <cstddef>
 
-#include "attnscope/core/activation.h"
+#include "attnscope/base/activation.h"
 #include "attnscope/numerics/inference/kernels/linear_panels.h"
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope::kernels {
 

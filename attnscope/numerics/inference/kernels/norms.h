@@ -1,8 +1,8 @@
 // Norms of rows; see numerics/inference/norms.h. Rows are contiguous.
 #pragma once
 
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope::kernels {
 

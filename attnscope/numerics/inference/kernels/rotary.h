@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "attnscope/core/matrix_view.h"
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope::kernels {
 

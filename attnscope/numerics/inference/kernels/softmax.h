@@ -4,7 +4,7 @@
 #include <span>
 
 #include "attnscope/numerics/inference/softmax.h"
-#include "attnscope/numerics/instruction_set.h"
+#include "attnscope/numerics/kernel_choice.h"
 
 namespace attnscope::kernels {
 

@@ -10,7 +10,7 @@
 
 #include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
-#include "attnscope/numerics/products/kernels/packed_product.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {

@@ -1,0 +1,201 @@
+// compressed-tensors: packed whole numbers, signed bytes or float8s, scaled by tensor, row, group
+// or block.
+#include <nlohmann/json.hpp>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/checkpoint/quantized/compressed_scheme.h"
+#include "attnscope/checkpoint/quantized/methods.h"
+#include "attnscope/checkpoint/quantized/scale_grid.h"
+
+namespace attnscope {
+namespace {
+
+/// The scheme that a weight's parts fit, of those that the configuration has for different layers.
+struct Composition {
+  ScaleGridParts grid;
+  std::string words;
+};
+
+/// The tensors of one weight.
+struct CompressedWeight {
+  std::string name;
+  const CheckpointTensor* codes = nullptr;
+  const CheckpointTensor* shape = nullptr;  // of a packed one
+  const CheckpointTensor* scales = nullptr;
+  const CheckpointTensor* zeros = nullptr;
+  const CheckpointTensor* groups = nullptr;
+  std::int64_t rows = 0, cols = 0;
+
+  bool is_packed() const { return shape != nullptr; }
+};
+
+/// In the file of a compressor up to 0.15 each word holds whole numbers; later they are dense. Both
+/// may take as many words.
+BitPacking packing_of(const WeightParts& parts, const CompressedWeight& weight, int bits) {
+  const std::int64_t words = weight.codes->view.shape[1];
+  const bool dense = packed_words(BitPacking::dense, bits, weight.cols) == words;
+  const bool per_word = packed_words(BitPacking::per_word, bits, weight.cols) == words;
+  if (!dense && !per_word) {
+    parts.refuse(*weight.codes, counted(words, "word to a row is not that of ",
+                                        "words to a row are not those of ") +
+                                    counted(weight.cols, "number") + " of " + counted(bits, "bit"));
+  }
+  if (dense && per_word)
+    return is_written_per_word(parts) ? BitPacking::per_word : BitPacking::dense;
+  return dense ? BitPacking::dense : BitPacking::per_word;
+}
+
+void check_zeros(const WeightParts& parts, const CompressedWeight& weight,
+                 const CompressedScheme& scheme, ScaleGridParts& grid, const Shape& scale_shape) {
+  if (weight.zeros == nullptr) {
+    parts.refuse(*weight.codes, "has no '" + weight.name + "_zero_point' beside it");
+  }
+  grid.zeros = GridZeros{.tensor = weight.zeros->view};
+  if (!weight.is_packed() || weight.zeros->view.dtype == DType::i8) {
+    parts.check(*weight.zeros, {DType::i8}, scale_shape);
+    return;
+  }
+  grid.zeros->bits = scheme.bits;
+  grid.zeros->packing = grid.codes.packing;
+  parts.check(*weight.zeros, {DType::i32},
+              {packed_words(grid.codes.packing, scheme.bits, weight.rows), grid.groups.count});
+}
+
+Composition compose(const WeightParts& parts, const CompressedWeight& weight,
+                    const CompressedScheme& scheme) {
+  Composition out{.grid = {.rows = weight.rows,
+                           .cols = weight.cols,
+                           .codes = {.tensor = weight.codes->view},
+                           .scales = weight.scales->view,
+                           .dtype = weight.scales->view.dtype}};
+  ScaleGridParts& grid = out.grid;
+  const DType code_dtype = weight.codes->view.dtype;
+  if (scheme.is_float == (weight.is_packed() || code_dtype == DType::i8)) {
+    parts.refuse(*weight.codes, "dtype " + std::string(dtype_name(code_dtype)) +
+                                    " is not that of the configuration's type '" +
+                                    (scheme.is_float ? "float'" : "int'"));
+  }
+  if (weight.is_packed()) {
+    grid.codes.bits = scheme.bits;
+    grid.codes.packing = packing_of(parts, weight, scheme.bits);
+    out.words = "compressed-tensors " + std::to_string(scheme.bits) + " bit, ";
+    if (grid.codes.packing == BitPacking::per_word && 32 % scheme.bits != 0) {
+      out.words += "whole numbers in words, ";
+    }
+  } else {
+    out.words = std::string(dtype_name(code_dtype)) + ", ";
+  }
+  const ScaleShape scale = scale_shape(scheme, weight.rows, weight.cols);
+  grid.block_rows = scale.block_rows;
+  grid.groups.columns_each = scale.block_cols;
+  grid.groups.count = blocks_of(weight.cols, scale.block_cols);
+  out.words += scale.words;
+  parts.check_dtype(*weight.scales, {DType::f32, DType::f16, DType::bf16});
+  const Shape& found = weight.scales->view.shape;
+  const bool one = scheme.strategy == "tensor" && weight.scales->view.element_count() == 1;
+  const bool flat = scheme.strategy == "channel" && found == Shape{weight.rows};
+  if (!one && !flat) parts.check(*weight.scales, {weight.scales->view.dtype}, scale.shape);
+  if (weight.is_packed() && weight.zeros != nullptr && scheme.is_symmetric) {
+    parts.refuse(*weight.zeros, "is there, and the configuration says symmetric");
+  }
+  // Old files may have those of a symmetric scheme beside signed bytes, all 0.
+  const bool has_zeros = weight.zeros != nullptr && weight.zeros->view.dtype == DType::i8;
+  if (!scheme.is_symmetric || has_zeros) {
+    check_zeros(parts, weight, scheme, grid, found);
+    out.words += ", asymmetric";
+  }
+  if (scheme.has_group_order && weight.groups != nullptr) {
+    parts.check(*weight.groups, {DType::i32}, {weight.cols});
+    const ErrorParts place = parts.place_of(*weight.groups);
+    grid.groups.listed = weight.groups->view;
+    grid.groups.file = place.file;
+    grid.groups.tensor = place.tensor;
+  }
+  return out;
+}
+
+void add_weight(WeightParts& parts, const CompressedWeight& weight,
+                const std::vector<CompressedScheme>& schemes) {
+  // A scheme names its layers by classes and regular expressions, which are not looked at: of those
+  // of a model only one fits the shapes.
+  const auto fitting = [&]() -> Composition {
+    for (std::size_t index = 0; index + 1 < schemes.size(); ++index) {
+      try {
+        return compose(parts, weight, schemes[index]);
+      } catch (const Error&) {
+      }
+    }
+    return compose(parts, weight, schemes.back());
+  };
+  Composition made = fitting();
+  parts.add({.name = weight.name,
+             .dtype = made.grid.dtype,
+             .shape = {weight.rows, weight.cols},
+             .source = std::make_shared<ScaleGrid>(std::move(made.grid)),
+             .stored_as = std::move(made.words)},
+            {weight.codes, weight.scales, weight.shape, weight.zeros, weight.groups});
+}
+
+/// What weight_shape says, which is what the last word's padding leaves open.
+void read_shape(const WeightParts& parts, CompressedWeight& weight) {
+  parts.check(*weight.shape, {DType::i64}, {2});
+  const auto bytes = parts.bytes(*weight.shape);
+  const auto size = [&](std::size_t at) {
+    return static_cast<std::int64_t>(load_word(&bytes[at]) |
+                                     std::uint64_t{load_word(&bytes[at + 4])} << 32);
+  };
+  weight.rows = size(0);
+  weight.cols = size(8);
+  const Shape& packed = weight.codes->view.shape;
+  if (weight.rows != packed[0] || weight.cols < 1 || weight.cols > 32 * packed[1]) {
+    parts.refuse(*weight.shape, "[" + std::to_string(weight.rows) + ", " +
+                                    std::to_string(weight.cols) + "] is not the shape of " +
+                                    counted(packed[0], "row") + " of " +
+                                    counted(packed[1], "word"));
+  }
+}
+
+void compose_one(WeightParts& parts, const CheckpointTensor& codes, const std::string& name,
+                 bool packed, const std::vector<CompressedScheme>& schemes) {
+  if (!parts.has_all(codes, {name + "_scale"})) return;
+  if (packed && !parts.has_all(codes, {name + "_shape"})) return;
+  CompressedWeight weight{.name = name,
+                          .codes = &codes,
+                          .shape = packed ? parts.find(name + "_shape") : nullptr,
+                          .scales = parts.find(name + "_scale"),
+                          .zeros = parts.find(name + "_zero_point"),
+                          .groups = parts.find(name + "_g_idx")};
+  parts.check_axes(codes, 2);
+  parts.check_dtype(codes, {codes.view.dtype});
+  weight.rows = codes.view.shape[0];
+  weight.cols = codes.view.shape[1];
+  if (packed) read_shape(parts, weight);
+  if (schemes.empty()) parts.refuse_config("has no config_groups with weights");
+  add_weight(parts, weight, schemes);
+}
+
+}  // namespace
+
+void compose_compressed_tensors(WeightParts& parts) {
+  const std::vector<CompressedScheme> schemes = read_schemes(parts);
+  for (const CheckpointTensor& tensor : parts.tensors()) {
+    const auto packed = without_ending(tensor.name, "_packed");
+    if (packed && packed->ends_with("weight")) {
+      if (tensor.view.dtype != DType::i32) {
+        parts.refuse_unread(tensor, "format '" + parts.text("format") + "' of compressed-tensors");
+      }
+      compose_one(parts, tensor, *packed, /*packed=*/true, schemes);
+      continue;
+    }
+    const DTypeInfo& info = dtype_info(tensor.view.dtype);
+    const bool is_code =
+        tensor.view.dtype == DType::i8 || (info.bits == 8 && info.kind == DTypeClass::real);
+    if (!is_code || !tensor.name.ends_with(".weight")) continue;
+    const std::string scales = tensor.name + "_scale";
+    if (parts.find(scales) == nullptr && !parts.is_elsewhere(scales)) continue;
+    compose_one(parts, tensor, tensor.name, /*packed=*/false, schemes);
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,46 @@
+// Runs a command and prints its results.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "attnscope/cli/output_target.h"
+#include "attnscope/features/framework/command.h"
+#include "attnscope/rows/table/style.h"
+
+namespace attnscope {
+
+/// Throws Error, and Stopped if a stop was requested. Then nothing was printed on stdout, except,
+/// for tables, the text that a model had written.
+void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
+                 std::stop_token stop);
+
+// The text that a model writes, shown while it is written.
+
+/// A terminal shows it as it comes. Elsewhere it is kept, and printed only if the run is
+/// interrupted, because writing it may have taken long.
+class WrittenText {
+ public:
+  /// `target` must outlive it.
+  WrittenText(OutputTarget& target, bool color) : target_(target), style_(color) {}
+
+  /// Adds whole characters. Throws Error(io).
+  void add(std::string_view text);
+  /// Ends the text. The next output on a terminal begins on a new line.
+  void end();
+  /// The same after an interruption.
+  void break_off();
+
+  bool is_shown_at_once() const { return target_.is_terminal(); }
+  /// Whether a terminal has shown any of it.
+  bool is_shown() const { return is_shown_at_once() && begun_; }
+
+ private:
+  OutputTarget& target_;
+  Style style_;
+  bool begun_ = false;
+  std::string kept_;
+};
+
+}  // namespace attnscope

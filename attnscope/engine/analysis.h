@@ -1,0 +1,74 @@
+// An analysis as the runner sees it: how an item is computed, what it costs and reads, and which
+// rows it gives.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/engine/context.h"
+#include "attnscope/engine/item_inputs.h"
+#include "attnscope/engine/outcome.h"
+#include "attnscope/engine/progress.h"
+#include "attnscope/engine/row_maker.h"
+#include "attnscope/engine/work_item.h"
+#include "attnscope/model/model.h"
+#include "attnscope/numerics/compute.h"
+
+namespace attnscope {
+
+class ForwardPass;
+class PreparedLayers;
+
+/// One checkpoint of a run, and its entry in rows and reports.
+struct ModelSource {
+  const Checkpoint* checkpoint = nullptr;
+  const Model* model = nullptr;  // null: only tensors by name are requested
+  std::string name;              // in the `model` field of its rows
+  Record facts;                  // its entry in `models` of the report
+  /// Prepared layers that items of the run share; null: each item prepares its own.
+  PreparedLayers* prepared = nullptr;
+  /// The model ready to run, for items that run it; null: each item prepares it.
+  const ForwardPass* forward = nullptr;
+  const MapsFn* on_maps = nullptr;        // Context::on_maps; null: nobody looks
+  const RoutingFn* on_routing = nullptr;  // Context::on_routing, likewise
+};
+
+/// A source for each model. The models must outlive them.
+std::vector<ModelSource> sources_of(std::span<const Model> models);
+
+struct Cost {
+  double flops = 0;                // arithmetic, for the order of items and the time left
+  std::uint64_t memory_bytes = 0;  // peak memory beside the mapped files
+};
+
+struct Analysis {
+  std::string_view name;
+  std::string_view command;                    // whose report has its rows
+  CountedNoun items = {"matrix", "matrices"};  // what progress calls the items
+  /// Roles that an item may name; empty: items name a layer or a pair of layers, and no role.
+  std::span<const Role> roles = {};
+  bool takes_experts = false;  // an item may name experts, whose role it is
+  bool takes_tensors = false;  // an item may name a tensor in place of a layer
+  bool takes_batches = false;  // an item is a batch of sequences, and names no layer
+  /// The item's outcomes, in the order of their rows. Called on any thread, for several items at
+  /// the same time.
+  std::vector<Outcome> (*compute)(const WorkItem&, const ModelSource&, const Compute&);
+  Cost (*cost)(const WorkItem&, const ModelSource&);
+  /// Names everything that the outcomes depend on, beside the analysis and its parameters. Items
+  /// with equal inputs share outcomes, in a run and in a store.
+  void (*add_inputs)(ItemInputs&, const WorkItem&, const ModelSource&);
+  RowMaker (*make_rows)(RowSink&);
+  /// Throws Error(usage) if the parameters of an item are meaningless for its model; null: they
+  /// never are.
+  void (*check_parameters)(const WorkItem&, const ModelSource&) = nullptr;
+  /// Adds this analysis's own facts to a model's facts in reports; may be null.
+  void (*add_model_facts)(Record& facts) = nullptr;
+};
+
+/// The inputs of most analyses: a role of one layer, or of its experts, and the shape of its model.
+void add_role_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source);
+
+}  // namespace attnscope

@@ -1,0 +1,43 @@
+// Outcomes that wait for their turn: the largest items are computed first, but rows have another
+// order.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "attnscope/base/temporary_file.h"
+#include "attnscope/engine/outcome.h"
+
+namespace attnscope {
+
+/// Keeps the outcomes of jobs (items that share outcomes are one job) in memory up to a limit, then
+/// in a temporary file. Safe to use from several threads.
+class OutcomeBuffer {
+ public:
+  explicit OutcomeBuffer(std::size_t memory_bytes = std::size_t{32} << 20)
+      : memory_bytes_(memory_bytes), spool_(/*memory_bytes=*/0) {}
+
+  void put(std::size_t job, std::vector<Outcome> outcomes);
+  bool has(std::size_t job) const;
+  /// The outcomes of a job for which has() holds; they stay until drop().
+  std::vector<Outcome> get(std::size_t job);
+  void drop(std::size_t job);
+
+ private:
+  struct Entry {
+    std::vector<Outcome> outcomes;  // empty if they are in the file
+    std::size_t held_bytes = 0;
+    std::uint64_t offset = 0;
+    std::size_t length = 0;  // in the file; 0: in memory
+  };
+
+  mutable std::mutex mutex_;  // guards all below
+  const std::size_t memory_bytes_;
+  std::size_t held_bytes_ = 0;
+  std::map<std::size_t, Entry> entries_;
+  Spool spool_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,30 @@
+// Digests that detect changed rows: SQLite would not notice if a number changed on the disk.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "attnscope/engine/outcome.h"
+#include "attnscope/engine/store/store.h"
+
+namespace attnscope {
+
+/// Covers the texts, their number and where each ends.
+std::string digest_of_texts(std::initializer_list<std::string_view> texts);
+
+/// `parameters`: the analysis' parameters, as stored.
+std::string analysis_digest(const StoredAnalysis& analysis, const std::string& parameters);
+
+/// Covers an item and all its rows, in order.
+std::string item_digest(const std::string& inputs, std::span<const Outcome> outcomes);
+
+/// `analysis` and `model` are ids; `item` is the item's digest.
+std::string place_digest(std::int64_t analysis, std::int64_t model,
+                         std::optional<std::int64_t> layer, const std::string& matrix,
+                         std::int64_t position, const std::string& item);
+
+}  // namespace attnscope

@@ -1,0 +1,265 @@
+#include "attnscope/engine/store/schema.h"
+
+#include <map>
+#include <string>
+
+#include "attnscope/base/error.h"
+#include "attnscope/engine/store/views.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x61747363;  // "atsc"
+
+constexpr const char* kTables = R"sql(
+CREATE TABLE runs (
+  id         INTEGER PRIMARY KEY,
+  started    TEXT NOT NULL,     -- UTC
+  finished   TEXT,              -- UTC; NULL: it was stopped, or is running
+  command    TEXT NOT NULL,
+  parameters TEXT NOT NULL,     -- JSON: what was asked
+  version    TEXT NOT NULL,     -- of attnscope
+  process    INTEGER NOT NULL,
+  computed   INTEGER NOT NULL,  -- items that it computed
+  found      INTEGER,           -- items that were there, known when it has finished
+  digest     TEXT NOT NULL      -- XXH3 of command and parameters
+);
+CREATE TABLE analyses (
+  id         INTEGER PRIMARY KEY,
+  name       TEXT NOT NULL,     -- spectrum, mla, circuits, weights, similarity, ...
+  revision   INTEGER NOT NULL,  -- rises when the numbers change
+  command    TEXT NOT NULL,     -- that prints its rows
+  parameters TEXT NOT NULL,     -- JSON: all that decide the numbers
+  digest     TEXT NOT NULL,     -- XXH3 of the columns above
+  UNIQUE (name, revision, parameters)
+);
+CREATE TABLE models (
+  id          INTEGER PRIMARY KEY,
+  path        TEXT NOT NULL,    -- of the weights
+  description TEXT NOT NULL,    -- config.json or layout file; empty for a tensor by name
+  described   TEXT NOT NULL,    -- XXH3 of that file when the model was last looked at
+  UNIQUE (path, description)
+);
+CREATE TABLE analysed_models (
+  id       INTEGER PRIMARY KEY,
+  analysis INTEGER NOT NULL REFERENCES analyses,
+  model    INTEGER NOT NULL REFERENCES models,
+  name     TEXT NOT NULL,       -- that its rows carry
+  facts    TEXT NOT NULL,       -- JSON: its entry of "models"
+  digest   TEXT NOT NULL,       -- XXH3 of name and facts
+  UNIQUE (analysis, model)
+);
+CREATE TABLE files (
+  id          INTEGER PRIMARY KEY,
+  path        TEXT NOT NULL,
+  bytes       INTEGER NOT NULL,
+  modified_ns INTEGER NOT NULL, -- since 1970
+  changed_ns  INTEGER NOT NULL, -- the same of its inode
+  UNIQUE (path, bytes, modified_ns, changed_ns)
+);
+CREATE TABLE tensors (
+  id        INTEGER PRIMARY KEY,
+  file      INTEGER NOT NULL REFERENCES files,
+  name      TEXT NOT NULL,
+  hash      TEXT NOT NULL,      -- XXH3, 128 bits, of its bytes
+  hashed_ns INTEGER NOT NULL,
+  UNIQUE (file, name, hash)
+);
+CREATE TABLE items (
+  id       INTEGER PRIMARY KEY,
+  analysis INTEGER NOT NULL REFERENCES analyses,
+  inputs   TEXT NOT NULL,       -- JSON: all that its rows depend on beside the analysis
+  run      INTEGER NOT NULL REFERENCES runs,
+  finished TEXT NOT NULL,       -- UTC
+  digest   TEXT NOT NULL,       -- XXH3 of inputs and outcomes
+  UNIQUE (analysis, inputs)
+);
+CREATE TABLE outcomes (
+  item    INTEGER NOT NULL REFERENCES items,
+  ordinal INTEGER NOT NULL,
+  head    INTEGER,              -- NULL: the whole matrix
+  fields  TEXT NOT NULL,        -- JSON: the measures
+  skipped TEXT NOT NULL,        -- why there are none; empty where there are
+  note    TEXT NOT NULL,
+  PRIMARY KEY (item, ordinal)
+);
+CREATE TABLE places (
+  id       INTEGER PRIMARY KEY,
+  analysis INTEGER NOT NULL REFERENCES analyses,
+  model    INTEGER NOT NULL REFERENCES models,
+  layer    INTEGER,             -- NULL: a tensor by name
+  matrix   TEXT NOT NULL,
+  position INTEGER NOT NULL,    -- among the matrices that were asked for
+  item     INTEGER NOT NULL REFERENCES items,
+  run      INTEGER NOT NULL REFERENCES runs,
+  digest   TEXT NOT NULL        -- XXH3 of what the other columns stand for
+);
+CREATE UNIQUE INDEX place_of_item ON places (analysis, model, ifnull(layer, -1), matrix);
+CREATE TABLE place_tensors (
+  place   INTEGER NOT NULL REFERENCES places,
+  ordinal INTEGER NOT NULL,
+  tensor  INTEGER NOT NULL REFERENCES tensors,
+  PRIMARY KEY (place, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX place_by_tensor ON place_tensors (tensor);
+)sql";
+
+// They belong to no version of the tables: whoever opens a store for writing makes them where they
+// are not. Each holds columns a second time that no digest holds, so that damage is seen.
+constexpr const char* kLaterIndexes = R"sql(
+CREATE INDEX place_by_run ON places (analysis, run);
+CREATE INDEX model_by_description ON models (described);
+)sql";
+
+// What the views of rows have in common.
+constexpr const char* kStoredRows = R"sql(
+CREATE VIEW stored_rows AS
+SELECT analyses.id AS "set", analyses.name AS analysis, analysed_models.name AS model,
+       models.path AS path, places.layer AS layer, places.matrix AS matrix, outcomes.head AS head,
+       outcomes.ordinal AS ordinal, outcomes.fields AS fields,
+       nullif(outcomes.skipped, '') AS skipped, nullif(outcomes.note, '') AS note,
+       analyses.parameters AS parameters, analyses.revision AS revision,
+       items.run AS run, items.finished AS finished
+FROM places
+JOIN analyses ON analyses.id = places.analysis
+JOIN models ON models.id = places.model
+JOIN analysed_models ON analysed_models.analysis = places.analysis
+                    AND analysed_models.model = places.model
+JOIN items ON items.id = places.item
+JOIN outcomes ON outcomes.item = items.id;
+)sql";
+
+constexpr const char* kSources = R"sql(
+CREATE VIEW sources AS
+SELECT analyses.id AS "set", analyses.name AS analysis, analysed_models.name AS model,
+       places.layer AS layer, places.matrix AS matrix, files.path AS file, files.bytes AS bytes,
+       files.modified_ns AS modified_ns, tensors.name AS tensor, tensors.hash AS hash,
+       items.run AS run, runs.version AS version
+FROM places
+JOIN analyses ON analyses.id = places.analysis
+JOIN models ON models.id = places.model
+JOIN analysed_models ON analysed_models.analysis = places.analysis
+                    AND analysed_models.model = places.model
+JOIN items ON items.id = places.item
+JOIN runs ON runs.id = items.run
+JOIN place_tensors ON place_tensors.place = places.id
+JOIN tensors ON tensors.id = place_tensors.tensor
+JOIN files ON files.id = tensors.file;
+)sql";
+
+void create_schema(Database& database) {
+  database.execute(kTables);
+  database.execute(kLaterIndexes);
+  database.execute(kStoredRows);
+  for (const std::string& view : row_views()) database.execute(view.c_str());
+  for (const std::string& view : attention_views()) database.execute(view.c_str());
+  database.execute(kSources);
+  const std::string marks = "PRAGMA application_id = " + std::to_string(kApplicationId) +
+                            "; PRAGMA user_version = " + std::to_string(kStoreVersion);
+  database.execute(marks.c_str());
+}
+
+/// "table runs" → the text that made it.
+using Objects = std::map<std::string, std::string>;
+
+Objects objects_of(const Database& database) {
+  Objects objects;
+  Statement statement = database.prepare("SELECT type, name, sql FROM sqlite_schema");
+  while (statement.step()) {
+    objects[statement.text(0) + " " + statement.text(1)] = statement.text(2);
+  }
+  return objects;
+}
+
+Objects own_objects() {
+  Database fresh = Database::in_memory();
+  create_schema(fresh);
+  return objects_of(fresh);
+}
+
+bool is_view(const std::string& object) { return object.starts_with("view "); }
+
+bool is_later(const std::string& object) {
+  return object == "index place_by_run" || object == "index model_by_description";
+}
+
+bool is_empty(const Database& database) {
+  return database.number("PRAGMA application_id") == 0 &&
+         database.number("PRAGMA user_version") == 0 &&
+         database.number("SELECT count(*) FROM sqlite_schema") == 0;
+}
+
+/// Tables must be as they were made. Views may be another program's, and what a user has added is
+/// the user's.
+void check_tables(const Database& database, const Objects& own) {
+  if (database.number("PRAGMA application_id") != kApplicationId) {
+    throw Error(ErrorKind::format, {.file = database.path(),
+                                    .problem = "is no store of attnscope",
+                                    .hint = "name another file, or a new one"});
+  }
+  const std::int64_t version = database.number("PRAGMA user_version");
+  const bool newer = version > kStoreVersion;
+  if (newer || (0 < version && version < kStoreVersion)) {
+    throw Error(ErrorKind::unsupported,
+                {.file = database.path(),
+                 .problem = "is a store of version " + std::to_string(version) +
+                            ", and this attnscope knows " + std::to_string(kStoreVersion),
+                 .hint = newer ? "update attnscope, or name a new file"
+                               : "name a new file, and rows are computed again"});
+  }
+  const Objects found = objects_of(database);
+  for (const auto& [object, sql] : own) {
+    const auto there = found.find(object);
+    const bool absent = there == found.end(), same = !absent && there->second == sql;
+    if (is_view(object) || (is_later(object) && (absent || same))) continue;
+    if (version == kStoreVersion && same) continue;
+    throw Error(ErrorKind::format,
+                {.file = database.path(),
+                 .problem = "is damaged: its " + object + " is not that of a store",
+                 .hint = "name a new file, and rows are computed again"});
+  }
+}
+
+/// Makes views and later indexes what this program would make. A user's table that has the name of
+/// a view stays.
+void complete(Database& database, const Objects& own) {
+  const auto lacking = [&](const Objects& found) {
+    Objects objects;
+    for (const auto& [object, sql] : own) {
+      const auto there = found.find(object);
+      if (there == found.end() || there->second != sql) objects[object] = sql;
+    }
+    return objects;
+  };
+  if (lacking(objects_of(database)).empty()) return;
+  Transaction transaction(database);
+  const Objects found = objects_of(database);  // another process may have been here
+  for (const auto& [object, sql] : lacking(found)) {
+    const std::size_t kind_end = object.find(' ');
+    if (found.contains(object)) {
+      database.execute(("DROP VIEW " + object.substr(kind_end + 1)).c_str());
+    }
+    std::string create = sql;
+    create.insert(std::string_view("CREATE ").size() + kind_end, " IF NOT EXISTS");
+    database.execute(create.c_str());
+  }
+  transaction.commit();
+}
+
+}  // namespace
+
+void check_schema(const Database& database) { check_tables(database, own_objects()); }
+
+void create_or_check_schema(Database& database) {
+  // A file of another program is looked at, never changed.
+  if (is_empty(database)) {
+    Transaction transaction(database);
+    if (is_empty(database)) create_schema(database);
+    transaction.commit();
+  }
+  const Objects own = own_objects();
+  check_tables(database, own);
+  complete(database, own);
+}
+
+}  // namespace attnscope

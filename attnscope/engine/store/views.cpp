@@ -1,0 +1,161 @@
+#include "attnscope/engine/store/views.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "attnscope/rows/field.h"
+
+namespace attnscope {
+namespace {
+
+/// json_extract(…) of what `path` names in a column of stored_rows.
+std::string json_column(std::string_view json, const std::string& path, const std::string& name) {
+  return ",\n       json_extract(" + std::string(json) + ", '$." + path + "') AS \"" + name + '"';
+}
+
+/// A column for one key of a map (which may hold dots itself) or one position of a list.
+std::string key_column(const std::string& outer_path, const Field& field, std::string_view key) {
+  const std::string quoted_key =
+      field.form == FieldForm::list ? '[' + std::string(key) + ']' : ".\"" + std::string(key) + '"';
+  return json_column("fields", outer_path + std::string(field.name) + quoted_key,
+                     std::string(field.name) + '_' + std::string(key));
+}
+
+/// A column for each field; neighbours with keys that have columns of their own begin with these.
+/// They are whole only where a user chooses the keys, so that there may be others.
+std::string field_columns(const std::string& outer_path, const std::vector<Field>& fields) {
+  std::string sql;
+  const auto add_whole = [&](const Field& field) {
+    sql += json_column("fields", outer_path + std::string(field.name), std::string(field.name));
+  };
+  for (auto at = fields.begin(); at != fields.end();) {
+    const auto end =
+        std::find_if(at, fields.end(), [](const Field& field) { return field.columns.empty(); });
+    std::for_each(at, end, [&](const Field& field) {
+      for (const auto key : field.columns) sql += key_column(outer_path, field, key);
+    });
+    std::for_each(at, end, [&](const Field& field) {
+      if (field.form == FieldForm::by_threshold) add_whole(field);
+    });
+    if (end != fields.end()) add_whole(*end);
+    at = end == fields.end() ? end : std::next(end);
+  }
+  return sql;
+}
+
+/// Which of the columns that stored_rows has say where the row stands.
+std::string place_columns(const RowKind& kind) {
+  std::string sql;
+  for (const Field& field : kind.place) {
+    const std::string name(field.name);
+    if (name == "model") continue;
+    const bool same_name = name == "layer" || name == "matrix" || name == "head";
+    sql += same_name ? ", " + name : ", matrix AS " + name;
+  }
+  return kind.part.empty() ? sql : sql + ", matrix";
+}
+
+std::string view_of(const RowKind& kind) {
+  const std::string name(kind.name);
+  std::string sql =
+      "CREATE VIEW " + name + " AS\nSELECT \"set\", model, path" + place_columns(kind);
+  sql += kind.part.empty()
+             ? field_columns("", kind.fields)
+             : field_columns(std::string(kind.part) + ".", kind.fields.front().fields);
+  for (const auto parameter : kind.variant) {
+    sql += json_column("parameters", std::string(parameter), std::string(parameter));
+  }
+  // Rows that name their place themselves are none where nothing was computed.
+  const bool named_by_fields = kind.place.size() == 1;
+  if (!named_by_fields) sql += ",\n       skipped, note";
+  sql += "\nFROM stored_rows WHERE analysis = '" + name + "'";
+  if (!named_by_fields) return sql;
+  return sql + " AND json_extract(fields, '$." + std::string(kind.fields.front().name) +
+         "') IS NOT NULL";
+}
+
+}  // namespace
+
+std::vector<std::string> row_views() {
+  std::vector<std::string> views;
+  for (const RowKind& kind : row_kinds()) {
+    if (kind.has_view) views.push_back(view_of(kind));
+  }
+  return views;
+}
+
+namespace {
+
+/// The fields of a kind of rows that are means of each head's number of each sequence.
+std::vector<const Field*> means_of(std::string_view kind) {
+  std::vector<const Field*> means;
+  for (const Field& field : find_row_kind(kind).fields) {
+    if (!field.mean_of.empty()) means.push_back(&field);
+  }
+  return means;
+}
+
+constexpr const char* kPlace = R"("set", model, path, layer)";
+
+/// A row for each head of each sequence: an outcome holds them as arrays (sequences, heads), and
+/// its `matrix` is "sequences 5-9"; -1 stands for none. `more`: columns after the measures.
+std::string each_head(std::string_view analysis, std::string_view more = "") {
+  const std::vector<const Field*> means = means_of(analysis);
+  std::string sql =
+      "SELECT \"set\", model, stored_rows.path AS path, json_extract(fields, '$.layer') AS layer,\n"
+      "       head.key AS head,\n"
+      "       CAST(substr(matrix, 11) AS INTEGER) + sequence.key AS sequence";
+  for (const Field* mean : means) {
+    sql += ",\n       nullif(json_extract(fields, '$." + std::string(mean->mean_of) +
+           "[' || sequence.key || '][' || head.key || ']'), -1) AS " + std::string(mean->name);
+  }
+  return sql + std::string(more) + "\nFROM stored_rows, json_each(fields, '$." +
+         std::string(means.front()->mean_of) +
+         "') AS sequence, json_each(sequence.value) AS head\nWHERE analysis = '" +
+         std::string(analysis) + "'";
+}
+
+std::string averages(std::string_view kind) {
+  std::string sql;
+  for (const Field* mean : means_of(kind)) {
+    const std::string field(mean->name);
+    sql += ",\n       avg(" + field + ") AS " + field;
+  }
+  return sql;
+}
+
+std::string maps_view() {
+  return "CREATE VIEW attention_maps AS\n" +
+         each_head("attention",
+                   ",\n       json_extract(parameters, '$.energy') AS energy,\n"
+                   "       json_extract(parameters, '$.without_first') AS without_first");
+}
+
+/// Heads, and each layer as a whole, whose head is NULL.
+std::string attention_view() {
+  std::string nothing;
+  for (std::size_t count = means_of("attention").size(); count > 0; --count) nothing += ", NULL";
+  const std::string place = kPlace;
+  return "CREATE VIEW attention AS\nSELECT " + place +
+         ", head, count(*) AS sequences, energy, without_first" + averages("attention") +
+         ",\n       NULL AS mean_max_rank, NULL AS mean_columns\nFROM attention_maps GROUP BY " +
+         place + ", head\nUNION ALL\nSELECT " + place + ", NULL, count(*), energy, without_first" +
+         nothing + ",\n       avg(largest), avg(columns)\nFROM (SELECT " + place +
+         ", sequence, energy, without_first, max(energy_rank) AS largest,\n             "
+         "avg(columns) AS columns FROM attention_maps GROUP BY " +
+         place + ", sequence)\nGROUP BY " + place;
+}
+
+std::string induction_view() {
+  return "CREATE VIEW induction AS\nSELECT " + std::string(kPlace) +
+         ", head, count(*) AS sequences" + averages("induction") + "\nFROM (" +
+         each_head("induction") + ")\nGROUP BY " + kPlace + ", head";
+}
+
+}  // namespace
+
+std::vector<std::string> attention_views() {
+  return {maps_view(), attention_view(), induction_view()};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,65 @@
+#include "attnscope/engine/summary_rows.h"
+
+namespace attnscope {
+namespace {
+
+Value::List shared_value(const std::vector<SharedWeights>& all) {
+  Value::List list;
+  for (const SharedWeights& shared : all) {
+    Value::List matrices;
+    for (const Role role : shared.roles) matrices.emplace_back(role_name(role));
+    list.emplace_back(Record{{"matrices", std::move(matrices)}, {"layers", shared.layers}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Record facts_record(const ModelFacts& facts) {
+  Record record = {{"name", facts.name},
+                   {"architecture", facts.architecture},
+                   {"parameters", facts.parameters},
+                   {"attention_parameters", facts.attention_parameters},
+                   {"layers", facts.layers},
+                   {"heads", facts.heads},
+                   {"kv_heads", facts.kv_heads},
+                   {"head_dim", facts.head_dim},
+                   {"width", facts.width},
+                   {"mlp_width", facts.mlp_width},
+                   {"vocabulary", facts.vocabulary},
+                   {"context", facts.context},
+                   {"dtype", facts.dtype},
+                   {"bytes", facts.bytes},
+                   {"kv_cache_bytes_per_token", facts.kv_cache_bytes_per_token},
+                   {"tied_embedding", facts.tied_embedding},
+                   {"causal", facts.causal},
+                   {"rotary", facts.rotary}};
+  if (!facts.stack.empty()) record.add("stack", facts.stack);
+  if (facts.experts) {
+    const ExpertFacts& experts = *facts.experts;
+    record.add("experts", experts.count)
+        .add("expert_layers", experts.layers)
+        .add("expert_width", experts.width)
+        .add("shared_width", experts.shared_width);
+    if (experts.chosen) {
+      record.add("chosen_experts", *experts.chosen)
+          .add("active_parameters", experts.active_parameters);
+    }
+  }
+  if (!facts.mixer.empty()) {
+    record.add("attention_layers", facts.attention_layers).add("mixer", facts.mixer);
+  }
+  if (facts.latent) {
+    record.add("latent",
+               Record{{"query_rank", facts.latent->query_rank},
+                      {"rank", facts.latent->rank},
+                      {"rotary_dim", facts.latent->rotary_dim},
+                      {"kv_cache_bytes_of_heads", facts.latent->kv_cache_bytes_of_heads}});
+  }
+  if (!facts.shared_weights.empty()) {
+    record.add("shared_weights", shared_value(facts.shared_weights));
+  }
+  return record;
+}
+
+}  // namespace attnscope

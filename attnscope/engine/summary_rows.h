@@ -1,0 +1,12 @@
+// The facts of a model, as in reports.
+#pragma once
+
+#include "attnscope/model/summary.h"
+#include "attnscope/rows/record.h"
+
+namespace attnscope {
+
+/// One entry of a report's `models`.
+Record facts_record(const ModelFacts& facts);
+
+}  // namespace attnscope

@@ -1,0 +1,126 @@
+#include "attnscope/features/ablate/run.h"
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/options/prompts_file.h"
+#include "attnscope/features/common/options/shared_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/text_options.h"
+#include "attnscope/features/common/options/token_sequences.h"
+#include "attnscope/features/common/repeated_tokens.h"
+#include "attnscope/features/framework/open_models.h"
+#include "attnscope/features/framework/session.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+void run_induction_of(const Arguments& arguments, const std::vector<Model>& models,
+                      const Context& context, RowSink& sink) {
+  check_repeats_tokens(models);
+  const InductionRequest request = induction_request(arguments);
+  const auto* later = arguments.find<HeadPlace>("into");
+  run_ablate_induction(models, request, later == nullptr ? std::nullopt : std::optional(*later),
+                       context, sink);
+}
+
+void run_prompts_of(const Arguments& arguments, const Session& session,
+                    const std::vector<Model>& models, RowSink& sink) {
+  check_single_texts(models, "prompts");
+  AblatePromptsRequest request{.prompts = prompts_request(arguments, session, models),
+                               .layers = arguments.layers("layers"),
+                               .parts = arguments.text("parts")};
+  const bool corrupted = !request.prompts.of_models.front().corrupted.empty();
+  if (arguments.given("how") || !corrupted) request.how = arguments.text("how");
+  if (request.how == "resample") {
+    throw Error(ErrorKind::usage,
+                {.parameter = "how",
+                 .problem = "resample takes another window's, and prompts are no windows",
+                 .hint = "give each a 'corrupted' one, whose parts are taken"});
+  }
+  run_ablate_prompts(models, request, session.context, sink);
+}
+
+void run_ablate_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const std::vector<Model> models = open_models(arguments, session);
+  const StoringContext context(arguments, session);
+  if (arguments.flag("induction")) return run_induction_of(arguments, models, context, sink);
+  if (arguments.given("into")) {
+    throw Error(ErrorKind::usage, {.parameter = "into", .problem = "needs {induction}"});
+  }
+  if (arguments.given("prompts")) return run_prompts_of(arguments, session, models, sink);
+  run_ablate(models,
+             {.texts = foretold_texts_or_targets(arguments, session, models, sink),
+              .layers = arguments.layers("layers"),
+              .parts = arguments.text("parts"),
+              .how = arguments.text("how")},
+             context, sink);
+}
+
+Parameters ablate_parameters() {
+  return {{.name = "parts",
+           .type = choice,
+           .help = "what is replaced, each alone; layers: their attention and their MLP",
+           .metavariable = "PARTS",
+           .choices = {"all", "heads", "attention", "mlp", "layers"},
+           .default_words =
+               "all, or layers of models with more than " + std::to_string(kUsualHeads) + " heads"},
+          {.name = "how",
+           .type = choice,
+           .help = "by its mean over the text, by zeros, or by what it gave in the next window",
+           .metavariable = "HOW",
+           .choices = {"mean", "zero", "resample"},
+           .default_text = "mean"},
+          {.name = "induction",
+           .type = flag,
+           .help = "instead: what heads are worth to those that find a repeated token, on random "
+                   "tokens repeated twice"},
+          {.name = "into",
+           .type = head,
+           .help = "with {induction}: taken out of this head's queries, keys or values alone",
+           .metavariable = "L,H"},
+          prompts_parameter("instead: which parts make the model prefer the right answer, of "
+                            "prompts in JSON lines")};
+}
+
+}  // namespace
+
+Command ablate_command() {
+  return {
+      .name = "ablate",
+      .summary = "which heads and layers matter: what the loss on a text is without them",
+      .examples = {{{"models", "examples/shakespeare-gpt2"},
+                    {"text_file", "examples/README.md"},
+                    {"sequences", "2"},
+                    {"length", "64"}},
+                   {{"models", "MODEL"}, {"text_file", "book.txt"}, {"parts", "layers"}},
+                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
+                   {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
+                   {{"models", "MODEL"}, {"induction", ""}},
+                   {{"models", "MODEL"}, {"induction", ""}, {"into", "1,0"}},
+                   {{"models", "MODEL"},
+                    {"token_file", "val.bin"},
+                    {"layers", "-4-"},
+                    {"store", "runs.sqlite"}}},
+      .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
+                            window_parameters(kForetoldWindows), example_parameters(),
+                            ablate_parameters(), work_parameters(), output_parameters()}),
+      .exclusions = joined_exclusions(
+          {{"induction",
+            {"parts", "how", "text", "text_file", "tokens", "token_file", "no_special_tokens",
+             "consecutive", "prompts", "target", "target_tokens", "target_file", "lines",
+             "score_positions"},
+            "runs random tokens"},
+           {"into", {"layers"}, "names its layer"},
+           prompts_exclusion({"token_file", "sequences", "length", "sample", "consecutive", "lines",
+                              "score_positions", "store", "target", "target_tokens",
+                              "target_file"})},
+          joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                              example_exclusions(/*with_windows=*/true)),
+                            pair_exclusions(/*with_windows=*/true))),
+      .analyses = {&ablate_analysis(), &ablate_induction_analysis()},
+      .run = run_ablate_command};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,117 @@
+#include "attnscope/features/ablate/components.h"
+
+#include <algorithm>
+#include <array>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/ablate/run.h"
+#include "attnscope/features/common/sequence_batches.h"
+#include "attnscope/rows/record.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::array kPartNames = {"head", "attention", "mlp"};         // as LayerPart counts
+constexpr std::array kReplacementNames = {"mean", "zero", "resample"};  // as Replacement counts
+
+/// Of a layer's pass for one token.
+double layer_flops(const Model& model) {
+  const HeadShape heads = largest_dimensions(model.spec()).heads;
+  return 2 * layer_parameters(model) + 4 * static_cast<double>(heads.total_dim(Role::query));
+}
+
+/// Of the output head's product for one token.
+double head_flops(const Model& model) {
+  const Dimensions& dimensions = model.dimensions();
+  return 2.0 * static_cast<double>(dimensions.width) *
+         static_cast<double>(dimensions.vocabulary.value_or(0));
+}
+
+double layers_of(const Model& model) { return static_cast<double>(model.dimensions().layers); }
+
+/// Of a whole pass over the texts: in each layer of the stack whose parts are replaced, in all
+/// stacks before that one, and in all that comes after its layers.
+struct PassFlops {
+  double layer = 0, before = 0, after = 0;
+};
+
+PassFlops pass_flops(const Model& model, const AblationRows& rows) {
+  const auto all = static_cast<double>(rows.all), sources = static_cast<double>(rows.sources);
+  if (rows.sources == 0) {
+    return {.layer = all * layer_flops(model), .after = all * head_flops(model)};
+  }
+  const Model& encoder = *model.sibling("encoder");
+  const Model& decoder = *model.sibling("decoder");
+  const double of_encoder = sources * layer_flops(encoder);
+  // Half of the look across is made of the source.
+  const double across = layer_flops(*model.sibling("cross")) / 2;
+  const double of_decoder = all * (layer_flops(decoder) + across) + sources * across;
+  const double head = all * head_flops(decoder);
+  if (model.stack() != "encoder") {
+    return {.layer = of_decoder, .before = layers_of(encoder) * of_encoder, .after = head};
+  }
+  return {.layer = of_encoder, .after = layers_of(decoder) * of_decoder + head};
+}
+
+}  // namespace
+
+std::string_view part_name(LayerPart part) { return kPartNames[static_cast<std::size_t>(part)]; }
+
+Replacement replacement_named(const std::string& name) {
+  const auto* found = std::find(kReplacementNames.begin(), kReplacementNames.end(), name);
+  if (found == kReplacementNames.end()) refuse_field("how");
+  return static_cast<Replacement>(found - kReplacementNames.begin());
+}
+
+AskedParts parts_named(const std::string& name) {
+  const bool all = name == "all", layers = name == "layers";
+  return {.heads = all || name == "heads",
+          .attention = all || layers || name == "attention",
+          .mlp = all || layers || name == "mlp"};
+}
+
+std::string parts_or_usual(const std::string& parts, const Model& model,
+                           const std::vector<std::int64_t>& layers, RowSink& sink) {
+  if (!parts.empty()) return parts;
+  std::int64_t heads = 0;
+  for (const std::int64_t layer : layers) heads += model.spec().dimensions_of(layer).heads.heads;
+  if (heads <= kUsualHeads) return "all";
+  sink.add_note(model.name() + ": attention and MLP of each layer; its " + std::to_string(heads) +
+                " heads cost more: ask for them with {parts} all, or some with {layers}");
+  return "layers";
+}
+
+std::int64_t count_parts(const AskedParts& parts, const Model& model, std::int64_t layer) {
+  const bool has_mlp = model.stack() != "cross";
+  return (parts.attention ? 1 : 0) + (parts.mlp && has_mlp ? 1 : 0) +
+         (parts.heads ? model.spec().dimensions_of(layer).heads.heads : 0);
+}
+
+double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t layer,
+                      const AblationRows& rows) {
+  const PassFlops flops = pass_flops(model, rows);
+  const auto variants = static_cast<double>(count_parts(parts, model, layer) + 1);
+  const auto before = static_cast<double>(layer);
+  return flops.before + before * flops.layer +
+         variants * ((layers_of(model) - before) * flops.layer + flops.after);
+}
+
+std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows) {
+  const Dimensions& dimensions = model.dimensions();
+  const bool encodes = rows.sources > 0 && model.stack() == "encoder";
+  const std::int64_t of_heads = model.stack() == "cross" ? 2 : 1;  // and of its own attention
+  const std::int64_t numbers =
+      2 * dimensions.width + of_heads * dimensions.heads.total_dim(Role::output);
+  const double kept = sizeof(float) * (static_cast<double>(encodes ? rows.sources : rows.all) *
+                                           static_cast<double>(numbers) +
+                                       static_cast<double>(rows.sources * dimensions.width));
+  constexpr double kLogits = 4.0 * (64 << 20);
+  const std::int64_t together = sequences_at_once(std::max(rows.longest, rows.longest_source));
+  const auto bytes_of = [&](const Model& runs) {
+    return run_bytes(runs, together, rows.longest, rows.longest_source);
+  };
+  return (encodes ? bytes_of(model.beside("decoder")) : bytes_of(model)) +
+         static_cast<std::uint64_t>(kept + kLogits);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,309 @@
+#include "attnscope/features/ablate/run.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/engine/summary_rows.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/ablate/components.h"
+#include "attnscope/features/common/sequence_batches.h"
+#include "attnscope/features/common/text_length.h"
+#include "attnscope/interventions/activation_patching.h"
+#include "attnscope/numerics/statistics/running_mean.h"
+
+namespace attnscope {
+namespace {
+
+/// Of a stack of an encoder-decoder, whose texts have sources, that stack's layer.
+AblationRequest request_of(const WorkItem& item, const Model& model) {
+  LayerPlace place{.layer = item.batch->layers.front()};
+  if (!item.batch->sources.empty()) {
+    if (model.stack() == "encoder") place.of = LayerPlace::Of::encoder;
+    if (model.stack() == "cross") place.of = LayerPlace::Of::cross;
+  }
+  return {.place = place,
+          .parts = parts_named(expect<std::string>(item.parameters, "parts")),
+          .how = replacement_named(expect<std::string>(item.parameters, "how"))};
+}
+
+std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& source,
+                                     const Compute& compute) {
+  const ItemPass ready(source, compute, /*foretells=*/true);
+  const LayerAblation found =
+      ablate_layer(*ready, foretold_places(item), request_of(item, *source.model), compute);
+  std::vector<Outcome> outcomes;
+  for (const AblationEffect& effect : found.effects) {
+    Record fields = {{"component", part_name(effect.part.part)},
+                     {"layer", item.batch->layers.front()},
+                     {"how", expect<std::string>(item.parameters, "how")},
+                     {"clean_loss", found.loss},
+                     {"loss", effect.loss},
+                     {"kl", effect.kl},
+                     {"changed", effect.changed},
+                     {"predicted", found.predicted},
+                     {"places", found.places}};
+    if (!effect.direct.empty()) fields.add("direct", effect.direct);
+    outcomes.push_back({.head = effect.part.head, .fields = std::move(fields)});
+  }
+  return outcomes;
+}
+
+AblationRows rows_of(const SequenceBatch& batch) {
+  AblationRows rows;
+  const auto add = [](const std::vector<TokenIds>& sequences, std::int64_t& all,
+                      std::int64_t& longest) {
+    for (const TokenIds& ids : sequences) {
+      all += std::ssize(ids);
+      longest = std::max(longest, std::ssize(ids));
+    }
+  };
+  add(batch.tokens, rows.all, rows.longest);
+  add(batch.sources, rows.sources, rows.longest_source);
+  return rows;
+}
+
+Cost ablate_cost(const WorkItem& item, const ModelSource& source) {
+  const AblationRequest request = request_of(item, *source.model);
+  const AblationRows rows = rows_of(*item.batch);
+  return {.flops = ablation_flops(request.parts, *source.model, request.place.layer, rows),
+          .memory_bytes = ablation_bytes(*source.model, rows)};
+}
+
+void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
+  add_batch_inputs(inputs, item, source);
+  inputs.add("mask", mask_parameter(item))
+      .add("parts", expect<std::string>(item.parameters, "parts"));
+}
+
+/// What a text is called.
+const char* one_of(const ForetoldTexts& texts) { return texts.sources.empty() ? "window" : "pair"; }
+
+/// Throws Error(usage) where there is no other text to take parts of, or not at every place.
+void check_resampling(const ForetoldTexts& texts, std::size_t model) {
+  const auto refuse = [](const std::string& problem) {
+    throw Error(ErrorKind::usage, {.parameter = "how", .problem = problem});
+  };
+  if (texts.sequences[model].size() < 2) {
+    refuse("resample takes another " + std::string(one_of(texts)) + "'s, and there is one");
+  }
+  for (const auto* all : {&texts.sequences[model], &texts.sources_of(model)}) {
+    for (const TokenIds& ids : *all) {
+      if (ids.size() == all->front().size()) continue;
+      refuse("resample takes what another " + std::string(one_of(texts)) +
+             " gives at the same place, and these differ in length");
+    }
+  }
+}
+
+/// The mean over all tokens of sums over sequences that have a number of tokens each, with the
+/// standard error of that ratio over sequences.
+MeanWithError mean_over(const std::vector<double>& sums, const std::vector<std::int64_t>& counts) {
+  std::vector<double> parts, tokens;
+  for (std::size_t at = 0; at < sums.size(); ++at) {
+    if (counts[at] == 0) continue;
+    parts.push_back(sums[at]);
+    tokens.push_back(static_cast<double>(counts[at]));
+  }
+  return ratio_of_sums(parts, tokens);
+}
+
+Record ablate_row(const RowPlace& place, const Outcome& outcome) {
+  const Record& fields = outcome.fields;
+  const auto& clean = expect_vector<double>(fields, "clean_loss");
+  const auto& predicted = expect_vector<std::int64_t>(fields, "predicted");
+  const auto& places = expect_vector<std::int64_t>(fields, "places");
+  const auto numbers = [&](const char* name) {
+    const auto& values = expect_vector<double>(fields, name);
+    if (values.size() != clean.size() || predicted.size() != clean.size() ||
+        places.size() != clean.size()) {
+      refuse_field(name);
+    }
+    return values;
+  };
+  std::vector<double> increase = numbers("loss");
+  for (std::size_t at = 0; at < increase.size(); ++at) increase[at] -= clean[at];
+  const MeanWithError found = mean_over(increase, predicted);
+  Record row = {{"model", place.model},
+                {"layer", expect<std::int64_t>(fields, "layer")},
+                {"head", outcome.head},
+                {"component", expect<std::string>(fields, "component")},
+                {"how", expect<std::string>(fields, "how")},
+                {"loss_increase", found.mean},
+                {"loss_increase_error", found.standard_error},
+                {"kl", mean_over(numbers("kl"), places).mean},
+                {"changed", mean_over(numbers("changed"), places).mean}};
+  const bool linear = fields.find("direct") != nullptr;
+  const MeanWithError direct = linear ? mean_over(numbers("direct"), predicted) : MeanWithError();
+  row.add("direct", direct.mean)
+      .add("direct_error", direct.standard_error)
+      .add("loss", mean_over(clean, predicted).mean);
+  std::int64_t tokens = 0;
+  for (const std::int64_t count : predicted) tokens += count;
+  return row.add("predicted", tokens);
+}
+
+RowMaker make_ablate_rows(RowSink& sink) {
+  return {.add = [&sink](const RowPlace& place, std::span<const Outcome> outcomes) {
+    for (const Outcome& outcome : outcomes) sink.add_row(ablate_row(place, outcome));
+  }};
+}
+
+}  // namespace
+
+const Analysis& ablate_analysis() {
+  static constexpr Analysis analysis = {.name = "ablate",
+                                        .command = "ablate",
+                                        .items = {"layer", "layers"},
+                                        .takes_batches = true,
+                                        .compute = ablate_outcomes,
+                                        .cost = ablate_cost,
+                                        .add_inputs = add_ablate_inputs,
+                                        .make_rows = make_ablate_rows};
+  return analysis;
+}
+
+double ablate_flops(const Model& model, const std::string& parts, std::int64_t windows,
+                    std::int64_t length, std::int64_t source) {
+  double flops = 0;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    flops += ablation_flops(parts_named(parts), model, layer,
+                            {.all = windows * length,
+                             .longest = length,
+                             .sources = windows * source,
+                             .longest_source = source});
+  }
+  return flops;
+}
+
+void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
+                RowSink& sink) {
+  const ForetoldTexts& texts = request.texts;
+  Plan plan{.analysis = &ablate_analysis(), .parameters = {{"how", request.how}}};
+  plan.parameters.add("layers", request.layers.parameter())
+      .add("tokens_hash", tokens_hash(texts.sequences, texts.sources, texts.scored));
+  const ReadyModels ready(models, context, /*foretell=*/true);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    if (request.how == "resample") check_resampling(texts, index);
+    check_foretelling(ready.pass(index), texts.sequences[index], texts.masks[index],
+                      texts.sources_of(index));
+    note_past_context(ready.pass(index), texts.sequences[index], texts.sources_of(index), sink);
+    const std::vector<std::int64_t> layers = attention_layers(request.layers, models[index], &sink);
+    const std::string parts = parts_or_usual(request.parts, models[index], layers, sink);
+    for (const std::int64_t layer : layers) {
+      if (count_parts(parts_named(parts), models[index], layer) == 0) continue;
+      WorkItem& item = plan.add(index, std::nullopt);
+      item.parameters.add("parts", parts);
+      add_mask_parameter(item, texts.masks[index]);
+      item.batch = SequenceBatch{.first = 0,
+                                 .tokens = texts.sequences[index],
+                                 .layers = {layer},
+                                 .sources = texts.sources_of(index),
+                                 .scored = texts.scored_of(index)};
+    }
+  }
+  const std::vector<ModelSource> sources = ready.sources();
+  double flops = 0;
+  std::int64_t variants = 0;
+  for (const WorkItem& item : plan.items) {
+    const Model& model = models[item.model];
+    flops += ablate_cost(item, sources[item.model]).flops;
+    const AblationRequest replaced = request_of(item, model);
+    variants += count_parts(replaced.parts, model, replaced.place.layer);
+  }
+  constexpr double kLong = 1e12;  // seconds to come
+  if (flops > kLong) {
+    sink.add_note(fmt::format("{} on {}: about {:.2g} TFLOP", counted(variants, "replacement"),
+                              counted(std::ssize(texts.sequences.front()), one_of(texts)),
+                              flops / 1e12));
+  }
+  ReportHead head{.command = "ablate", .parameters = request.texts.parameters};
+  for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
+  run_plan(plan, sources, std::move(head), ready.rest(), sink);
+}
+
+// `ablate --prompts`: which parts of a model make it prefer the right answer to the wrong one.
+namespace {
+
+struct PatchedLayer {
+  std::size_t model = 0;
+  std::int64_t layer = 0;
+  AskedParts parts;
+  LayerPatch found;
+};
+
+void add_patch_rows(const Model& model, const PatchedLayer& layer, const std::string& how,
+                    RowSink& sink) {
+  const LayerPatch& found = layer.found;
+  const Preference preference = preference_of(found.clean, found.corrupted);
+  for (const PatchEffect& effect : found.effects) {
+    const MeanWithError restored = share_of(effect.restored, found.corrupted, preference);
+    const MeanWithError destroyed = share_of(found.clean, effect.destroyed, preference);
+    Record row = {{"model", model.name()},
+                  {"layer", layer.layer},
+                  {"head", effect.part.head},
+                  {"component", part_name(effect.part.part)},
+                  {"how", how},
+                  {"restored", restored.mean},
+                  {"restored_error", restored.standard_error},
+                  {"destroyed", destroyed.mean},
+                  {"destroyed_error", destroyed.standard_error}};
+    add_preference(row, preference, found.clean.size());
+    sink.add_row(std::move(row));
+  }
+}
+
+}  // namespace
+
+void run_ablate_prompts(std::span<const Model> models, const AblatePromptsRequest& request,
+                        const Context& context, RowSink& sink) {
+  const ReadyModels ready(models, context);
+  const std::optional<Replacement> how =
+      request.how.empty() ? std::nullopt : std::optional(replacement_named(request.how));
+  std::vector<PatchedLayer> layers;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    check_answers(ready.pass(index), request.prompts.of_models[index]);
+    note_long_prompts(ready.pass(index), request.prompts.of_models[index], sink);
+    const std::vector<std::int64_t> chosen = attention_layers(request.layers, models[index], &sink);
+    const AskedParts parts =
+        parts_named(parts_or_usual(request.parts, models[index], chosen, sink));
+    for (const std::int64_t layer : chosen) {
+      layers.push_back({.model = index, .layer = layer, .parts = parts, .found = {}});
+    }
+  }
+  std::vector<QueueItem> items;
+  for (PatchedLayer& layer : layers) {
+    const Model& model = models[layer.model];
+    const AnsweredPrompts& prompts = request.prompts.of_models[layer.model];
+    const PromptTokens tokens = prompt_tokens(prompts);
+    const AblationRows rows{.all = tokens.all, .longest = tokens.longest};
+    items.push_back({.flops = ablation_flops(layer.parts, model, layer.layer, rows),
+                     .memory_bytes = ablation_bytes(model, rows),
+                     .run = [&](const Compute& compute) {
+                       layer.found = patch_layer(ready.pass(layer.model), prompts, layer.layer,
+                                                 layer.parts, how, compute);
+                     }});
+  }
+  run_queue(items, ready.rest(), {}, {"layer", "layers"});
+
+  ReportHead head{.command = "ablate", .parameters = request.prompts.parameters};
+  head.parameters.add("how", how ? request.how : "corrupted")
+      .add("layers", request.layers.parameter());
+  for (const Model& model : models) head.models.push_back(facts_record(model_facts(model)));
+  sink.begin(head);
+  std::optional<std::size_t> noted;
+  for (const PatchedLayer& layer : layers) {
+    const Model& model = models[layer.model];
+    add_patch_rows(model, layer, how ? request.how : "corrupted", sink);
+    if (noted == layer.model) continue;
+    note_preference(model.name(), preference_of(layer.found.clean, layer.found.corrupted), sink);
+    noted = layer.model;
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

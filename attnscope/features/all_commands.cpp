@@ -1,0 +1,164 @@
+#include "attnscope/features/all_commands.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/framework/command.h"
+#include "attnscope/rows/sink.h"
+
+namespace attnscope {
+namespace {
+
+[[noreturn]] void refuse_item(const std::string& problem) {
+  throw Error(ErrorKind::format, {.place = "work item", .problem = verbatim(problem)});
+}
+
+void check_tensor(const Analysis& analysis, const WorkItem& item, const ModelSource& source) {
+  if (!analysis.takes_tensors) refuse_item(item.analysis + " takes no tensor");
+  const CheckpointTensor* tensor = source.checkpoint->find(item.tensor);
+  if (tensor == nullptr) refuse_item(source.name + " has no '" + item.tensor + "'");
+  if (tensor->view.shape.size() != 2 || tensor->view.element_count() == 0) {
+    refuse_item("'" + item.tensor + "' of " + source.name + " is no matrix");
+  }
+}
+
+void check_layer(const Model& model, std::int64_t layer) {
+  if (layer >= 0 && layer < model.dimensions().layers) return;
+  refuse_item(model.name() + " has no layer " + std::to_string(layer));
+}
+
+/// A role that the architecture has may still be missing in the files: then its outcomes say so.
+void check_role(const Analysis& analysis, const WorkItem& item, const Model& model) {
+  if (analysis.roles.empty() != !item.role) {
+    refuse_item(item.role ? item.analysis + " takes no role" : "names no role");
+  }
+  if (!item.role) return;
+  const std::string role(role_name(*item.role));
+  if (std::find(analysis.roles.begin(), analysis.roles.end(), *item.role) == analysis.roles.end()) {
+    refuse_item(item.analysis + " does not take '" + role + "'");
+  }
+  if (!item.experts.empty()) {
+    const std::int64_t last = *std::max_element(item.experts.begin(), item.experts.end());
+    if (!analysis.takes_experts) refuse_item(item.analysis + " takes no experts");
+    if (!model.spec().has_experts(*item.layer) || !model.describes_of_expert(*item.role) ||
+        last >= model.dimensions().experts) {
+      refuse_item("layer " + std::to_string(*item.layer) + " of " + model.name() +
+                  " has no such experts");
+    }
+    return;
+  }
+  if (!model.describes(*item.role)) refuse_item(model.name() + " has no '" + role + "'");
+}
+
+void check_batch(const Analysis& analysis, const WorkItem& item, const ModelSource& source) {
+  if (!analysis.takes_batches) refuse_item(item.analysis + " takes no sequences");
+  if (source.model == nullptr || item.layer || item.role)
+    refuse_item("names a layer and sequences");
+  if (item.batch->layers.empty()) refuse_item("names no layers to look at");
+  for (const std::int64_t layer : item.batch->layers) check_layer(*source.model, layer);
+}
+
+void check_layers(const Analysis& analysis, const WorkItem& item, const ModelSource& source) {
+  if (source.model == nullptr || !item.layer) refuse_item("names no layer");
+  check_layer(*source.model, *item.layer);
+  check_role(analysis, item, *source.model);
+  if (!item.earlier_layer) return;
+  check_layer(*source.model, *item.earlier_layer);
+  if (!analysis.roles.empty() || *item.earlier_layer >= *item.layer) {
+    refuse_item("layer " + std::to_string(*item.earlier_layer) + " comes not before the other one");
+  }
+}
+
+}  // namespace
+
+std::vector<const Analysis*> analyses() {
+  std::vector<const Analysis*> all;
+  for (const Command& command : commands()) {
+    all.insert(all.end(), command.analyses.begin(), command.analyses.end());
+  }
+  return all;
+}
+
+const Analysis* find_analysis(std::string_view name) {
+  for (const Analysis* analysis : analyses()) {
+    if (analysis->name == name) return analysis;
+  }
+  return nullptr;
+}
+
+std::vector<Outcome> compute_item(const WorkItem& item, std::span<const ModelSource> sources,
+                                  const Compute& compute) {
+  const Analysis* analysis = find_analysis(item.analysis);
+  if (analysis == nullptr) refuse_item("no analysis is called '" + item.analysis + "'");
+  if (item.model >= sources.size()) refuse_item("there is no model " + std::to_string(item.model));
+  const ModelSource& source = sources[item.model];
+  if (item.batch) {
+    check_batch(*analysis, item, source);
+  } else if (item.tensor.empty()) {
+    if (analysis->takes_batches) refuse_item("names no sequences");
+    check_layers(*analysis, item, source);
+  } else {
+    check_tensor(*analysis, item, source);
+  }
+  if (analysis->check_parameters != nullptr) analysis->check_parameters(item, source);
+  return analysis->compute(item, source, compute);
+}
+
+// Each in the file of its name.
+Command ablate_command();
+Command attention_command();
+Command circuits_command();
+Command diff_command();
+Command experts_command();
+Command export_command();
+Command info_command();
+Command lens_command();
+Command matrix_command();
+Command plan_command();
+Command predict_command();
+Command read_command();
+Command report_command();
+Command shrink_command();
+Command similarity_command();
+Command spectrum_command();
+Command weights_command();
+
+std::span<const Command> commands() {
+  static const std::array all = {info_command(),       spectrum_command(), weights_command(),
+                                 similarity_command(), experts_command(),  diff_command(),
+                                 matrix_command(),     circuits_command(), attention_command(),
+                                 predict_command(),    lens_command(),     ablate_command(),
+                                 read_command(),       plan_command(),     shrink_command(),
+                                 report_command(),     export_command()};
+  return all;
+}
+
+void run_rows(const Command& command, const Arguments& arguments, const Session& session,
+              RowSink& sink) {
+  StackRows rows(sink);
+  command.run(arguments, session, rows);
+}
+
+const Command* find_command(std::span<const Command> among, std::string_view name) {
+  for (const Command& command : among) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+const Command& find_command_named(std::string_view name) {
+  const Command* command = find_command(commands(), name);
+  if (command == nullptr) throw std::out_of_range("no such command");
+  return *command;
+}
+
+const Parameter* find_parameter(const Command& command, std::string_view name) {
+  for (const Parameter& parameter : command.parameters) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,54 @@
+// One function for each table, in `table.cpp` of its feature or a file of its own name.
+#pragma once
+
+#include <memory>
+#include <ostream>
+
+#include "attnscope/rows/sink.h"
+#include "attnscope/rows/table/table_writer.h"
+#include "attnscope/rows/writers.h"
+
+namespace attnscope {
+
+/// What induction heads are without earlier heads.
+void write_ablate_induction_table(const Report& report, const WriteOptions& options,
+                                  std::ostream& out);
+/// What parts are worth to the loss.
+void write_ablate_prompts_table(const Report& report, const WriteOptions& options,
+                                std::ostream& out);
+void write_ablate_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_activation_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// What a store holds: `export --list`.
+void write_contents_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// The heads of `attention --induction` with the highest scores.
+void write_diff_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_experts_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_routing_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_induction_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// What `spectrum --mla` found.
+void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// States of the stream and what they foretell.
+void write_lens_prompts_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_attribution_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// Tokens that name directions.
+void write_read_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_plan_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_shrink_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_spectrum_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_weights_table(const Report& report, const WriteOptions& options, std::ostream& out);
+
+/// A drawing of one head's map: `attention --heatmap`.
+std::unique_ptr<RowSink> make_attention_map_table(const WriteOptions& options, std::ostream& out);
+/// The strongest of all pairs of heads: `circuits --composition`.
+std::unique_ptr<RowSink> make_composition_table(const WriteOptions& options, std::ostream& out);
+/// The corners of matrices of which each report row is one matrix row: `matrix`,
+/// `similarity --head-matrix`.
+std::unique_ptr<RowSink> make_matrix_table(const WriteOptions& options, std::ostream& out);
+
+}  // namespace attnscope

@@ -1,0 +1,254 @@
+#include "attnscope/features/attention/command.h"
+
+#include <algorithm>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/attention/heatmap_run.h"
+#include "attnscope/features/attention/saved_maps.h"
+#include "attnscope/features/common/matrix_items.h"
+#include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/shared_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/framework/open_models.h"
+#include "attnscope/features/framework/session.h"
+#include "attnscope/tensor/safetensors_writer.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+double energy_of(const Arguments& arguments) {
+  const std::vector<double> shares = arguments.shares("energy");
+  if (shares.size() == 1) return shares.front();
+  throw Error(ErrorKind::usage,
+              {.parameter = "energy", .problem = "takes one share of the energy"});
+}
+
+std::vector<std::string> shown(const Tokenizer& tokenizer, const std::vector<TokenIds>& one) {
+  std::vector<std::string> texts;
+  for (const TokenIds& ids : one) {
+    for (const std::int64_t id : ids) texts.push_back(tokenizer.text(id, Spaces::visible));
+  }
+  return texts;
+}
+
+void keep_first(ShownTokens& tokens) {
+  const auto cut = [](auto& list) { list.resize(std::min(list.size(), std::size_t{1})); };
+  cut(tokens.ids);
+  cut(tokens.source);
+  cut(tokens.signal);
+}
+
+/// Of the first sequence of each model.
+void run_heatmap_of(const Arguments& arguments, const Session& session,
+                    const std::vector<Model>& models, const Context& context, RowSink& sink) {
+  AttentionMapRequest request{.place = *arguments.find<HeadPlace>("heatmap"),
+                              .log_scale = arguments.flag("log")};
+  for (const Model& model : models) {
+    TokenSequences found = model_sequences(arguments, session, model, {.sequences = 1});
+    if (!found.note.empty()) sink.add_note(std::move(found.note));
+    request.text = std::move(found.parameters);
+    ShownTokens& tokens = request.tokens.emplace_back();
+    tokens.ids = std::move(found.of_model);
+    tokens.source = std::move(found.sources);
+    tokens.signal = std::move(found.signals);
+    keep_first(tokens);
+    const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
+    if (!tokenizer) continue;
+    tokens.texts = shown(*tokenizer, tokens.ids);
+    tokens.source_texts = shown(*tokenizer, tokens.source);
+  }
+  run_attention_map(models, request, context, sink);
+}
+
+/// Throws Error(usage) if the mean over maps would be of several sizes.
+void check_one_length(const BatchInputs& inputs) {
+  for (const auto& sequences : {inputs.tokens, inputs.sources}) {
+    for (const TokenIds& ids : sequences) {
+      if (ids.size() == sequences.front().size()) continue;
+      throw Error(ErrorKind::usage,
+                  {.parameter = "maps_of",
+                   .problem = "mean needs maps of one size, and the lines differ in length",
+                   .hint = "{maps_of} first"});
+    }
+  }
+}
+
+/// run_attention() of one model; its maps, (layers, H, T, T) or (layers, H, T, S), go to a file,
+/// with the numbers of the layers and the tokens, where it reads some.
+void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
+                     const AttentionRequest& request, const Context& context, RowSink& sink) {
+  const std::int64_t heads = model.dimensions().heads.heads;
+  const KeptMapsRequest kept{.sequences = request.sequences.front(),
+                             .layers = attention_layers(request.layers, model),
+                             .mean = arguments.text("maps_of") == "mean",
+                             .sources = request.sources.front(),
+                             .signals = request.signals.front()};
+  const std::int64_t layers = std::ssize(kept.layers), length = kept.map_rows(model);
+  const BatchInputs shown = kept.inputs();
+  check_one_length(shown);
+  std::vector<SavedTensor> tensors = {{.name = "layers", .type = DType::i64, .shape = {layers}}};
+  const auto add_ids = [&](const char* name, std::span<const TokenIds> sequences) {
+    if (sequences.empty()) return;
+    tensors.push_back({.name = name,
+                       .type = DType::i64,
+                       .shape = {std::ssize(sequences), std::ssize(sequences.front())}});
+  };
+  add_ids("tokens", shown.tokens);
+  add_ids("source_tokens", shown.sources);
+  tensors.push_back(
+      {.name = "attentions", .shape = {layers, heads, length, kept.map_columns(model)}});
+  SafetensorsWriter file(std::move(tensors), open_output(arguments, session, "maps"));
+  file.write(kept.layers);
+  for (const auto& sequences : {shown.tokens, shown.sources}) {
+    for (const TokenIds& sequence : sequences) file.write(sequence);
+  }
+  const auto take = [&](std::span<const float> maps) { file.write(maps); };
+  const std::span<const Model> models(&model, 1);
+  if (kept.mean) {
+    keep_maps(model, kept, session.context, take);
+    run_attention(models, request, context, sink);
+  } else {
+    HeldMaps held(model, kept);
+    run_attention(models, request, held.watching(context), sink);
+    held.give(session.context, take);
+  }
+  file.end();
+}
+
+void run_attention_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  AttentionRequest request = attention_request(arguments);
+  std::vector<Model> models = open_models(arguments, session);
+  if (arguments.flag("induction")) {
+    check_repeats_tokens(models);
+  } else {
+    keep_readers(arguments, models);
+    models = stacks_with_targets(std::move(models), arguments, sink);
+  }
+  if (arguments.given("maps") && models.size() > 1) {
+    const bool stacks = !models.front().stack().empty();
+    throw Error(ErrorKind::usage, {.parameter = "maps",
+                                   .problem = "holds the maps of one model",
+                                   .hint = stacks ? "name one {stack}" : ""});
+  }
+  const StoringContext context(arguments, session);
+  if (arguments.flag("induction")) {
+    return run_induction(models, induction_request(arguments), context, sink);
+  }
+  if (arguments.flag("log") && !arguments.given("heatmap")) {
+    sink.add_note("{log} has no effect without {heatmap}");
+  }
+  if (arguments.given("maps_of") && !arguments.given("maps")) {
+    sink.add_note("{maps_of} has no effect without {maps}");
+  }
+  if (arguments.given("heatmap")) {
+    return run_heatmap_of(arguments, session, models, context, sink);
+  }
+  for (const Model& model : models) {
+    add_sequences(request, model_sequences(arguments, session, model), sink);
+  }
+  if (arguments.given("maps")) {
+    return run_saving_maps(arguments, session, models.front(), request, context, sink);
+  }
+  run_attention(models, request, context, sink);
+}
+
+/// What has no meaning beside an image or sound.
+const std::vector<std::string> kOfTexts = {"text",      "text_file",      "tokens", "token_file",
+                                           "sequences", "length",         "sample", "consecutive",
+                                           "lines",     "score_positions"};
+
+Parameters attention_parameters() {
+  return {energy_parameter({0.9}),
+          {.name = "without_first",
+           .type = flag,
+           .help = "leave key 0 out of ranks and columns: an attention sink hides the rest"},
+          {.name = "induction",
+           .type = flag,
+           .help = "instead: induction and duplicate-token heads, on random tokens repeated twice"},
+          {.name = "heatmap",
+           .type = head,
+           .help = "instead: the map of one head on the first sequence, drawn in a table",
+           .metavariable = "L,H"},
+          {.name = "maps",
+           .type = file,
+           .help = "keep maps in this .safetensors file too",
+           .metavariable = "FILE",
+           .use = FileUse::written,
+           .endings = {".safetensors"}},
+          {.name = "maps_of",
+           .type = choice,
+           .help = "the first sequence, or the mean over all",
+           .metavariable = "WHICH",
+           .choices = {"first", "mean"},
+           .default_text = "first"},
+          {.name = "log", .type = flag, .help = "draw it on a logarithmic scale"}};
+}
+
+}  // namespace
+
+AttentionRequest attention_request(const Arguments& arguments) {
+  return {.layers = arguments.layers("layers"),
+          .options = {{"energy", energy_of(arguments)},
+                      {"without_first", arguments.flag("without_first")}}};
+}
+
+void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink& sink) {
+  if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
+  request.text = std::move(sequences.parameters);
+  request.sequences.push_back(std::move(sequences.of_model));
+  request.signals.push_back(std::move(sequences.signals));
+  request.sources.push_back(std::move(sequences.sources));
+  request.scored.push_back(std::move(sequences.scored));
+}
+
+Command attention_command() {
+  return {
+      .name = "attention",
+      .summary = "what attention maps are like on text: their rank, columns, and where they look",
+      .examples = {{{"models", "examples/shakespeare-gpt2"}, {"text", "To be, or not to be"}},
+                   {{"models", "MODEL"},
+                    {"text_file", "book.txt"},
+                    {"sequences", "100"},
+                    {"length", "100"}},
+                   {{"models", "MODEL"}, {"token_file", "val.bin"}, {"format", "json"}},
+                   {{"models", "MODEL"},
+                    {"text_file", "book.txt"},
+                    {"maps", "maps.safetensors"},
+                    {"maps_of", "mean"}},
+                   {{"models", "MODEL"},
+                    {"text", "Good night."},
+                    {"target", "Gute Nacht."},
+                    {"stack", "cross"}},
+                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
+                   {{"models", "MODEL"}, {"induction", ""}},
+                   {{"models", "MODEL"}, {"image", "cat.jpg"}},
+                   {{"models", "examples/shakespeare-gpt2"},
+                    {"text", "To be, or not to be"},
+                    {"heatmap", "3,0"},
+                    {"log", ""}}},
+      .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
+                            window_parameters(), example_parameters(), signal_parameters(),
+                            attention_parameters(), work_parameters(), output_parameters()}),
+      .exclusions = joined_exclusions(
+          {{"induction",
+            {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "target",
+             "target_tokens", "target_file", "consecutive", "energy", "without_first", "image",
+             "pixel_values", "audio", "features", "lines", "score_positions"},
+            "runs random tokens"},
+           {"heatmap",
+            {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first",
+             "score_positions"},
+            "gives one map as it is"}},
+          joined_exclusions(
+              signal_exclusions(kOfTexts),
+              joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                  example_exclusions(/*with_windows=*/true)),
+                                line_target_exclusions()))),
+      .analyses = {&attention_analysis(), &induction_analysis()},
+      .run = run_attention_command};
+}
+
+}  // namespace attnscope

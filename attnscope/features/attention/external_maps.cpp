@@ -1,0 +1,295 @@
+#include "attnscope/features/attention/external_maps.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/attention/rows.h"
+#include "attnscope/tensor/decode.h"
+
+namespace attnscope {
+namespace {
+
+std::int64_t count_of(const std::vector<std::vector<std::int64_t>>& kept, std::int64_t sequence,
+                      std::int64_t all) {
+  return kept.empty() ? all : std::ssize(kept[static_cast<std::size_t>(sequence)]);
+}
+
+/// Places that are kept, as a run where they follow each other.
+struct Places {
+  const std::vector<std::int64_t>* list = nullptr;  // null: all
+  std::int64_t count = 0;
+
+  std::int64_t operator[](std::int64_t at) const {
+    return list == nullptr ? at : (*list)[static_cast<std::size_t>(at)];
+  }
+  bool is_run() const { return count == 0 || (*this)[count - 1] - (*this)[0] == count - 1; }
+};
+
+Places places_of(const std::vector<std::vector<std::int64_t>>& kept, std::int64_t sequence,
+                 std::int64_t all) {
+  if (kept.empty()) return {.count = all};
+  const auto& list = kept[static_cast<std::size_t>(sequence)];
+  return {.list = &list, .count = std::ssize(list)};
+}
+
+/// How far from 1 a sum of so many weights of this type may be: each weight is rounded by half a
+/// unit of the type, and softmax sums its terms in float32.
+double sum_tolerance(DType dtype, std::int64_t keys) {
+  const auto of_keys = static_cast<double>(keys);
+  const double sums = of_keys * 0x1p-23;
+  switch (dtype) {
+    case DType::f16: return sums + 0x1p-11 + of_keys * 0x1p-25;  // subnormal ones by 2^-25
+    case DType::bf16: return sums + 0x1p-8;
+    case DType::f32:
+    case DType::f64: return sums;
+    default: return sums + 0x1p-3;
+  }
+}
+
+struct RowCheck {
+  double sum = 0;
+  bool negative = false;
+};
+
+RowCheck check_row(const float* line, std::int64_t count) {
+  constexpr std::int64_t kLanes = 16;
+  std::array<float, kLanes> least{};
+  std::array<double, kLanes> sums{};
+  std::int64_t at = 0;
+  for (; at + kLanes <= count; at += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      const auto of_lane = static_cast<std::size_t>(lane);
+      const float weight = line[at + lane];
+      sums[of_lane] += static_cast<double>(weight);
+      least[of_lane] = weight < least[of_lane] ? weight : least[of_lane];
+    }
+  }
+  RowCheck check;
+  for (; at < count; ++at) {
+    check.sum += static_cast<double>(line[at]);
+    check.negative = check.negative || line[at] < 0;
+  }
+  for (std::size_t lane = 0; lane < sums.size(); ++lane) {
+    check.sum += sums[lane];
+    check.negative = check.negative || least[lane] < 0;
+  }
+  return check;
+}
+
+struct MapPlaceText {
+  const GivenMaps& given;
+  std::int64_t sequence, head, query;
+
+  [[noreturn]] void refuse(const std::string& problem, const std::string& hint = "") const {
+    throw Error(ErrorKind::numerical, {.place = "maps of " + given.name,
+                                       .problem = "sequence " + std::to_string(sequence) +
+                                                  ", head " + std::to_string(head) + ", query " +
+                                                  std::to_string(query) + ": " + verbatim(problem),
+                                       .hint = hint});
+  }
+};
+
+void check_map(MatrixView<const float> map, const MapPlaceText& place, const Places& queries) {
+  const double tolerance = sum_tolerance(place.given.maps.dtype, map.cols);
+  for (std::int64_t row = 0; row < map.rows; ++row) {
+    const RowCheck check = check_row(map.data + row * map.row_stride, map.cols);
+    MapPlaceText at = place;
+    at.query = queries[row];
+    if (!std::isfinite(check.sum)) at.refuse("holds NaN or Inf");
+    if (check.negative) at.refuse("has negative weights", "maps are wanted after softmax");
+    const bool sums_to_1 =
+        place.given.sinks ? check.sum <= 1 + tolerance : std::abs(check.sum - 1) <= tolerance;
+    if (sums_to_1) continue;
+    std::array<char, 32> sum{};
+    std::snprintf(sum.data(), sum.size(), "%.6g", check.sum);
+    at.refuse("the weights sum to " + std::string(sum.data()) + ", not to 1",
+              check.sum < 1 ? "maps are wanted after softmax and without dropout; {sinks} allows "
+                              "for learned sinks"
+                            : "maps are wanted after softmax and without dropout");
+  }
+}
+
+SeenKeys seen_in(MatrixView<const float> map) {
+  SeenKeys seen;
+  for (std::int64_t row = 0; row < map.rows; ++row) {
+    const float* line = map.data + row * map.row_stride;
+    for (std::int64_t key = 0; key < row - seen.before; ++key) {
+      if (line[key] > 0) seen.before = row - key;
+    }
+    for (std::int64_t key = map.cols - 1; key > row + seen.after; --key) {
+      if (line[key] > 0) seen.after = key - row;
+    }
+  }
+  return seen;
+}
+
+/// Whether a query gives weight to a key of an earlier run of `chunk` tokens.
+bool crosses(MatrixView<const float> map, std::int64_t chunk) {
+  for (std::int64_t row = chunk; row < map.rows; ++row) {
+    const float* line = map.data + row * map.row_stride;
+    const std::int64_t first = row - row % chunk;
+    if (std::any_of(line, line + first, [](float weight) { return weight > 0; })) return true;
+  }
+  return false;
+}
+
+MatrixView<const float> in_place(const GivenMaps& given, std::int64_t first_element,
+                                 const Places& queries, const Places& keys) {
+  const auto* start = reinterpret_cast<const float*>(given.maps.bytes.data());
+  const std::int64_t stride = given.maps.stride(2);
+  return {start + first_element + queries[0] * stride + keys[0], queries.count, keys.count, stride};
+}
+
+Matrix<float> decoded(const GivenMaps& given, std::int64_t first_element, const Places& queries,
+                      const Places& keys) {
+  Matrix<float> map(queries.count, keys.count);
+  std::vector<float> line(static_cast<std::size_t>(keys[keys.count - 1] - keys[0] + 1));
+  for (std::int64_t row = 0; row < queries.count; ++row) {
+    const std::int64_t step = given.maps.stride(3);
+    decode_elements(given.maps,
+                    first_element + queries[row] * given.maps.stride(2) + keys[0] * step, step,
+                    std::ssize(line), line.data());
+    for (std::int64_t col = 0; col < keys.count; ++col) {
+      map(row, col) = line[static_cast<std::size_t>(keys[col] - keys[0])];
+    }
+  }
+  return map;
+}
+
+}  // namespace
+
+std::int64_t GivenMaps::query_count(std::int64_t sequence) const {
+  return count_of(queries, sequence, maps.shape[2]);
+}
+
+std::int64_t GivenMaps::key_count(std::int64_t sequence) const {
+  return count_of(keys, sequence, maps.shape[3]);
+}
+
+void SeenKeys::add(const SeenKeys& other) {
+  // Runs of different lengths are none.
+  crosses_chunks = crosses_chunks || other.crosses_chunks || before != other.before;
+  before = std::max(before, other.before);
+  after = std::max(after, other.after);
+}
+
+AttentionMask SeenKeys::mask(std::int64_t tokens) const {
+  AttentionMask mask{.keys_before = before, .keys_after = after};
+  if (after == 0 && before + 1 < tokens && !crosses_chunks) mask.chunk = before + 1;
+  return mask;
+}
+
+FloatMaps float_maps(const GivenMaps& given, std::int64_t sequence, std::int64_t first,
+                     std::int64_t count, const Compute& compute) {
+  const Places queries = places_of(given.queries, sequence, given.maps.shape[2]);
+  const Places keys = places_of(given.keys, sequence, given.maps.shape[3]);
+  const bool lies_ready =
+      given.maps.dtype == DType::f32 && given.maps.stride(3) == 1 && queries.is_run() &&
+      keys.is_run() &&
+      reinterpret_cast<std::uintptr_t>(given.maps.bytes.data()) % alignof(float) == 0;
+  FloatMaps out;
+  out.maps.resize(static_cast<std::size_t>(count));
+  if (!lies_ready) out.decoded.resize(out.maps.size());
+  std::vector<SeenKeys> seen(out.maps.size());
+  run_parts(compute, out.maps.size(), [&](std::size_t part) {
+    const std::int64_t head = first + static_cast<std::int64_t>(part);
+    const std::int64_t element = sequence * given.maps.stride(0) + head * given.maps.stride(1);
+    if (lies_ready) {
+      out.maps[part] = in_place(given, element, queries, keys);
+    } else {
+      out.decoded[part] = decoded(given, element, queries, keys);
+      out.maps[part] = std::as_const(out.decoded[part]).view();
+    }
+    const MapPlaceText place{.given = given, .sequence = sequence, .head = head, .query = 0};
+    check_map(out.maps[part], place, queries);
+    if (given.cross) return;
+    seen[part] = seen_in(out.maps[part]);
+    seen[part].crosses_chunks = crosses(out.maps[part], seen[part].before + 1);
+  });
+  out.seen = seen.front();
+  for (const SeenKeys& of_map : seen) out.seen.add(of_map);
+  return out;
+}
+
+namespace {
+
+/// Maps that are decoded together, at least kLeastTogether.
+constexpr std::int64_t kDecodedBytes = std::int64_t{64} << 20, kLeastTogether = 8;
+
+struct Measured {
+  std::vector<std::vector<AttentionMapMeasures>> of_sequences;
+  std::optional<SeenKeys> seen;
+
+  void see(const SeenKeys& keys) {
+    if (seen) {
+      seen->add(keys);
+    } else {
+      seen = keys;
+    }
+  }
+};
+
+Measured measure_all(const GivenMaps& given, AttentionMapOptions options, const Compute& compute) {
+  Measured out;
+  for (std::int64_t sequence = 0; sequence < given.sequences(); ++sequence) {
+    const std::int64_t bytes =
+        given.query_count(sequence) * given.key_count(sequence) * std::int64_t{sizeof(float)};
+    const std::int64_t together = std::max(kLeastTogether, kDecodedBytes / bytes);
+    auto& measures = out.of_sequences.emplace_back();
+    for (std::int64_t head = 0; head < given.heads(); head += together) {
+      const std::int64_t count = std::min(together, given.heads() - head);
+      const FloatMaps maps = float_maps(given, sequence, head, count, compute);
+      options.causal = !given.cross && maps.seen.after == 0;
+      auto measured = measure_attention_maps(maps.maps, options, compute);
+      std::move(measured.begin(), measured.end(), std::back_inserter(measures));
+      out.see(maps.seen);
+    }
+  }
+  return out;
+}
+
+EvenAttention even_of(const GivenMaps& given, std::int64_t sequence, const SeenKeys& seen) {
+  const std::int64_t queries = given.query_count(sequence), keys = given.key_count(sequence);
+  if (given.cross) {
+    return {.tokens = keys, .mask = AttentionMask::bidirectional(), .queries = queries};
+  }
+  return {.tokens = keys, .mask = seen.mask(keys)};
+}
+
+}  // namespace
+
+std::vector<Outcome> measure_given(const GivenMaps& given, AttentionMapOptions options,
+                                   const Compute& compute) {
+  static const std::size_t unattended = map_measure_index("unattended");
+  options.across = given.cross;
+  Measured measured = measure_all(given, options, compute);
+  const SeenKeys seen = measured.seen.value_or(SeenKeys());
+  std::vector<Outcome> outcomes;
+  for (std::int64_t first = 0, end = 0; first < given.sequences(); first = end) {
+    std::vector<AttentionMapMeasures> run;
+    const auto is_alike = [&](std::int64_t sequence) {
+      return given.query_count(sequence) == given.query_count(first) &&
+             given.key_count(sequence) == given.key_count(first);
+    };
+    for (; end < given.sequences() && is_alike(end); ++end) {
+      for (AttentionMapMeasures& map : measured.of_sequences[static_cast<std::size_t>(end)]) {
+        // Without sinks, what is missing from 1 is the rounding of the weights' type.
+        if (!given.sinks) map.values[unattended] = 0;
+        run.push_back(std::move(map));
+      }
+    }
+    outcomes.push_back(
+        attention_outcome(given.layer, given.heads(), run, even_of(given, first, seen), options));
+    outcomes.back().fields.add("causal", !given.cross && seen.after == 0);
+  }
+  return outcomes;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,303 @@
+#include "attnscope/features/attention/live.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "attnscope/base/content_hash.h"
+#include "attnscope/engine/store/store.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/attention/external_maps.h"
+#include "attnscope/features/attention/rows.h"
+#include "attnscope/rows/field.h"
+#include "attnscope/rows/lossless_json.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kAnalysis = "attention";
+
+std::uint64_t bytes_of(const GivenMaps& maps) { return maps.maps.bytes.size(); }
+
+/// Facts of a model that nobody has read; what only weights say is null. `layers`: at least so
+/// many.
+Record facts_of(const LiveModel& model, std::int64_t layers, std::int64_t heads, bool causal) {
+  Record facts = {{"name", model.name},
+                  {"architecture", model.architecture},
+                  {"parameters", model.parameters},
+                  {"attention_parameters", Value()},
+                  {"layers", std::max(model.layers.value_or(0), layers)},
+                  {"heads", heads},
+                  {"kv_heads", Value()},
+                  {"head_dim", Value()},
+                  {"width", model.width},
+                  {"mlp_width", Value()},
+                  {"vocabulary", Value()},
+                  {"context", Value()},
+                  {"dtype", Value()},
+                  {"bytes", Value()},
+                  {"kv_cache_bytes_per_token", Value()},
+                  {"tied_embedding", Value()},
+                  {"causal", causal},
+                  {"rotary", Value()}};
+  if (!model.stack.empty()) facts.add("stack", model.stack);
+  return facts;
+}
+
+/// What the outcomes of maps depend on beside the analysis: the maps.
+std::string inputs_of(const GivenMaps& given) {
+  const auto lists = [](const std::vector<std::vector<std::int64_t>>& kept) {
+    Value::List all;
+    for (const auto& of_sequence : kept) all.emplace_back(of_sequence);
+    return all;
+  };
+  return record_text({{"given_maps", content_hash(given.maps.bytes)},
+                      {"layer", given.layer},
+                      {"storage", storage_text(given.maps)},
+                      {"shape", given.maps.shape},
+                      {"strides", given.maps.strides},
+                      {"cross", given.cross},
+                      {"sinks", given.sinks},
+                      {"queries", lists(given.queries)},
+                      {"keys", lists(given.keys)}});
+}
+
+}  // namespace
+
+class LiveAttention::Worker {
+ public:
+  Worker(LiveRequest request, const Context& context)
+      : request_(std::move(request)), context_(context) {
+    context_.stop = stop_.get_token();
+    parameters_ = {{"energy", request_.measures.energy},
+                   {"without_first", request_.measures.without_first},
+                   {"layers", request_.layers.parameter()},
+                   {"tokens_hash", request_.tokens_hash}};
+    thread_ = std::thread([this] { work(); });
+  }
+
+  ~Worker() {
+    stop_.request_stop();
+    {
+      const std::scoped_lock lock(mutex_);
+      over_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  std::size_t add_model(LiveModel model) {
+    Known known;
+    if (!request_.layers.ranges.empty()) {
+      known.wanted = request_.layers.resolve(model.layers.value_or(0), model.name);
+    }
+    known.told = std::move(model);
+    const std::scoped_lock lock(mutex_);
+    models_.push_back(std::move(known));
+    return models_.size() - 1;
+  }
+
+  bool wants(std::size_t model, std::int64_t layer) {
+    const std::scoped_lock lock(mutex_);
+    const auto& wanted = models_[model].wanted;
+    return !wanted || std::binary_search(wanted->begin(), wanted->end(), layer);
+  }
+
+  bool put(GivenMaps& maps, std::uint64_t layer_bytes, std::chrono::milliseconds most) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t room = std::max(layer_bytes, bytes_of(maps));
+    changed_.wait_for(lock, most, [&] {
+      return failure_ || held_bytes_ == 0 || held_bytes_ + bytes_of(maps) <= room;
+    });
+    rethrow();
+    if (held_bytes_ != 0 && held_bytes_ + bytes_of(maps) > room) return false;
+    held_bytes_ += bytes_of(maps);
+    queue_.push_back(std::move(maps));
+    changed_.notify_all();
+    return true;
+  }
+
+  bool wait(std::chrono::milliseconds most) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, most, [&] { return failure_ || held_bytes_ == 0; });
+    rethrow();
+    return held_bytes_ == 0;
+  }
+
+  void give(RowSink& sink) {
+    ReportHead head{.command = std::string(kAnalysis), .parameters = request_.text};
+    for (const auto& [name, value] : parameters_.fields()) head.parameters.add(name, value);
+    for (const Known& model : models_) head.models.push_back(model.facts());
+    sink.begin(head);
+    const RowMaker rows = attention_row_maker(sink);
+    for (const Known& model : models_) {
+      for (const auto& [layer, outcomes] : model.outcomes) {
+        rows.add({model.told.name, layer, ""}, outcomes);
+      }
+    }
+    rows.finish();
+    sink.end();
+    if (context_.store == nullptr || !begun_) return;
+    context_.store->begin(stored_run());  // with the facts that are known now
+    context_.store->finish();
+  }
+
+ private:
+  struct Known {
+    LiveModel told = {};
+    std::optional<std::vector<std::int64_t>> wanted = {};  // layers; none: all
+    std::map<std::int64_t, std::vector<Outcome>> outcomes = {};
+    std::map<std::int64_t, std::int64_t> sequences = {};  // of each layer that were measured
+    std::int64_t heads = 0;                               // of the layer that has most
+    bool causal = true;
+
+    Record facts() const {
+      const std::int64_t layers = outcomes.empty() ? 0 : outcomes.rbegin()->first + 1;
+      return facts_of(told, layers, heads, causal);
+    }
+  };
+
+  void rethrow() {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  void work() {
+    try {
+      LentTeam team(context_);
+      while (measure_next(team.compute())) {
+      }
+    } catch (...) {
+      std::deque<GivenMaps> dropped;  // whose owners may wait for others to let go of the mutex
+      const std::scoped_lock lock(mutex_);
+      failure_ = std::current_exception();
+      dropped.swap(queue_);
+      changed_.notify_all();
+    }
+  }
+
+  /// False: the run is over.
+  bool measure_next(const Compute& compute) {
+    GivenMaps maps;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return over_ || !queue_.empty(); });
+      if (over_) return false;
+      maps = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    const std::uint64_t bytes = bytes_of(maps);
+    measure(maps, compute);
+    maps = {};  // their memory goes before there is room for others
+    const std::scoped_lock lock(mutex_);
+    held_bytes_ -= bytes;
+    changed_.notify_all();
+    return true;
+  }
+
+  void measure(const GivenMaps& maps, const Compute& compute) {
+    Known& model = model_of(maps.model);
+    const std::int64_t first = model.sequences[maps.layer];
+    std::vector<Outcome> outcomes;
+    if (context_.store == nullptr) {
+      outcomes = measure_given(maps, request_.measures, compute);
+    } else {
+      begin_storing();
+      const std::string inputs = inputs_of(maps);
+      const StoredPlace place{.model = maps.model,
+                              .layer = maps.layer,
+                              .matrix = "sequences " + std::to_string(first) + "-" +
+                                        std::to_string(first + maps.sequences() - 1),
+                              .position = first};
+      if (auto found = context_.store->find(inputs, std::span(&place, 1))) {
+        outcomes = *std::move(found);
+      } else {
+        outcomes = measure_given(maps, request_.measures, compute);
+        context_.store->save(inputs, outcomes, std::span(&place, 1));
+      }
+    }
+    const std::scoped_lock lock(mutex_);
+    for (const Outcome& outcome : outcomes) {
+      model.causal = model.causal && expect<bool>(outcome.fields, "causal");
+      model.outcomes[maps.layer].push_back(outcome);
+    }
+    model.sequences[maps.layer] = first + maps.sequences();
+    model.heads = std::max(model.heads, maps.heads());
+  }
+
+  Known& model_of(std::size_t index) {
+    const std::scoped_lock lock(mutex_);
+    return models_[index];
+  }
+
+  StoredRun stored_run() const {
+    StoredRun run{.analysis = {.name = std::string(kAnalysis),
+                               .revision = revision_of(kAnalysis),
+                               .command = std::string(kAnalysis),
+                               .parameters = parameters_},
+                  .parameters = request_.text,
+                  .models = {}};
+    for (const auto& [name, value] : parameters_.fields()) run.parameters.add(name, value);
+    for (const Known& model : models_) {
+      run.models.push_back({.path = "live " + model.told.name,
+                            .description = "",
+                            .described = "",
+                            .name = model.told.name,
+                            .facts = model.facts(),
+                            .files = {}});
+    }
+    return run;
+  }
+
+  /// A run of the store has the models that are known when it begins.
+  void begin_storing() {
+    const std::scoped_lock lock(mutex_);
+    if (begun_ == models_.size()) return;
+    begun_ = models_.size();
+    context_.store->begin(stored_run());
+  }
+
+  const LiveRequest request_;
+  Context context_;
+  Record parameters_;
+  std::stop_source stop_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<Known> models_;
+  std::deque<GivenMaps> queue_;
+  std::uint64_t held_bytes_ = 0;  // that wait or are measured
+  std::size_t begun_ = 0;         // how many models the store was told of
+  std::exception_ptr failure_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+LiveAttention::LiveAttention(LiveRequest request, const Context& context)
+    : worker_(std::make_unique<Worker>(std::move(request), context)) {}
+LiveAttention::~LiveAttention() = default;
+
+std::size_t LiveAttention::add_model(LiveModel model) {
+  return worker_->add_model(std::move(model));
+}
+
+bool LiveAttention::wants(std::size_t model, std::int64_t layer) const {
+  return worker_->wants(model, layer);
+}
+
+bool LiveAttention::put(GivenMaps& maps, std::uint64_t layer_bytes,
+                        std::chrono::milliseconds most) {
+  return worker_->put(maps, layer_bytes, most);
+}
+
+bool LiveAttention::wait(std::chrono::milliseconds most) { return worker_->wait(most); }
+
+void LiveAttention::give(RowSink& sink) { worker_->give(sink); }
+
+}  // namespace attnscope

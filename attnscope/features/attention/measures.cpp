@@ -1,0 +1,391 @@
+#include "attnscope/features/attention/measures.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/features/attention/map_rank.h"
+#include "attnscope/features/attention/uniform_baseline.h"
+#include "attnscope/numerics/attention_maps/map_sums.h"
+#include "attnscope/numerics/svd/batched_singular_values.h"
+
+namespace attnscope {
+
+struct MapFacts {
+  MatrixView<const float> map;
+  std::int64_t energy_rank;  // as features/spectrum/measures.h has it
+  MapSums sums;
+  std::vector<std::size_t> columns;  // fewest with the energy asked for, see largest_columns()
+  std::span<const double> column_squares;  // of all that count
+  bool across;                             // as in AttentionMapOptions
+  std::optional<PatchGrid> grid;
+  const std::vector<std::int64_t>* chosen;  // as AttentionMapOptions::queries; null: all
+
+  double queries() const {
+    return static_cast<double>(chosen == nullptr ? map.rows : std::ssize(*chosen));
+  }
+};
+
+namespace {
+
+/// A sum that meets its threshold but for rounding counts as meeting it, as for energy_rank.
+constexpr double kSumRounding = 1e-12;
+
+/// A query that leaves less than this is one whose weights sum to 1: those of float32 miss it by
+/// far less, and a learned sink that takes as little does nothing.
+constexpr double kLeastUnattended = 1e-6;
+
+/// Maps that are worked on together: as many as the widest registers hold in one call.
+constexpr std::size_t kMapsPerPart = 32;
+
+/// Mean weight from query t to key t − back, over queries from `first` to before `last`.
+std::optional<double> mean_behind(MatrixView<const float> map, std::int64_t back,
+                                  std::int64_t first, std::int64_t last) {
+  if (first >= last) return std::nullopt;
+  double sum = 0;
+  for (std::int64_t query = first; query < last; ++query) {
+    sum += static_cast<double>(map(query, query - back));
+  }
+  return sum / static_cast<double>(last - first);
+}
+
+/// The same over the queries that count.
+std::optional<double> mean_behind(const MapFacts& facts, std::int64_t back) {
+  if (facts.chosen == nullptr) return mean_behind(facts.map, back, back, facts.map.rows);
+  double sum = 0, count = 0;
+  for (const std::int64_t query : *facts.chosen) {
+    if (query < back) continue;
+    sum += static_cast<double>(facts.map(query, query - back));
+    ++count;
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+/// A sum over the queries that count, as a mean.
+std::optional<double> mean_over_queries(const MapFacts& facts, double sum) {
+  const double count = facts.queries();
+  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+/// Of those rows of a map alone.
+MapSums sums_over(MatrixView<const float> map, const std::vector<std::int64_t>& queries) {
+  MapSums sums;
+  for (const std::int64_t query : queries) {
+    for (std::int64_t key = 0; key < map.cols; ++key) {
+      const auto weight = static_cast<double>(map(query, key));
+      if (weight == 0) continue;
+      sums.weights += weight;
+      sums.entropy -= weight * std::log(weight);
+      sums.distance += weight * static_cast<double>(std::abs(query - key));
+    }
+  }
+  return sums;
+}
+
+std::optional<double> energy_rank_of(const MapFacts& facts) {
+  return static_cast<double>(facts.energy_rank);
+}
+
+std::optional<double> columns_of(const MapFacts& facts) {
+  return static_cast<double>(facts.columns.size());
+}
+
+/// Of the squared weights; none in a zero map.
+std::optional<double> first_column_share_of(const MapFacts& facts) {
+  if (facts.columns.empty()) return std::nullopt;
+  const auto& squares = facts.column_squares;
+  return *std::max_element(squares.begin(), squares.end()) /
+         std::accumulate(squares.begin(), squares.end(), 0.0);
+}
+
+std::optional<double> mean_on_first(const MapFacts& facts) {
+  double sum = 0;
+  if (facts.chosen != nullptr) {
+    for (const std::int64_t query : *facts.chosen) sum += static_cast<double>(facts.map(query, 0));
+  } else {
+    for (std::int64_t query = 0; query < facts.map.rows; ++query) {
+      sum += static_cast<double>(facts.map(query, 0));
+    }
+  }
+  return mean_over_queries(facts, sum);
+}
+
+/// Of the queries that have a token before them; none where T = 1.
+std::optional<double> mean_on_previous(const MapFacts& facts) {
+  if (facts.across) return std::nullopt;
+  return mean_behind(facts, 1);
+}
+
+std::optional<double> mean_on_own(const MapFacts& facts) {
+  if (facts.across) return std::nullopt;
+  return mean_behind(facts, 0);
+}
+
+std::optional<double> mean_entropy(const MapFacts& facts) {
+  return mean_over_queries(facts, facts.sums.entropy);
+}
+
+std::optional<double> mean_distance(const MapFacts& facts) {
+  if (facts.across) return std::nullopt;
+  return mean_over_queries(facts, facts.sums.distance);
+}
+
+std::optional<double> mean_unattended(const MapFacts& facts) {
+  const auto attended = mean_over_queries(facts, facts.sums.weights);
+  if (!attended) return std::nullopt;
+  const double left = 1 - *attended;
+  return left < kLeastUnattended ? 0 : left;
+}
+
+/// Of maps of images: mean over queries that are patches, of the weights on keys that are, which
+/// count as if they summed to 1. Source: Dosovitskiy et al. 2021 (arXiv 2010.11929), figure 7.
+std::optional<double> mean_patch_distance(const MapFacts& facts) {
+  if (!facts.grid) return std::nullopt;
+  const PatchGrid& grid = *facts.grid;
+  const Matrix<double> distances = patch_distances(grid);
+  double sum = 0, queries = 0;
+  for (std::int64_t query = 0; query < grid.patches(); ++query) {
+    const std::int64_t row = query / grid.cols, col = query % grid.cols;
+    const float* weight = &facts.map(grid.before + query, grid.before);
+    double far = 0, all = 0;
+    for (std::int64_t other = 0; other < grid.rows; ++other) {
+      const double* of_row = &distances(std::abs(row - other), 0);
+      for (std::int64_t at = 0; at < grid.cols; ++at) {
+        const auto own = static_cast<double>(*weight++);
+        all += own;
+        far += own * of_row[std::abs(col - at)];
+      }
+    }
+    if (all == 0) continue;
+    sum += far / all;
+    ++queries;
+  }
+  return queries == 0 ? std::nullopt : std::optional(sum / queries);
+}
+std::optional<double> diagonality_of(const MapFacts& facts) {
+  return facts.across ? diagonality(facts.map) : std::nullopt;
+}
+
+std::optional<double> monotonicity_of(const MapFacts& facts) {
+  return facts.across ? monotonicity(facts.map) : std::nullopt;
+}
+
+std::optional<double> even_on_first(const EvenAttention& even) { return sink_mass(even); }
+
+std::optional<double> even_on_line(const EvenAttention& even) {
+  return even.queries ? even_diagonality(*even.queries, even.tokens) : std::nullopt;
+}
+
+/// All centres are one.
+std::optional<double> even_in_order(const EvenAttention& even) {
+  if (!even.queries || *even.queries < 2 || even.tokens < 2) return std::nullopt;
+  return 0.5;
+}
+
+/// Every measure of maps, in the order in which rows have them.
+constexpr std::array kMapMeasures = {
+    MapMeasure{"energy_rank", "energy_rank", energy_rank_of, nullptr, /*whole=*/true},
+    // Fewest columns with that share of all squared weights. arXiv 2404.08634
+    MapMeasure{"columns", "columns", columns_of, nullptr, /*whole=*/true},
+    MapMeasure{"first_column_share", "first_column_share", first_column_share_of},
+    // Means over queries q: −Σ_k A_qk ln A_qk in nats, A_q0, A_q,q−1, A_qq, Σ_k A_qk |q − k|.
+    MapMeasure{"entropy", "entropy", mean_entropy},
+    MapMeasure{"sink_mass", "sink_mass", mean_on_first, even_on_first},
+    MapMeasure{"previous_token", "previous_token", mean_on_previous, previous_token},
+    MapMeasure{"diagonal", "diagonal", mean_on_own},
+    MapMeasure{"distance", "mean_distance", mean_distance},
+    // 1 − Σ_k A_qk: what a learned sink takes.
+    MapMeasure{"unattended", "unattended", mean_unattended},
+    MapMeasure{"patch_distance", "patch_distance", mean_patch_distance, patch_distance,
+               /*whole=*/false, /*of_some=*/true},
+    // How a map of two texts aligns them: alignment.h.
+    MapMeasure{"diagonality", "diagonality", diagonality_of, even_on_line,
+               /*whole=*/false, /*of_some=*/true},
+    MapMeasure{"monotonicity", "monotonicity", monotonicity_of, even_in_order,
+               /*whole=*/false, /*of_some=*/true},
+};
+
+/// The map with zeros for key 0: the singular values of what is left, and one that is 0.
+Matrix<float> without_first_key(MatrixView<const float> map) {
+  Matrix<float> out(map.rows, map.cols);
+  for (std::int64_t query = 0; query < map.rows; ++query) {
+    const float* line = map.data + query * map.row_stride;
+    std::copy(line, line + map.cols, &out(query, 0));
+    out(query, 0) = 0;
+  }
+  return out;
+}
+
+std::vector<std::int64_t> ranks_of(std::span<const MatrixView<const float>> maps,
+                                   const AttentionMapOptions& options, const Compute& compute) {
+  if (!options.without_first) return map_energy_ranks(maps, options.energy, compute);
+  std::vector<Matrix<float>> copies;
+  std::vector<MatrixView<const float>> views;
+  for (const MatrixView<const float>& map : maps) {
+    const std::int64_t rest = map.rows - 1;
+    if (options.causal) {
+      views.push_back(map.block(1, rest, 1, rest));  // query 0 sees key 0 alone
+    } else {
+      views.push_back(std::as_const(copies.emplace_back(without_first_key(map))).view());
+    }
+  }
+  return map_energy_ranks(views, options.energy, compute);
+}
+
+AttentionMapMeasures measures_of(const MapFacts& facts) {
+  AttentionMapMeasures out;
+  for (const MapMeasure& measure : kMapMeasures) out.values.push_back(measure.of_map(facts));
+  const std::size_t top = std::min(facts.columns.size(), kTopColumns);
+  out.top_columns.assign(facts.columns.begin(),
+                         facts.columns.begin() + static_cast<std::ptrdiff_t>(top));
+  return out;
+}
+
+}  // namespace
+
+std::span<const MapMeasure> map_measures() { return kMapMeasures; }
+
+std::size_t map_measure_index(std::string_view name) {
+  const auto found = std::find_if(kMapMeasures.begin(), kMapMeasures.end(),
+                                  [&](const MapMeasure& each) { return each.name == name; });
+  if (found == kMapMeasures.end())
+    throw std::out_of_range("no measure of maps: " + std::string(name));
+  return static_cast<std::size_t>(found - kMapMeasures.begin());
+}
+
+std::optional<double> AttentionMapMeasures::value(std::string_view name) const {
+  return values.at(map_measure_index(name));
+}
+
+std::vector<AttentionMapMeasures> measure_attention_maps(
+    std::span<const MatrixView<const float>> maps, const AttentionMapOptions& options,
+    const Compute& compute) {
+  std::vector<AttentionMapMeasures> out(maps.size());
+  if (maps.empty()) return out;
+  const std::int64_t order = std::max(maps.front().rows, maps.front().cols);
+  const std::size_t together = order <= kLargestSmallOrder ? kMapsPerPart : 1;
+  run_parts(compute, (maps.size() + together - 1) / together, [&](std::size_t part) {
+    const std::size_t first = part * together;
+    const auto own = maps.subspan(first, std::min(together, maps.size() - first));
+    const std::vector<std::int64_t> ranks = ranks_of(own, options, compute);
+    std::vector<double> squares;
+    for (std::size_t index = 0; index < own.size(); ++index) {
+      MapSums sums = sum_map(own[index], options.causal, squares, compute);
+      if (options.queries) sums = sums_over(own[index], *options.queries);
+      const std::size_t first_column = options.without_first ? 1 : 0;
+      out[first + index] =
+          measures_of({.map = own[index],
+                       .energy_rank = ranks[index],
+                       .sums = sums,
+                       .columns = largest_columns(squares, first_column, options.energy),
+                       .column_squares = std::span(squares).subspan(first_column),
+                       .across = options.across,
+                       .grid = options.grid,
+                       .chosen = options.queries ? &*options.queries : nullptr});
+    }
+  });
+  return out;
+}
+
+std::vector<std::size_t> largest_columns(std::span<const double> squares, std::size_t first,
+                                         double threshold) {
+  const auto counted = squares.subspan(first);
+  const double total = std::accumulate(counted.begin(), counted.end(), 0.0);
+  if (total == 0) return {};
+  std::vector<std::size_t> order(counted.size());
+  std::iota(order.begin(), order.end(), first);
+  // Equal columns by their place, so that no order of sorting shows.
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return squares[a] != squares[b] ? squares[a] > squares[b] : a < b;
+  });
+  const double wanted = threshold * total * (1 - kSumRounding);
+  double sum = 0;
+  std::size_t count = 0;
+  while (count < order.size() && sum < wanted) sum += squares[order[count++]];
+  order.resize(count);
+  return order;
+}
+
+std::optional<double> induction_score(MatrixView<const float> map, std::int64_t block,
+                                      std::int64_t start) {
+  if (block < 1) return std::nullopt;
+  return mean_behind(map, block - 1, start + block, std::min(start + 2 * block, map.rows));
+}
+
+std::optional<double> duplicate_token_score(MatrixView<const float> map, std::int64_t block,
+                                            std::int64_t start) {
+  if (block < 1) return std::nullopt;
+  return mean_behind(map, block, start + block, std::min(start + 2 * block, map.rows));
+}
+
+namespace {
+
+/// `weight(query, key)`: of a row they sum to 1.
+template <class Weight>
+std::optional<double> nearness_to_line(std::int64_t queries, std::int64_t keys,
+                                       const Weight& weight) {
+  if (keys < 2 || queries < 1) return std::nullopt;
+  const auto place = [](std::int64_t at, std::int64_t of) {
+    return (static_cast<double>(at) + 0.5) / static_cast<double>(of);
+  };
+  double sum = 0;
+  for (std::int64_t query = 0; query < queries; ++query) {
+    const double own = place(query, queries);
+    double distance = 0;
+    for (std::int64_t key = 0; key < keys; ++key) {
+      distance += weight(query, key) * std::abs(place(key, keys) - own);
+    }
+    const double furthest =
+        std::max(std::abs(place(0, keys) - own), std::abs(place(keys - 1, keys) - own));
+    sum += 1 - distance / furthest;
+  }
+  return std::max(sum / static_cast<double>(queries), 0.0);  // but for rounding
+}
+
+}  // namespace
+
+std::optional<double> diagonality(MatrixView<const float> map) {
+  return nearness_to_line(map.rows, map.cols, [&](std::int64_t query, std::int64_t key) {
+    return static_cast<double>(map(query, key));
+  });
+}
+
+std::optional<double> even_diagonality(std::int64_t queries, std::int64_t keys) {
+  return nearness_to_line(
+      queries, keys, [&](std::int64_t, std::int64_t) { return 1 / static_cast<double>(keys); });
+}
+
+std::optional<double> monotonicity(MatrixView<const float> map) {
+  if (map.rows < 2 || map.cols < 2) return std::nullopt;
+  std::vector<double> centres;
+  for (std::int64_t query = 0; query < map.rows; ++query) {
+    double weights = 0, moment = 0;
+    for (std::int64_t key = 0; key < map.cols; ++key) {
+      weights += static_cast<double>(map(query, key));
+      moment += static_cast<double>(map(query, key)) * static_cast<double>(key);
+    }
+    centres.push_back(weights > 0 ? moment / weights : 0);
+  }
+  const double same = 1e-6 * static_cast<double>(map.cols);
+  double in_order = 0;
+  for (std::size_t later = 1; later < centres.size(); ++later) {
+    for (std::size_t earlier = 0; earlier < later; ++earlier) {
+      const double step = centres[later] - centres[earlier];
+      if (std::abs(step) <= same) {
+        in_order += 0.5;
+      } else if (step > 0) {
+        in_order += 1;
+      }
+    }
+  }
+  const auto rows = static_cast<double>(map.rows);
+  return in_order / (rows * (rows - 1) / 2);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,327 @@
+#include "attnscope/features/attention/rows.h"
+
+#include <algorithm>
+#include <map>
+
+#include "attnscope/features/attention/activations_of_batch.h"
+#include "attnscope/features/attention/layer_means.h"
+#include "attnscope/rows/record.h"
+
+namespace attnscope {
+namespace {
+
+/// What stands for "none" in an array, where every value is a share.
+constexpr double kNone = -1;
+
+/// Measures of one layer's maps, sequence by sequence and head by head, as arrays (sequences,
+/// heads) that a store can keep.
+Record layer_record(std::int64_t layer, std::int64_t heads, double energy,
+                    std::span<const AttentionMapMeasures> maps) {
+  Record record = {{"layer", layer}, {"energy", energy}};
+  const std::vector<std::int64_t> shape = {std::ssize(maps) / heads, heads};
+  for (std::size_t at = 0; at < map_measures().size(); ++at) {
+    const MapMeasure& measure = map_measures()[at];
+    std::vector<double> numbers;
+    for (const AttentionMapMeasures& map : maps) numbers.push_back(map.values[at].value_or(kNone));
+    Array array{shape, std::vector<std::int64_t>(numbers.begin(), numbers.end())};
+    if (!measure.whole) array.data = std::move(numbers);
+    record.add(std::string(measure.name), std::move(array));
+  }
+  std::vector<std::int64_t> top_columns;
+  for (const AttentionMapMeasures& map : maps) {
+    for (std::size_t at = 0; at < kTopColumns; ++at) {
+      top_columns.push_back(at < map.top_columns.size() ? map.top_columns[at] : -1);
+    }
+  }
+  return record.add("top_columns", Array{{std::ssize(maps), static_cast<std::int64_t>(kTopColumns)},
+                                         std::move(top_columns)});
+}
+
+/// What is the same for every sequence and head of a layer: how many keys its ranks are of, and
+/// what even attention has.
+void add_nulls(Record& record, const EvenAttention& even, const AttentionMapOptions& options) {
+  const std::int64_t directions = std::min(even.queries.value_or(even.tokens), even.tokens);
+  record.add("keys", directions - (options.without_first ? 1 : 0))
+      .add("null_columns", columns(even, options.energy, options.without_first));
+  for (const MapMeasure& measure : map_measures()) {
+    if (measure.of_even == nullptr) continue;
+    record.add("null_" + std::string(measure.name), measure.of_even(even).value_or(kNone));
+  }
+}
+
+std::optional<double> value_of(double number) {
+  return number == kNone ? std::nullopt : std::optional(number);
+}
+
+/// What add_nulls() was given.
+struct LayerNulls {
+  std::int64_t keys = 0, columns = 0;
+  std::vector<std::optional<double>> of_even;  // of map_measures(), in their order
+
+  bool operator==(const LayerNulls&) const = default;
+};
+
+/// Over sequences, whose lengths differ where texts were padded: the fewest keys, and means.
+class NullMeans {
+ public:
+  void add(const LayerNulls& nulls, std::int64_t sequences) {
+    if (parts_.empty() || parts_.back().nulls != nulls) parts_.push_back({nulls, 0});
+    parts_.back().sequences += sequences;
+  }
+
+  std::int64_t keys() const {
+    std::int64_t fewest = parts_.front().nulls.keys;
+    for (const Part& part : parts_) fewest = std::min(fewest, part.nulls.keys);
+    return fewest;
+  }
+  /// A whole number where all sequences have the same.
+  Value columns() const {
+    if (parts_.size() == 1) return parts_.front().nulls.columns;
+    return mean(
+        [](const LayerNulls& nulls) { return std::optional(static_cast<double>(nulls.columns)); });
+  }
+  Value of_even(std::size_t measure) const {
+    if (parts_.size() == 1) return parts_.front().nulls.of_even[measure];
+    return mean([&](const LayerNulls& nulls) { return nulls.of_even[measure]; });
+  }
+
+ private:
+  struct Part {
+    LayerNulls nulls;
+    std::int64_t sequences;
+  };
+
+  template <class Of>
+  Value mean(const Of& of) const {
+    RunningMean sum;
+    for (const Part& part : parts_) {
+      for (std::int64_t sequence = 0; sequence < part.sequences; ++sequence) {
+        sum.add(of(part.nulls));
+      }
+    }
+    return sum.result().mean;
+  }
+
+  std::vector<Part> parts_;
+};
+
+LayerNulls read_nulls(const Record& record) {
+  LayerNulls nulls = {.keys = expect<std::int64_t>(record, "keys"),
+                      .columns = expect<std::int64_t>(record, "null_columns")};
+  for (const MapMeasure& measure : map_measures()) {
+    auto& value = nulls.of_even.emplace_back();
+    if (measure.of_even == nullptr) continue;
+    value = value_of(expect<double>(record, "null_" + std::string(measure.name)));
+  }
+  return nulls;
+}
+
+/// The measures of one sequence's maps, one for each head.
+using HeadMaps = std::vector<AttentionMapMeasures>;
+
+/// Adds to each map of each sequence its number of this measure, which `array` holds.
+template <class T>
+void add_numbers(MatrixView<const T> array, const MapMeasure& measure,
+                 std::vector<HeadMaps>& sequences) {
+  if (array.rows != std::ssize(sequences)) refuse_field(measure.name);
+  for (std::int64_t sequence = 0; sequence < array.rows; ++sequence) {
+    HeadMaps& heads = sequences[static_cast<std::size_t>(sequence)];
+    if (array.cols != std::ssize(heads)) refuse_field(measure.name);
+    for (std::int64_t head = 0; head < array.cols; ++head) {
+      const auto number = static_cast<double>(array(sequence, head));
+      heads[static_cast<std::size_t>(head)].values.push_back(measure.whole ? std::optional(number)
+                                                                           : value_of(number));
+    }
+  }
+}
+
+/// What layer_record() was given.
+std::vector<HeadMaps> read_maps(const Record& record) {
+  const auto ranks = expect_matrix<std::int64_t>(record, "energy_rank");
+  const auto top = expect_matrix<std::int64_t>(record, "top_columns");
+  if (top.rows != ranks.rows * ranks.cols) refuse_field("top_columns");
+  std::vector<HeadMaps> sequences(static_cast<std::size_t>(ranks.rows),
+                                  HeadMaps(static_cast<std::size_t>(ranks.cols)));
+  for (const MapMeasure& measure : map_measures()) {
+    if (measure.whole) {
+      add_numbers(expect_matrix<std::int64_t>(record, measure.name), measure, sequences);
+    } else {
+      add_numbers(expect_matrix<double>(record, measure.name), measure, sequences);
+    }
+  }
+  std::int64_t row = 0;
+  for (HeadMaps& heads : sequences) {
+    for (AttentionMapMeasures& map : heads) {
+      for (std::int64_t at = 0; at < top.cols; ++at) {
+        if (top(row, at) >= 0) map.top_columns.push_back(top(row, at));
+      }
+      ++row;
+    }
+  }
+  return sequences;
+}
+
+void add_mean(Record& row, const std::string& name, const MeanWithError& value) {
+  row.add(name, value.mean).add(name + "_error", value.standard_error);
+}
+
+/// Adds up batches and gives the rows of a model when its last one has come.
+class AttentionRows {
+ public:
+  explicit AttentionRows(RowSink& sink) : sink_(sink) {}
+
+  void add(const RowPlace& place, std::span<const Outcome> outcomes) {
+    if (place.model != model_) finish();
+    model_ = place.model;
+    for (const Outcome& outcome : outcomes) {
+      const auto layer = expect<std::int64_t>(outcome.fields, "layer");
+      const std::vector<HeadMaps> sequences = read_maps(outcome.fields);
+      const std::size_t heads = sequences.empty() ? 0 : sequences.front().size();
+      Layer& of_layer = layers_.try_emplace(layer, heads).first->second;
+      if (heads != of_layer.heads) refuse_field("energy_rank");
+      for (const HeadMaps& maps : sequences) of_layer.sums.add(maps);
+      add_raises(outcome.fields, of_layer.raises);
+      of_layer.activations.add(outcome.fields);
+      of_layer.sequences += std::ssize(sequences);
+      of_layer.energy = expect<double>(outcome.fields, "energy");
+      of_layer.nulls.add(read_nulls(outcome.fields), std::ssize(sequences));
+    }
+  }
+
+  void finish() {
+    for (const auto& [layer, sums] : layers_) add_rows(layer, sums);
+    layers_.clear();
+    model_.clear();
+  }
+
+ private:
+  struct Layer {
+    explicit Layer(std::size_t count)
+        : heads(count), sums(count), raises(count), activations(count) {}
+    std::size_t heads;
+    LayerSums sums;
+    std::vector<RunningMean> raises;
+    ActivationSums activations;
+    std::int64_t sequences = 0;
+    double energy = 0;
+    NullMeans nulls;
+  };
+
+  void add_rows(std::int64_t layer, const Layer& of_layer) {
+    const LayerMeans means = of_layer.sums.means();
+    const std::int64_t sequences = of_layer.sequences;
+    std::int64_t number = 0;
+    for (const HeadMeans& head : means.heads) {
+      Record row = {
+          {"model", model_}, {"layer", layer}, {"head", number++}, {"sequences", sequences}};
+      for (std::size_t at = 0; at < map_measures().size(); ++at) {
+        const MapMeasure& measure = map_measures()[at];
+        if (measure.of_some && of_layer.nulls.of_even(at).is_null()) continue;
+        const std::string field(measure.field);
+        add_mean(row, field, head.means[at]);
+        if (measure.name == "columns") row.add("top_columns", head.top_columns);
+        if (measure.of_even != nullptr) row.add("null_" + field, of_layer.nulls.of_even(at));
+      }
+      add_mean(row, "raises", of_layer.raises[static_cast<std::size_t>(number - 1)].result());
+      of_layer.activations.add_head_fields(static_cast<std::size_t>(number - 1), row);
+      sink_.add_row(std::move(row));
+    }
+    Record row = {{"model", model_},
+                  {"layer", layer},
+                  {"head", Value()},
+                  {"sequences", sequences},
+                  {"max_rank", means.max_rank}};
+    add_mean(row, "mean_max_rank", means.mean_max_rank);
+    add_mean(row, "mean_columns", means.mean_columns);
+    row.add("null_columns", of_layer.nulls.columns());
+    const bool judged =
+        of_layer.energy == kCollapsedEnergy && of_layer.nulls.keys() >= kCollapsedKeys;
+    row.add("collapsed", judged ? Value(means.collapsed) : Value());
+    of_layer.activations.add_layer_fields(row);
+    sink_.add_row(std::move(row));
+  }
+
+  RowSink& sink_;
+  std::string model_;
+  std::map<std::int64_t, Layer> layers_;
+};
+
+}  // namespace
+
+Outcome attention_outcome(std::int64_t layer, std::int64_t heads,
+                          std::span<const AttentionMapMeasures> maps, const EvenAttention& even,
+                          const AttentionMapOptions& options) {
+  Record fields = layer_record(layer, heads, options.energy, maps);
+  add_nulls(fields, even, options);
+  return {.fields = std::move(fields)};
+}
+
+RowMaker attention_row_maker(RowSink& sink) { return gathered_rows<AttentionRows>(sink); }
+
+namespace {
+
+/// What a head reads of a key is divided by the scale of its own query where branches have norms.
+bool has_raises(const ForwardPass& pass) {
+  return LinearHead::obstacle(pass).empty() && !LinearHead::norms_branches(pass);
+}
+
+}  // namespace
+
+void RaisesOfBatch::prepare(const ForwardPass& pass, std::span<const TokenIds> sequences,
+                            std::span<WorkItem> items) {
+  if (!has_raises(pass)) return;
+  TokenIds all;
+  for (const TokenIds& ids : sequences) {
+    for (const std::int64_t id : ids) {
+      if (id >= pass.logits_width()) return;  // a head may know fewer tokens than the embedding
+      all.push_back(id);
+    }
+  }
+  const std::vector<double> mean = mean_output_row(pass, all);
+  for (WorkItem& item : items) item.parameters.add("mean_output_row", mean);
+}
+
+void RaisesOfBatch::watch(const ForwardPass& pass, ForwardObserver& observer) {
+  const std::int64_t last = pass.model().dimensions().layers - 1;
+  if (item_.parameters.find("mean_output_row") == nullptr) return;
+  if (item_.batch->layers.back() != last || !has_raises(pass)) return;
+  std::vector<double> from = expect_vector<double>(item_.parameters, "mean_output_row");
+  if (std::ssize(from) != pass.model().dimensions().width) refuse_field("mean_output_row");
+  head_.emplace(pass, std::move(from));
+  raises_.emplace(pass, *head_, item_.batch->tokens, compute_);
+  observer.end_after_maps_of.reset();
+  observer.on_values = [this](std::int64_t layer, MatrixView<const float> values) {
+    raises_->add_values(layer, values);
+  };
+  observer.on_maps = [this, look = std::move(observer.on_maps)](const LayerMaps& maps) {
+    raises_->add_maps(maps);
+    look(maps);
+  };
+  observer.on_stream = [this, last](std::int64_t index, MatrixView<const float> stream) {
+    if (index > last) raises_->end(stream);
+  };
+}
+
+void RaisesOfBatch::add_to(std::vector<Outcome>& outcomes) const {
+  if (!raises_) return;
+  for (Outcome& outcome : outcomes) {
+    const Matrix<double>& means = raises_->of_layer(expect<std::int64_t>(outcome.fields, "layer"));
+    outcome.fields.add(
+        "raises",
+        Array{{means.rows(), means.cols()},
+              std::vector<double>(means.data(), means.data() + means.rows() * means.cols())});
+  }
+}
+
+void add_raises(const Record& fields, std::vector<RunningMean>& heads) {
+  if (fields.find("raises") == nullptr) return;
+  const auto raises = expect_matrix<double>(fields, "raises");
+  if (raises.cols != std::ssize(heads)) refuse_field("raises");
+  for (std::int64_t sequence = 0; sequence < raises.rows; ++sequence) {
+    for (std::int64_t head = 0; head < raises.cols; ++head) {
+      heads[static_cast<std::size_t>(head)].add(raises(sequence, head));
+    }
+  }
+}
+
+}  // namespace attnscope

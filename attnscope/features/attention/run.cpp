@@ -1,0 +1,127 @@
+#include "attnscope/features/attention/run.h"
+
+#include <algorithm>
+
+#include "attnscope/base/content_hash.h"
+#include "attnscope/features/attention/activations_of_batch.h"
+#include "attnscope/features/attention/measures.h"
+#include "attnscope/features/attention/rows.h"
+#include "attnscope/features/common/text_length.h"
+#include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/scored_positions.h"
+
+namespace attnscope {
+namespace {
+
+bool predicts_next(const Model& model) { return model.spec().causal || model.stack() == "cross"; }
+
+std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
+                                        const Compute& compute) {
+  AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
+                              .without_first = expect<bool>(item.parameters, "without_first"),
+                              .across = source.model->stack() == "cross"};
+  if (!item.batch->scored.empty()) {
+    // A batch holds sequences whose tokens at the same positions count.
+    options.queries = scored_rows(item.batch->scored.front(), predicts_next(*source.model));
+  }
+  const std::vector<LayerSpec>& layers = source.model->spec().layers;
+  std::vector<Outcome> outcomes;
+  RaisesOfBatch raises(item, compute);
+  ActivationsOfBatch activations(item, options, compute);
+  const auto extend = [&](const ForwardPass& pass, ForwardObserver& observer) {
+    raises.watch(pass, observer);
+    activations.watch(pass, observer);
+  };
+  const auto look = [&](const LayerMaps& layer) {
+    const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
+    options.causal = mask.causal;
+    options.grid = layer.grid;
+    const MatrixView<const float>& map = layer.maps.front();
+    outcomes.push_back(attention_outcome(
+        layer.layer, layer.heads, measure_attention_maps(layer.maps, options, compute),
+        {.tokens = map.cols,
+         .mask = mask_of(mask),
+         .queries = options.across ? std::optional(map.rows) : std::nullopt,
+         .grid = layer.grid,
+         .chosen = options.queries},
+        options));
+  };
+  run_batch(item, source, compute, look, extend);
+  raises.add_to(outcomes);
+  activations.add_to(outcomes);
+  return outcomes;
+}
+
+/// That of the pass, and of what each head adds: another product of the output projection, whose
+/// rows are held.
+Cost attention_cost(const WorkItem& item, const ModelSource& source) {
+  Cost cost = batch_cost(item, source);
+  const SequenceBatch& batch = *item.batch;
+  const std::int64_t tokens = rows_of(
+      *source.model, {.tokens = batch.tokens, .signals = batch.signals, .sources = batch.sources});
+  const Dimensions dimensions = largest_dimensions(source.model->spec());
+  const double numbers = static_cast<double>(batch.count()) * static_cast<double>(tokens) *
+                         static_cast<double>(dimensions.width);
+  cost.flops += 2 * numbers * static_cast<double>(dimensions.heads.total_dim(Role::output)) *
+                static_cast<double>(batch.layers.size());
+  cost.memory_bytes += static_cast<std::uint64_t>(2 * sizeof(float) * numbers);
+  return cost;
+}
+
+std::string inputs_hash(const AttentionRequest& request) {
+  std::vector<Signal> all;
+  for (const auto& signals : request.signals) all.insert(all.end(), signals.begin(), signals.end());
+  if (all.empty()) return tokens_hash(request.sequences, request.sources, request.scored);
+  const bool has_tokens = std::any_of(request.sequences.begin(), request.sequences.end(),
+                                      [](const auto& of_model) { return !of_model.empty(); });
+  if (!has_tokens) return signals_hash(all);
+  return content_hash(tokens_hash(request.sequences) + signals_hash(all));
+}
+
+}  // namespace
+
+BatchInputs AttentionRequest::inputs_of(std::size_t model) const {
+  BatchInputs inputs;
+  if (model < sequences.size()) inputs.tokens = sequences[model];
+  if (model < signals.size()) inputs.signals = signals[model];
+  if (model < sources.size()) inputs.sources = sources[model];
+  if (model < scored.size()) inputs.scored = scored[model];
+  return inputs;
+}
+
+const Analysis& attention_analysis() {
+  static constexpr Analysis analysis = {.name = "attention",
+                                        .command = "attention",
+                                        .items = {"batch", "batches"},
+                                        .takes_batches = true,
+                                        .compute = attention_outcomes,
+                                        .cost = attention_cost,
+                                        .add_inputs = add_batch_inputs,
+                                        .make_rows = attention_row_maker};
+  return analysis;
+}
+
+void run_attention(std::span<const Model> models, const AttentionRequest& request,
+                   const Context& context, RowSink& sink) {
+  Plan plan{.analysis = &attention_analysis(), .parameters = request.options};
+  plan.parameters.add("layers", request.layers.parameter())
+      .add("tokens_hash", inputs_hash(request));
+  const ReadyModels ready(models, context);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Model& model = models[index];
+    const std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
+    const BatchInputs inputs = request.inputs_of(index);
+    check_inputs(ready.pass(index), inputs);
+    note_past_context(ready.pass(index), inputs, sink);
+    const std::size_t known = plan.items.size();
+    add_batches(plan, index, model, inputs, layers, BatchOf::alike);
+    // Of two texts, or of none, no head raises what it reads.
+    if (!inputs.sources.empty() || !inputs.signals.empty()) continue;
+    RaisesOfBatch::prepare(ready.pass(index), inputs.tokens, std::span(plan.items).subspan(known));
+  }
+  ReportHead head{.command = "attention", .parameters = request.text};
+  for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);
+  run_plan(plan, ready.sources(), std::move(head), ready.rest(), sink);
+}
+
+}  // namespace attnscope

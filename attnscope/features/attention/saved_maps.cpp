@@ -1,0 +1,161 @@
+#include "attnscope/features/attention/saved_maps.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/base/error.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/attention/run.h"
+
+namespace attnscope {
+namespace {
+
+using Take = std::function<void(std::span<const float>)>;
+
+/// Numbers of one layer's maps of one sequence.
+std::size_t map_numbers(const LayerMaps& layer) {
+  const MatrixView<const float>& map = layer.maps.front();
+  return static_cast<std::size_t>(layer.heads) * static_cast<std::size_t>(map.rows * map.cols);
+}
+
+/// Of the first sequence, (H, T, T) or (H, T, S).
+std::vector<float> first_maps(const LayerMaps& layer) {
+  std::vector<float> maps;
+  maps.reserve(map_numbers(layer));
+  for (std::int64_t head = 0; head < layer.heads; ++head) {
+    const MatrixView<const float> map = layer.map(0, head);
+    for (std::int64_t query = 0; query < map.rows; ++query) {
+      const float* weights = map.data + query * map.row_stride;
+      maps.insert(maps.end(), weights, weights + map.cols);
+    }
+  }
+  return maps;
+}
+
+BatchInputs first_of(BatchInputs all) {
+  const auto cut = [](auto& list) { list = list.first(std::min(list.size(), std::size_t{1})); };
+  cut(all.tokens);
+  cut(all.signals);
+  cut(all.sources);
+  return all;
+}
+
+void check_memory(const Model& model, const KeptMapsRequest& request, const Context& context) {
+  const std::int64_t tokens = request.map_rows(model), keys = request.map_columns(model);
+  std::optional<std::uint64_t> bytes = sizeof(double);
+  for (const std::uint64_t size :
+       {static_cast<std::uint64_t>(request.layers.size()),
+        static_cast<std::uint64_t>(model.dimensions().heads.heads),
+        static_cast<std::uint64_t>(tokens), static_cast<std::uint64_t>(keys)}) {
+    if (bytes) bytes = checked_mul(*bytes, size);
+  }
+  if (bytes && *bytes <= context.memory_bytes) return;
+  throw Error(ErrorKind::usage,
+              {.parameter = "maps",
+               .problem = "the mean of the maps needs " +
+                          (bytes ? std::to_string(*bytes) + " bytes" : "too many bytes") +
+                          " of sums, and {memory} gives " + std::to_string(context.memory_bytes),
+               .hint = "name fewer {layers}, or {maps_of} first"});
+}
+
+/// Sums of a layer's maps over sequences, each head's numbers in the order of the sequences.
+void add(const LayerMaps& layer, std::vector<double>& sums, const Compute& compute) {
+  sums.resize(map_numbers(layer));
+  const auto sequences = std::ssize(layer.maps) / layer.heads;
+  run_parts(compute, static_cast<std::size_t>(layer.heads), [&](std::size_t head) {
+    for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+      const MatrixView<const float> map = layer.map(sequence, static_cast<std::int64_t>(head));
+      double* sum = sums.data() + head * static_cast<std::size_t>(map.rows * map.cols);
+      for (std::int64_t query = 0; query < map.rows; ++query) {
+        for (std::int64_t key = 0; key < map.cols; ++key) *sum++ += map(query, key);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+BatchInputs KeptMapsRequest::inputs() const {
+  const BatchInputs all = {.tokens = sequences, .signals = signals, .sources = sources};
+  return mean ? all : first_of(all);
+}
+
+std::int64_t KeptMapsRequest::map_rows(const Model& model) const {
+  return rows_of(model, inputs());
+}
+
+std::int64_t KeptMapsRequest::map_columns(const Model& model) const {
+  return model.stack() == "cross" ? source_rows_of(model, inputs()) : map_rows(model);
+}
+
+void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
+               const std::function<void(std::span<const float>)>& take) {
+  if (request.mean) check_memory(model, request, context);
+  const ReadyModels ready(std::span(&model, 1), context);
+  const std::vector<ModelSource> models = ready.sources();
+  const BatchInputs inputs = request.inputs();
+  check_inputs(ready.pass(0), inputs);
+  Plan plan{.analysis = &attention_analysis()};
+  add_batches(plan, 0, model, inputs, request.layers);
+
+  LentTeam team(context);
+  const Compute compute = team.compute();
+  if (!request.mean) {
+    return run_batch(plan.items.front(), models.front(), compute,
+                     [&](const LayerMaps& layer) { take(first_maps(layer)); });
+  }
+  std::map<std::int64_t, std::vector<double>> sums;
+  for (const WorkItem& item : plan.items) {
+    run_batch(item, models.front(), compute,
+              [&](const LayerMaps& layer) { add(layer, sums[layer.layer], compute); });
+  }
+  const auto count =
+      static_cast<double>(std::max(request.sequences.size(), request.signals.size()));
+  std::vector<float> means;
+  for (const auto& [layer, of_layer] : sums) {
+    means.clear();
+    for (const double sum : of_layer) means.push_back(static_cast<float>(sum / count));
+    take(means);
+  }
+}
+
+HeldMaps::HeldMaps(const Model& model, KeptMapsRequest request)
+    : model_(model), request_(std::move(request)) {}
+
+Context HeldMaps::watching(const Context& context) {
+  Context out = context;
+  if (can_hold(context)) {
+    out.on_maps = [this](const WorkItem& batch, const LayerMaps& maps) { hold(batch, maps); };
+  }
+  return out;
+}
+
+void HeldMaps::give(const Context& context, const Take& take) {
+  if (held_.size() != request_.layers.size()) return keep_maps(model_, request_, context, take);
+  for (const std::vector<float>& maps : std::exchange(held_, {})) take(maps);
+}
+
+/// Little beside what a run takes, so that nobody need count it.
+bool HeldMaps::can_hold(const Context& context) const {
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
+  const std::int64_t tokens = request_.map_rows(model_);
+  const auto keys = static_cast<std::uint64_t>(request_.map_columns(model_));
+  const auto heads = static_cast<std::uint64_t>(model_.dimensions().heads.heads);
+  const auto of_map = checked_mul(static_cast<std::uint64_t>(tokens), keys * sizeof(float));
+  const auto bytes = of_map ? checked_mul(*of_map, heads * request_.layers.size()) : std::nullopt;
+  return bytes && *bytes <= std::min(kMaxBytes, context.memory_bytes / 4);
+}
+
+/// Other sequences in its batch may change the last digits of a map, and keep_maps() runs the first
+/// one alone.
+void HeldMaps::hold(const WorkItem& batch, const LayerMaps& maps) {
+  const bool alone = batch.batch->first == 0 && batch.batch->count() == 1;
+  const auto& layers = request_.layers;
+  if (alone && std::binary_search(layers.begin(), layers.end(), maps.layer)) {
+    held_.push_back(first_maps(maps));
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,101 @@
+#include "attnscope/features/attention/uniform_baseline.h"
+
+#include <cmath>
+#include <vector>
+
+namespace attnscope {
+namespace {
+
+/// Mean of of_query(query) over the queries that count, from `first` on.
+template <class Of>
+std::optional<double> even_mean(const EvenAttention& even, std::int64_t first, const Of& of_query) {
+  double sum = 0, count = 0;
+  const auto add = [&](std::int64_t query) {
+    if (query < first) return;
+    sum += of_query(query);
+    ++count;
+  };
+  if (even.chosen) {
+    for (const std::int64_t query : *even.chosen) add(query);
+  } else {
+    for (std::int64_t query = first; query < even.tokens; ++query) add(query);
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+/// Mean weight from query t to key t − back, over queries from `first` on.
+std::optional<double> even_mean_behind(const EvenAttention& even, std::int64_t back,
+                                       std::int64_t first) {
+  if (first >= even.tokens || even.queries) return std::nullopt;
+  return even_mean(even, first,
+                   [&](std::int64_t query) { return even.weight(query, query - back); });
+}
+
+}  // namespace
+
+double EvenAttention::weight(std::int64_t query, std::int64_t key) const {
+  const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
+  return key < first || key >= end ? 0 : 1 / static_cast<double>(end - first);
+}
+
+std::optional<double> sink_mass(const EvenAttention& even) {
+  return even_mean(even, 0, [&](std::int64_t query) { return even.weight(query, 0); });
+}
+
+std::optional<double> previous_token(const EvenAttention& even) {
+  return even_mean_behind(even, 1, 1);
+}
+
+Matrix<double> patch_distances(const PatchGrid& grid) {
+  Matrix<double> out(grid.rows, grid.cols);
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    for (std::int64_t col = 0; col < grid.cols; ++col) {
+      out(row, col) = std::hypot(static_cast<double>(row), static_cast<double>(col));
+    }
+  }
+  return out;
+}
+
+/// The mean over all pairs of patches: of n rows, 2 (n - r) pairs are r > 0 rows apart.
+std::optional<double> patch_distance(const EvenAttention& even) {
+  if (!even.grid) return std::nullopt;
+  const PatchGrid& grid = *even.grid;
+  const Matrix<double> distances = patch_distances(grid);
+  const auto pairs = [](std::int64_t size, std::int64_t apart) {
+    return static_cast<double>((apart == 0 ? 1 : 2) * (size - apart));
+  };
+  double sum = 0;
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    for (std::int64_t col = 0; col < grid.cols; ++col) {
+      sum += pairs(grid.rows, row) * pairs(grid.cols, col) * distances(row, col);
+    }
+  }
+  const auto patches = static_cast<double>(grid.patches());
+  return sum / (patches * patches);
+}
+
+std::int64_t columns(const EvenAttention& even, double energy, bool without_first) {
+  // The keys of a query are neighbours: what it adds to the columns' squares begins at the first
+  // of them and ends after the last.
+  std::vector<double> begins(static_cast<std::size_t>(even.tokens) + 1), ends(begins);
+  for (std::int64_t query = 0; query < even.tokens; ++query) {
+    const double weight = even.weight(query, query);
+    begins[static_cast<std::size_t>(even.mask.first_key(query))] += weight * weight;
+    ends[static_cast<std::size_t>(even.mask.end_key(query, even.tokens))] += weight * weight;
+  }
+  std::vector<double> squares(static_cast<std::size_t>(even.tokens));
+  double begun = 0, ended = 0;
+  for (std::size_t key = 0; key < squares.size(); ++key) {
+    begun += begins[key];
+    ended += ends[key];
+    squares[key] = begun - ended;
+  }
+  return std::ssize(largest_columns(squares, without_first ? 1 : 0, energy));
+}
+
+std::optional<double> repeated_token(const EvenAttention& even, std::int64_t block,
+                                     std::int64_t back) {
+  return block < 1 ? std::nullopt : even_mean_behind(even, back, block);
+}
+
+}  // namespace attnscope

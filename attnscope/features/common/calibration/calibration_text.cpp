@@ -1,0 +1,393 @@
+#include "attnscope/features/common/calibration/calibration_text.h"
+
+#include <algorithm>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/features/common/calibration/calibration_examples.h"
+#include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/text_options.h"
+#include "attnscope/features/common/options/token_sequences.h"
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/inputs/text/token_shard.h"
+#include "attnscope/inputs/text/token_windows.h"
+#include "attnscope/inputs/text/tokenizer.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::int64_t kLongestWindow = 2048;  // tokens
+constexpr const char* kHeldOutIsFitted = "the held-out text is the one that is fitted to";
+
+/// All tokens of a file of text, or of a shard.
+TokenIds file_tokens(const Session& session, const Model& model, const std::string& path,
+                     bool shard) {
+  if (shard) {
+    const TokenShard tokens(path);
+    if (const auto vocabulary = model.dimensions().vocabulary) tokens.check_ids(*vocabulary);
+    return tokens.ids(0, tokens.size());
+  }
+  const std::string text = session.files->read_text(path, kTextLimitBytes);
+  check_text(text, {.file = path});
+  return tokenizer_of(model, "token_file").encode(text, /*special=*/false);
+}
+
+/// Windows one after the other, the last perhaps shorter, but of two tokens at least.
+std::vector<TokenIds> all_windows(std::span<const std::int64_t> tokens, std::int64_t length) {
+  std::vector<TokenIds> out;
+  for (std::int64_t first = 0; first + 1 < std::ssize(tokens); first += length) {
+    const auto count = std::min<std::int64_t>(length, std::ssize(tokens) - first);
+    const auto begin = tokens.begin() + first;
+    if (count > 1) out.emplace_back(begin, begin + count);
+  }
+  return out;
+}
+
+std::int64_t widest_input(const Model& model) {
+  const Dimensions& dimensions = model.dimensions();
+  return std::max(
+      {dimensions.width, dimensions.mlp_width, dimensions.heads.total_dim(Role::output)});
+}
+
+std::string few_tokens(const Model& model, std::int64_t read) {
+  return "the text has " + counted(read, "token") + ", fewer than the " +
+         std::to_string(widest_input(model)) +
+         " inputs of the widest matrix: more text would fit better";
+}
+
+/// Tokens of a text that the model has positions for; RoBERTa's config says two more.
+std::int64_t context_of(const Session& session, const Model& model) {
+  const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
+  const std::int64_t longest = ForwardPass(model, /*copy_weights=*/false, compute).longest();
+  return std::min(longest, model.dimensions().context.value_or(kLongestWindow));
+}
+
+/// What the tokenizer of a model that sees a text both ways puts around it, and its mask.
+struct MaskedModel {
+  TokenIds before, after;
+  std::optional<std::int64_t> mask;
+
+  std::int64_t around() const { return std::ssize(before) + std::ssize(after); }
+
+  void put_around(std::vector<TokenIds>& windows) const {
+    for (TokenIds& window : windows) {
+      window.insert(window.begin(), before.begin(), before.end());
+      window.insert(window.end(), after.begin(), after.end());
+    }
+  }
+};
+
+MaskedModel masked_model(const Model& model) {
+  MaskedModel out;
+  if (model.spec().causal) return out;
+  const std::optional<Tokenizer> tokenizer = Tokenizer::find(model.checkpoint().folder());
+  if (!tokenizer) return out;
+  out.mask = tokenizer->special_tokens().mask;
+  const TokenIds empty = tokenizer->encode("", /*special=*/true);
+  const auto half = empty.begin() + (std::ssize(empty) + 1) / 2;
+  out.before.assign(empty.begin(), half);
+  out.after.assign(half, empty.end());
+  return out;
+}
+
+/// Fewer tokens fit second moments badly.
+std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model); }
+
+/// The model's, a changed one's, and the numbers that changed: at once at most.
+constexpr std::uint64_t kCopies = 3;
+
+/// What a copy of a model's float32 weights takes while plans are made; 0 where none is made.
+std::uint64_t plan_copy_bytes(const Session& session, const Model& model) {
+  return copied_weights_bytes(model, session.context.memory_bytes / kCopies);
+}
+
+/// Pairs of lines. Held out are those of files of their own, or else the last tenth.
+PlanText paired_text(const Arguments& arguments, const Session& session, const Model& model,
+                     const PlanWindows& windows) {
+  const bool encodes = model.stack() == "encoder";
+  const Model& encoder = encodes ? model : *model.sibling("encoder");
+  if (encoder.spec().stream.sound || encoder.spec().stream.patches) {
+    throw Error(ErrorKind::unsupported,
+                {.place = model.name(), .problem = "reads no text: there is none to fit to"});
+  }
+  if (!arguments.given("target_file")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "target_file",
+                 .problem = "is needed: what " + verbatim(model.name()) + " is to foretell"});
+  }
+  if (arguments.flag("lines")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "lines", .problem = "has no effect: pairs are lines already"});
+  }
+  if (windows.sample) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "sample", .problem = "is of windows of one text, not of pairs"});
+  }
+  const bool own = arguments.given("held_out");
+  if (own != arguments.given("held_out_target")) {
+    throw Error(ErrorKind::usage, {.parameter = own ? "held_out_target" : "held_out",
+                                   .problem = std::string("is needed: the ") +
+                                              (own ? "targets" : "sources") + " of the other"});
+  }
+  const Model decoder = foretelling(model);
+  const TargetTexts texts = target_texts(arguments, session, decoder);
+  TargetTexts held;
+  if (own) {
+    held = target_texts(arguments.with("text_file", arguments.text("held_out"))
+                            .with("target_file", arguments.text("held_out_target")),
+                        session, decoder);
+  }
+  const ScorePositions positions(arguments, session);
+  refuse_mask_of_two_files(positions, own);
+  ScoredTokens scored, held_scored;
+  if (positions.given()) {
+    scored = target_flags(texts.pairs, positions);
+    if (own) held_scored = target_flags(held.pairs, positions);
+  }
+  const auto length = static_cast<std::size_t>(
+      windows.length.value_or(std::min(context_of(session, model), kLongestWindow)));
+  const auto cut = [&](TokenIds ids) {
+    ids.resize(std::min(ids.size(), length));
+    return ids;
+  };
+  const std::span<const TargetPair> pairs = texts.pairs;
+  const std::size_t fitted = own ? pairs.size() : pairs.size() - (pairs.size() + 9) / 10;
+  if (fitted == 0) {
+    throw Error(ErrorKind::usage, {.parameter = "target_file",
+                                   .problem = counted(texts.pairs.size(), "line") +
+                                              " are too few to fit to and to measure on"});
+  }
+  PlanText out;
+  out.copy_weights = plan_copy_bytes(session, model) > 0;
+  std::int64_t read = 0;
+  std::size_t longest = 0;
+  const auto add = [&](const TargetPair& pair, std::vector<TokenIds>& sources,
+                       std::vector<TokenIds>& targets) {
+    sources.push_back(cut(pair.source));
+    targets.push_back(cut(pair.target));
+    longest = std::max({longest, sources.back().size(), targets.back().size()});
+  };
+  for (std::size_t at = 0; at < fitted; ++at) {
+    const bool enough = windows.sequences ? std::ssize(out.calibration) >= *windows.sequences
+                                          : read >= tokens_needed(model);
+    if (enough) break;
+    add(pairs[at], out.calibration_sources, out.calibration);
+    if (positions.given()) out.calibration_scored.push_back(cut(scored[at]));
+    read += std::ssize(encodes ? out.calibration_sources.back() : out.calibration.back());
+  }
+  for (const TargetPair& pair :
+       own ? std::span<const TargetPair>(held.pairs) : pairs.subspan(fitted)) {
+    add(pair, out.held_out_sources, out.held_out);
+  }
+  if (!own && positions.given()) {
+    held_scored.assign(scored.begin() + static_cast<std::ptrdiff_t>(fitted), scored.end());
+  }
+  for (const TokenIds& flags : held_scored) out.held_out_scored.push_back(cut(flags));
+  for (const auto* flags : {&out.calibration_scored, &out.held_out_scored}) {
+    check_scored(*flags, /*writes=*/true);
+  }
+  if (own && held.pairs == texts.pairs) {
+    out.notes.emplace_back(kHeldOutIsFitted);
+  }
+  if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
+  out.parameters = {{"source", texts.source},
+                    {"sequences", std::ssize(out.calibration)},
+                    {"length", static_cast<std::int64_t>(longest)},
+                    {"sample", Value()},
+                    {"held_out", own ? Value(file_name_of(arguments.text("held_out"))) : Value()},
+                    {"held_out_windows", std::ssize(out.held_out)}};
+  positions.add_to(out.parameters);
+  return out;
+}
+
+/// Lines, or windows one after the other with the special tokens around them.
+std::vector<TokenIds> plan_examples(const Arguments& arguments, const Session& session,
+                                    const Model& model, const std::string& path,
+                                    std::int64_t length, const MaskedModel& masked) {
+  if (arguments.flag("lines")) {
+    const std::string text = session.files->read_text(path, kTextLimitBytes);
+    check_text(text, {.file = path});
+    return line_examples(text, tokenizer_of(model, "token_file"), /*special=*/true);
+  }
+  const bool shard = arguments.given("token_file");
+  std::vector<TokenIds> windows =
+      all_windows(file_tokens(session, model, path, shard), length - masked.around());
+  masked.put_around(windows);
+  return windows;
+}
+
+/// Windows of a text as they follow each other, or drawn from it; those of its last tenth are held
+/// out if no file is. Gives how many tokens are fitted to.
+std::int64_t add_windows(const Arguments& arguments, const Session& session, const Model& model,
+                         const PlanWindows& windows, const TokenIds& tokens, std::int64_t length,
+                         const MaskedModel& masked, PlanText& out) {
+  const bool shard = arguments.given("token_file");
+  const std::string path = arguments.text(shard ? "token_file" : "text_file");
+  const std::int64_t around = masked.around();
+  std::int64_t fitted = std::ssize(tokens);
+  if (arguments.given("held_out")) {
+    const std::string held_out = arguments.text("held_out");
+    const TokenIds held = file_tokens(session, model, held_out, shard);
+    out.held_out = all_windows(held, length - around);
+    if (held == tokens) out.notes.emplace_back(kHeldOutIsFitted);
+  } else {
+    fitted = std::ssize(tokens) * 9 / 10;
+    out.held_out =
+        all_windows(std::span(tokens).subspan(static_cast<std::size_t>(fitted)), length - around);
+  }
+  const WindowRequest request{
+      .sequences = windows.sequences.value_or((tokens_needed(model) + length - 1) / length),
+      .length = std::min(length - around, std::max<std::int64_t>(1, fitted)),
+      .sample = windows.sample,
+      .or_fewer = !windows.sequences.has_value()};
+  check_token_count(request.sequences, request.length);
+  if (fitted < 2 || out.held_out.empty()) {
+    throw Error(ErrorKind::usage, {.parameter = shard ? "token_file" : "text_file",
+                                   .problem = "a text of " + counted(tokens.size(), "token") +
+                                              " is too short to fit to and to measure on"});
+  }
+  out.calibration =
+      cut_windows(std::span(tokens).first(static_cast<std::size_t>(fitted)), request, path);
+  masked.put_around(out.calibration);
+  masked.put_around(out.held_out);
+  return std::ssize(out.calibration) * request.length;
+}
+
+}  // namespace
+
+Parameters plan_text_parameters() {
+  return {{.name = "text_file",
+           .type = file,
+           .help = "the text that the smaller model is fitted to, in UTF-8",
+           .metavariable = "FILE"},
+          {.name = "token_file",
+           .type = file,
+           .help = "or a shard of token ids (.bin: header, then uint16)",
+           .metavariable = "FILE"},
+          {.name = "held_out",
+           .type = file,
+           .help = "the text that every perplexity is measured on, of the same kind",
+           .metavariable = "FILE",
+           .default_words = "the last tenth of the text, which is not fitted to"},
+          {.name = "target_file",
+           .type = file,
+           .help = "of encoder-decoders: targets, line by line those of {text_file}",
+           .metavariable = "FILE"},
+          {.name = "held_out_target",
+           .type = file,
+           .help = "of encoder-decoders: targets, line by line those of {held_out}",
+           .metavariable = "FILE"},
+          example_parameters().front(),
+          example_parameters().back()};
+}
+
+std::vector<Exclusion> plan_text_exclusions() {
+  return {{"token_file", {"text_file"}, "holds the tokens"},
+          {"lines", {"token_file"}, "splits a text"},
+          {"target_file", {"token_file"}, "has a line for each of {text_file}"},
+          {"held_out_target", {"token_file"}, "has a line for each of {held_out}"}};
+}
+
+std::vector<TokenIds> text_windows(const Session& session, const Model& model,
+                                   const std::string& path) {
+  const TokenIds tokens = file_tokens(session, model, path, /*shard=*/false);
+  if (tokens.empty()) {
+    throw Error(ErrorKind::usage, {.file = path, .problem = "is empty"});
+  }
+  const std::int64_t length =
+      std::min({context_of(session, model), kLongestWindow, std::ssize(tokens)});
+  const WindowRequest request{.sequences = (tokens_needed(model) + length - 1) / length,
+                              .length = length,
+                              .sample = std::nullopt,
+                              .or_fewer = true};
+  return cut_windows(tokens, request, path);
+}
+
+void say_memory(const Session& session, const PlanMemory& memory) {
+  if (!session.on_note) return;
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& what, std::uint64_t bytes) {
+    if (bytes > 0) parts.push_back(what + ' ' + memory_text(bytes));
+  };
+  add("second moments", memory.moments);
+  add("copies of weights", memory.copies + memory.smaller_copies);
+  add("a smaller model", memory.smaller);
+  add("spectra and factors", memory.matrices);
+  add("running the text", memory.run);
+  session.on_note("takes up to " + memory_text(memory.peak()) +
+                  " beside the model: " + join_words(parts) + ", not all at once" +
+                  (memory.passes == 1
+                       ? ""
+                       : "; second moments of some layers at a time, in " +
+                             counted(memory.passes, "pass", "passes") + " over the text"));
+}
+
+PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
+                   const PlanWindows& windows) {
+  if (is_of_encoder_decoder(model)) return paired_text(arguments, session, model, windows);
+  const bool shard = arguments.given("token_file");
+  for (const char* name : {"target_file", "held_out_target"}) {
+    if (!arguments.given(name)) continue;
+    throw Error(ErrorKind::usage, {.parameter = name,
+                                   .problem = "is for encoder-decoders: " + verbatim(model.name()) +
+                                              " has no source"});
+  }
+  if (!shard && !arguments.given("text_file")) {
+    throw Error(ErrorKind::usage, {.parameter = "text_file",
+                                   .problem = "is needed, or {token_file}: a text to fit to"});
+  }
+  const std::string path = arguments.text(shard ? "token_file" : "text_file");
+  TokenIds tokens;  // unless they are examples
+  if (!asks_for_examples(arguments)) tokens = file_tokens(session, model, path, shard);
+  const std::int64_t context = context_of(session, model);
+  const std::int64_t length = windows.length.value_or(std::min(context, kLongestWindow));
+  const MaskedModel masked = masked_model(model);
+  const std::int64_t around = masked.around();
+  const std::int64_t least = masked.mask ? std::max(kFewestMaskedTokens, 2 + around) : 2 + around;
+  if (length > context || length < least) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "length",
+                 .problem = std::to_string(length) + " is not from " + std::to_string(least) +
+                            " to the context of " + verbatim(model.name()) + ", " +
+                            counted(context, "token")});
+  }
+  PlanText out;
+  out.copy_weights = plan_copy_bytes(session, model) > 0;
+  out.mask = masked.mask;
+  const bool own = arguments.given("held_out");
+  const std::string held_out = arguments.text("held_out");
+  const ScorePositions positions(arguments, session);
+  std::int64_t read = 0;
+  if (asks_for_examples(arguments)) {
+    const auto examples_of = [&](const std::string& file) {
+      return plan_examples(arguments, session, model, file, length, masked);
+    };
+    PlanExamples examples{.fitted = examples_of(path),
+                          .held_out = std::nullopt,
+                          .place = path,
+                          .held_out_place = held_out};
+    if (own) examples.held_out = examples_of(held_out);
+    if (examples.held_out == examples.fitted) out.notes.emplace_back(kHeldOutIsFitted);
+    add_examples(examples, positions, windows, length, tokens_needed(model), out);
+    for (const TokenIds& window : out.calibration) read += std::ssize(window);
+  } else {
+    read = add_windows(arguments, session, model, windows, tokens, length, masked, out);
+  }
+  if (read < widest_input(model)) out.notes.push_back(few_tokens(model, read));
+  out.parameters = {{"source", file_name_of(path)},
+                    {"sequences", std::ssize(out.calibration)},
+                    {"length", length}};
+  out.parameters
+      .add("sample", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
+      .add("held_out", own ? Value(file_name_of(arguments.text("held_out"))) : Value())
+      .add("held_out_windows", std::ssize(out.held_out));
+  if (arguments.flag("lines")) out.parameters.add("lines", true);
+  positions.add_to(out.parameters);
+  return out;
+}
+
+}  // namespace attnscope

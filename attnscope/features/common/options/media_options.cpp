@@ -1,0 +1,178 @@
+#include "attnscope/features/common/options/media_options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/inputs/audio/feature_extractor.h"
+#include "attnscope/inputs/audio/wav_file.h"
+#include "attnscope/inputs/image/image_processor.h"
+#include "attnscope/inputs/npy_reader.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr std::uint64_t kSignalFileLimitBytes = 500'000'000;
+
+/// One, or several along a first axis.
+std::vector<Signal> arrays_of(Signal all, std::size_t axes, const std::string& file) {
+  const auto wrong = std::find_if(all.values.begin(), all.values.end(),
+                                  [](float value) { return !std::isfinite(value); });
+  if (wrong != all.values.end()) {
+    throw Error(
+        ErrorKind::format,
+        {.file = file,
+         .problem = "value " + std::to_string(wrong - all.values.begin()) + " is NaN or infinite"});
+  }
+  if (all.shape.size() != axes && all.shape.size() != axes + 1) {
+    throw Error(ErrorKind::format, {.file = file,
+                                    .problem = "has the shape " + shape_text(all.shape) +
+                                               ", expected " + std::to_string(axes) + " axes, or " +
+                                               std::to_string(axes + 1) + " for several at once"});
+  }
+  if (all.values.empty()) {
+    throw Error(ErrorKind::format,
+                {.file = file,
+                 .problem = "has the shape " + shape_text(all.shape) +
+                            ", which holds no values, expected axes of 1 or more"});
+  }
+  if (all.shape.size() == axes) return {std::move(all)};
+  const std::vector<std::int64_t> shape(all.shape.begin() + 1, all.shape.end());
+  const auto each = std::ssize(all.values) / all.shape.front();
+  std::vector<Signal> signals;
+  for (auto first = all.values.begin(); first != all.values.end(); first += each) {
+    signals.push_back({.shape = shape, .values = {first, first + each}});
+  }
+  return signals;
+}
+
+Signal image_of(const std::string& bytes, const std::string& file, const Session& session,
+                const Model& model) {
+  const ImagePreparation preparation = read_image_preparation(model.checkpoint().folder());
+  const Picture picture = read_picture(bytes, file);
+  if (picture.clipped && session.on_warning) {
+    session.on_warning({.file = file,
+                        .problem = "its grey values of 16 bits are cut at 255, as transformers' "
+                                   "loader cuts them",
+                        .hint = "divide them by 257 before"});
+  }
+  return prepare_image(picture, preparation);
+}
+
+}  // namespace
+
+InputKind input_kind(const Model& model) {
+  const StreamSpec& stream = reader_of(model).spec().stream;
+  if (stream.patches) return InputKind::image;
+  return stream.sound ? InputKind::sound : InputKind::text;
+}
+
+const char* noun_of(InputKind kind) {
+  switch (kind) {
+    case InputKind::text: return "texts";
+    case InputKind::image: return "images";
+    case InputKind::sound: return "sound";
+  }
+  return "";
+}
+
+Parameters signal_parameters() {
+  return {{.name = "image",
+           .type = file,
+           .help = "a picture (PNG or JPEG), of models that read images",
+           .metavariable = "FILE"},
+          {.name = "pixel_values",
+           .type = file,
+           .help = "pixels as a model reads them (.npy: channels, rows, columns), or of several "
+                   "images",
+           .metavariable = "FILE"},
+          {.name = "audio",
+           .type = file,
+           .help = "a sound (WAV, one channel, 16 kHz), of models that read sound",
+           .metavariable = "FILE"},
+          {.name = "features",
+           .type = file,
+           .help = "sound as a model reads it (.npy: samples, or features and frames), or several",
+           .metavariable = "FILE"}};
+}
+
+std::vector<Exclusion> signal_exclusions(const std::vector<std::string>& beside) {
+  std::vector<Exclusion> out;
+  for (std::size_t at = 0; at < kSignals.size(); ++at) {
+    std::vector<std::string> others = beside;
+    others.insert(others.end(), kSignals.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                  kSignals.end());
+    out.push_back({std::string(kSignals[at]), others, "is the input"});
+  }
+  return out;
+}
+
+std::string named_signal(const Arguments& arguments) {
+  const auto given = std::find_if(kSignals.begin(), kSignals.end(),
+                                  [&](std::string_view name) { return arguments.given(name); });
+  return given == kSignals.end() ? "" : std::string(*given);
+}
+
+InputKind named_input(const Arguments& arguments) {
+  const std::string named = named_signal(arguments);
+  if (named.empty()) return InputKind::text;
+  return named == "image" || named == "pixel_values" ? InputKind::image : InputKind::sound;
+}
+
+std::string signal_source(const Arguments& arguments) {
+  const std::string file = arguments.text(named_signal(arguments));
+  return std::filesystem::path(file).filename().string();
+}
+
+const Model& reader_of(const Model& model) {
+  const bool decodes = model.stack() == "decoder" || model.stack() == "cross";
+  const Model* encoder = decodes ? model.sibling("encoder") : nullptr;
+  return encoder == nullptr ? model : *encoder;
+}
+
+void check_readers(std::span<const Model> models, InputKind wanted, const std::string& parameter) {
+  const auto fits = [&](const Model& model) { return input_kind(model) == wanted; };
+  if (std::any_of(models.begin(), models.end(), fits)) return;
+  const Model& first = models.front();
+  throw Error(ErrorKind::usage,
+              {.parameter = parameter,
+               .problem = verbatim(first.name()) + " reads " + noun_of(input_kind(first)) +
+                          ", and no " + noun_of(wanted)});
+}
+
+void keep_readers(const Arguments& arguments, std::vector<Model>& models) {
+  const InputKind wanted = named_input(arguments);
+  if (wanted != InputKind::text) {
+    check_readers(models, wanted, named_signal(arguments));
+  } else if (std::none_of(models.begin(), models.end(), [](const Model& model) {
+               return input_kind(model) == InputKind::text;
+             })) {
+    const InputKind own = input_kind(models.front());
+    throw Error(ErrorKind::usage, {.parameter = own == InputKind::image ? "image" : "audio",
+                                   .problem = "is needed: " + verbatim(models.front().name()) +
+                                              " reads " + noun_of(own) + ", and no texts"});
+  }
+  std::erase_if(models, [&](const Model& model) { return input_kind(model) != wanted; });
+}
+
+std::vector<Signal> signals_of(const Arguments& arguments, const Session& session,
+                               const Model& model, const std::string& sent) {
+  const Model& reader = reader_of(model);
+  const std::string named = named_signal(arguments), file = arguments.text(named);
+  const std::string bytes =
+      sent.empty() ? session.files->read_text(file, kSignalFileLimitBytes) : sent;
+  if (named == "image") return {image_of(bytes, file, session, reader)};
+  if (named == "audio") {
+    const SoundPreparation preparation = read_sound_preparation(reader.checkpoint().folder());
+    return {prepare_sound(read_wave(bytes, file), preparation)};
+  }
+  std::size_t axes = 3;
+  if (named == "features") axes = reader.spec().stream.sound->of_waves ? 1 : 2;
+  return arrays_of(read_npy(bytes, file), axes, file);
+}
+
+}  // namespace attnscope

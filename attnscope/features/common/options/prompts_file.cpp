@@ -1,0 +1,194 @@
+#include "attnscope/features/common/options/prompts_file.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
+#include "attnscope/base/text.h"
+#include "attnscope/features/common/options/one_token.h"
+#include "attnscope/features/common/options/text_options.h"
+#include "attnscope/features/common/options/token_sequences.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::size_t kMaxPrompts = 100'000;
+
+/// One line of a file, for its errors.
+struct PromptPlace {
+  const std::string& file;
+  std::size_t number;
+
+  [[noreturn]] void refuse(const std::string& problem, const std::string& hint = "") const {
+    throw Error(ErrorKind::format, {.file = file,
+                                    .place = "line " + std::to_string(number),
+                                    .problem = verbatim(problem),
+                                    .hint = hint});
+  }
+};
+
+/// A text, ids of one, or of an answer a single id.
+PromptText text_in(const nlohmann::json& object, const char* key, const PromptPlace& place) {
+  const std::string name = "'" + std::string(key) + "'";
+  const auto found = object.find(key);
+  if (found == object.end()) place.refuse("has no " + name);
+  if (found->is_string()) {
+    auto text = found->get<std::string>();
+    if (text.empty()) place.refuse(name + " is empty");
+    return text;
+  }
+  TokenIds ids;
+  const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
+  for (const nlohmann::json& id : list) {
+    if (!id.is_number_integer() || id.get<std::int64_t>() < 0) {
+      place.refuse(name + " is neither a text nor ids of tokens");
+    }
+    ids.push_back(id.get<std::int64_t>());
+  }
+  if (ids.empty()) place.refuse(name + " is empty");
+  return ids;
+}
+
+PromptLine parse_prompt(std::string_view text, const PromptPlace& place) {
+  if (const auto broken = first_broken_utf8(text)) {
+    place.refuse("is not UTF-8 at byte " + std::to_string(*broken));
+  }
+  const nlohmann::json object =
+      parse_json(text, place.file, "line " + std::to_string(place.number));
+  if (!object.is_object()) place.refuse("is no JSON object");
+  for (const auto& [key, value] : object.items()) {
+    constexpr std::array kKeys = {"clean", "corrupted", "right", "wrong"};
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+      place.refuse("has '" + key + "', which is none of clean, corrupted, right and wrong");
+    }
+  }
+  PromptLine line{.number = place.number,
+                  .clean = text_in(object, "clean", place),
+                  .corrupted = {},
+                  .right = text_in(object, "right", place),
+                  .wrong = text_in(object, "wrong", place)};
+  if (object.contains("corrupted")) line.corrupted = text_in(object, "corrupted", place);
+  return line;
+}
+
+/// What one model makes of texts.
+class PromptTokenizer {
+ public:
+  PromptTokenizer(const Model& model, bool special, const std::string& file)
+      : model_(model), special_(special), file_(file) {}
+
+  TokenIds text(const PromptText& text) { return ids_of(text, special_); }
+
+  std::int64_t answer(const PromptText& text, const char* key, std::size_t line) {
+    const PromptPlace place{.file = file_, .number = line};
+    const std::string name = "'" + std::string(key) + "'";
+    if (const auto* ids = std::get_if<TokenIds>(&text)) {
+      if (ids->size() == 1) return ids->front();
+      place.refuse(name + " is " + std::to_string(ids->size()) + " token ids, expected one");
+    }
+    const OneToken found = one_token_of(tokenizer(), std::get<std::string>(text), model_.name());
+    if (!found.id) place.refuse(name + ": " + found.problem, found.hint);
+    return *found.id;
+  }
+
+ private:
+  TokenIds ids_of(const PromptText& text, bool special) {
+    if (const auto* ids = std::get_if<TokenIds>(&text)) return *ids;
+    return tokenizer().encode(std::get<std::string>(text), special);
+  }
+
+  const Tokenizer& tokenizer() {
+    if (!tokenizer_) tokenizer_ = tokenizer_of(model_, "prompts");
+    return *tokenizer_;
+  }
+
+  const Model& model_;
+  bool special_;
+  const std::string& file_;
+  std::optional<Tokenizer> tokenizer_;
+};
+
+AnsweredPrompts prompts_of(const std::vector<PromptLine>& lines, PromptTokenizer tokenizer,
+                           const std::string& file) {
+  AnsweredPrompts out;
+  for (const PromptLine& line : lines) {
+    out.clean.push_back(tokenizer.text(line.clean));
+    out.right.push_back(tokenizer.answer(line.right, "right", line.number));
+    out.wrong.push_back(tokenizer.answer(line.wrong, "wrong", line.number));
+    const PromptPlace place{.file = file, .number = line.number};
+    if (out.right.back() == out.wrong.back())
+      place.refuse("'right' and 'wrong' are the same token");
+    const auto clean = std::ssize(out.clean.back());
+    if (!line.corrupted) continue;
+    out.corrupted.push_back(tokenizer.text(*line.corrupted));
+    const auto corrupted = std::ssize(out.corrupted.back());
+    if (clean == corrupted) continue;
+    place.refuse("'clean' is " + counted(clean, "token") + ", 'corrupted' " +
+                 std::to_string(corrupted) + ": what is patched needs as many");
+  }
+  return out;
+}
+
+}  // namespace
+
+Parameter prompts_parameter(std::string help) {
+  return {.name = "prompts",
+          .type = ParameterType::file,
+          .help = std::move(help),
+          .metavariable = "FILE"};
+}
+
+Exclusion prompts_exclusion(const std::vector<std::string>& of_command) {
+  Exclusion out{"prompts", {"text", "text_file", "tokens"}, "holds the texts"};
+  out.beside.insert(out.beside.end(), of_command.begin(), of_command.end());
+  return out;
+}
+
+std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& file) {
+  std::vector<PromptLine> lines;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const PromptPlace place{.file = file, .number = number};
+    if (lines.size() == kMaxPrompts) {
+      place.refuse("is over the limit of " + std::to_string(kMaxPrompts) + " prompts");
+    }
+    lines.push_back(parse_prompt(line, place));
+    const PromptLine& first = lines.front();
+    if (lines.back().corrupted.has_value() == first.corrupted.has_value()) continue;
+    place.refuse(std::string("has ") + (first.corrupted ? "no" : "a") + " 'corrupted', and line " +
+                 std::to_string(first.number) + " has " + (first.corrupted ? "one" : "none"));
+  }
+  if (!lines.empty()) return lines;
+  throw Error(ErrorKind::format,
+              {.file = file,
+               .problem = "holds no prompts",
+               .hint = R"(a line for each: {{"clean": "…", "right": " a", "wrong": " b"})"});
+}
+
+PromptsRequest prompts_request(const Arguments& arguments, const Session& session,
+                               const std::vector<Model>& models) {
+  const std::string file = arguments.text("prompts");
+  const std::vector<PromptLine> lines =
+      parse_prompts(session.files->read_text(file, kTextLimitBytes), file);
+  PromptsRequest request{
+      .of_models = {},
+      .parameters = {{"prompts", std::filesystem::path(file).filename().string()}}};
+  for (const Model& model : models) {
+    AnsweredPrompts& prompts = request.of_models.emplace_back(prompts_of(
+        lines, PromptTokenizer(model, !arguments.flag("no_special_tokens"), file), file));
+    const PromptTokens tokens = prompt_tokens(prompts);
+    check_token_count(std::ssize(prompts.clean), tokens.longest);
+  }
+  return request;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,66 @@
+#include "attnscope/features/common/scored_texts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/inputs/text/token_windows.h"
+
+namespace attnscope {
+
+void check_foretelling(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
+                       const MaskToken& mask, const std::vector<TokenIds>& sources) {
+  const Model& model = pass.model();
+  if (pass.reads_images() || pass.reads_sound()) {
+    throw Error(ErrorKind::unsupported, {.file = model.checkpoint().main_file().string(),
+                                         .problem = "reads no text that it could foretell"});
+  }
+  if (pass.encoder() != nullptr && sources.empty()) throw needs_source(model);
+  pass.check_head();
+  if (!pass.no_logits().empty()) {
+    throw Error(ErrorKind::unsupported, {.file = model.checkpoint().main_file().string(),
+                                         .problem = "no logits: " + verbatim(pass.no_logits())});
+  }
+  if (!model.spec().causal && !mask) {
+    throw Error(ErrorKind::unsupported,
+                {.file = model.checkpoint().main_file().string(),
+                 .problem = "sees texts both ways, and foretells tokens under masks: only a "
+                            "tokenizer with a mask says which token is one"});
+  }
+  for (const TokenIds& sequence : sequences) {
+    if (std::ssize(sequence) < 2) {
+      throw Error(ErrorKind::usage,
+                  {.problem = "nothing to foretell: a text of " +
+                              counted(std::ssize(sequence), "token") + " has none that follows"});
+    }
+    const bool is_target = !sources.empty();  // whose last token is not run
+    pass.check({sequence.begin(), sequence.end() - (is_target ? 1 : 0)});
+    // A head may know fewer tokens than the embedding.
+    check_token_ids(sequence, std::min(pass.vocabulary(), pass.logits_width()), model.name());
+  }
+  for (const TokenIds& source : sources) pass.encoder()->check(source);
+}
+
+void add_mask_parameter(WorkItem& item, const MaskToken& mask) {
+  item.parameters.add("mask", mask);
+}
+
+MaskToken mask_parameter(const WorkItem& item) {
+  const Value* mask = item.parameters.find("mask");
+  if (mask == nullptr || mask->is_null()) return {};
+  return expect<std::int64_t>(*mask, "mask");
+}
+
+ForetoldPlaces foretold_places(const WorkItem& item) {
+  const SequenceBatch& batch = *item.batch;
+  const MaskToken mask = mask_parameter(item);
+  if (batch.sources.empty() && mask) {
+    return masked_tokens(batch.tokens, *mask, batch.first, kMaskSeed, batch.scored);
+  }
+  ForetoldPlaces all = batch.sources.empty() ? next_tokens(batch.tokens)
+                                             : target_tokens(batch.tokens, batch.sources);
+  return batch.scored.empty() ? all : scored_places(std::move(all), batch.scored);
+}
+
+}  // namespace attnscope

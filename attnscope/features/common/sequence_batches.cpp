@@ -1,0 +1,283 @@
+#include "attnscope/features/common/sequence_batches.h"
+
+#include <algorithm>
+
+#include "attnscope/base/content_hash.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/forward/audio_embedding.h"
+#include "attnscope/rows/lossless_json.h"
+
+namespace attnscope {
+namespace {
+
+/// Of a view, with all that lies between its elements.
+TensorMatrix as_one_row(const TensorView& tensor) {
+  const std::int64_t count = tensor.strides.empty()
+                                 ? tensor.element_count()
+                                 : std::ssize(tensor.bytes) * 8 / dtype_info(tensor.dtype).bits;
+  return {.tensor = tensor,
+          .rows = 1,
+          .cols = count,
+          .row_stride = count,
+          .block_rows = 1,
+          .block_stride = count};
+}
+
+/// Whether it is an encoder, of such a model.
+bool has_decoder(const Model& model) {
+  return model.stack() == "encoder" && model.sibling("decoder") != nullptr;
+}
+
+std::int64_t longest_of(std::span<const TokenIds> sequences) {
+  std::int64_t longest = 0;
+  for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
+  return longest;
+}
+
+BatchInputs inputs_of(const SequenceBatch& batch) {
+  return {.tokens = batch.tokens,
+          .signals = batch.signals,
+          .sources = batch.sources,
+          .scored = batch.scored};
+}
+
+}  // namespace
+
+std::int64_t sequences_at_once(std::int64_t tokens) {
+  constexpr std::int64_t kRowsOfBatch = 512;
+  return std::max<std::int64_t>(1, kRowsOfBatch / tokens);
+}
+
+std::int64_t rows_of(const Model& model, const BatchInputs& inputs) {
+  if (!inputs.tokens.empty()) return longest_of(inputs.tokens);
+  return inputs.signals.empty() ? 0 : rows_of_signal(model, inputs.signals.front());
+}
+
+std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs) {
+  if (!inputs.sources.empty()) return longest_of(inputs.sources);
+  const Model* encoder = model.sibling("encoder");
+  if (inputs.tokens.empty() || inputs.signals.empty() || encoder == nullptr) return 0;
+  return rows_of_signal(*encoder, inputs.signals.front());
+}
+
+void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
+                 const std::vector<std::int64_t>& layers, BatchOf of) {
+  const auto are_alike = [&](std::size_t one, std::size_t other) {
+    if (of == BatchOf::any) return true;
+    for (const auto& sequences : {inputs.tokens, inputs.sources}) {
+      if (!sequences.empty() && sequences[one].size() != sequences[other].size()) return false;
+    }
+    return inputs.scored.empty() || inputs.scored[one] == inputs.scored[other];
+  };
+  const std::size_t all = std::max(inputs.tokens.size(), inputs.signals.size());
+  const std::int64_t longest = std::max(rows_of(model, inputs), source_rows_of(model, inputs));
+  const auto each = static_cast<std::size_t>(sequences_at_once(longest));
+  for (std::size_t first = 0, end = 0; first < all; first = end) {
+    while (end < std::min(all, first + each) && are_alike(first, end)) ++end;
+    const auto part = [&](const auto& list) {
+      const auto own = list.empty() ? list : list.subspan(first, end - first);
+      return std::vector(own.begin(), own.end());
+    };
+    plan.add(index, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
+                                                        .tokens = part(inputs.tokens),
+                                                        .signals = part(inputs.signals),
+                                                        .layers = layers,
+                                                        .sources = part(inputs.sources),
+                                                        .scored = part(inputs.scored)};
+  }
+}
+
+std::string signals_hash(std::span<const Signal> signals) {
+  std::string all;
+  for (const Signal& signal : signals) {
+    all += content_hash(record_text({{"shape", signal.shape}}));
+    all += content_hash(std::as_bytes(std::span(signal.values)));
+  }
+  return content_hash(all);
+}
+
+std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
+                        const std::vector<std::vector<TokenIds>>& sources,
+                        const std::vector<std::vector<TokenIds>>& scored) {
+  const auto list_of = [](const std::vector<std::vector<TokenIds>>& all) {
+    Value::List models;
+    for (const auto& of_model : all) {
+      Value::List ids;
+      for (const TokenIds& sequence : of_model) ids.emplace_back(sequence);
+      models.emplace_back(std::move(ids));
+    }
+    return models;
+  };
+  Record record = {{"tokens", list_of(sequences)}};
+  const auto has_any = [](const std::vector<std::vector<TokenIds>>& all) {
+    return std::any_of(all.begin(), all.end(),
+                       [](const auto& of_model) { return !of_model.empty(); });
+  };
+  if (has_any(sources)) record.add("sources", list_of(sources));
+  if (has_any(scored)) record.add("scored", list_of(scored));
+  return content_hash(record_text(record));
+}
+
+ReadyModels::ReadyModels(std::span<const Model> models, const Context& context, bool foretell)
+    : rest_(context), models_(models) {
+  const Compute compute{.kernels = context.kernels, .stop = context.stop};
+  for (const Model& given : models) {
+    const bool decodes = foretell && has_decoder(given);
+    const Model& model = decodes ? decoders_.emplace_back(given.beside("decoder")) : given;
+    // Cross attention is run by the pass of its decoder.
+    const std::string stack = model.stack() == "cross" ? "decoder" : model.stack();
+    const Model* made_of = model.sibling(stack);
+    std::shared_ptr<const ForwardPass> pass = pass_of(made_of);
+    if (pass == nullptr) {
+      const std::uint64_t copy =
+          context.compute_elsewhere ? 0 : copied_weights_bytes(model, rest_.memory_bytes);
+      rest_.memory_bytes -= copy;
+      pass = std::make_shared<const ForwardPass>(
+          model, /*copy_weights=*/copy > 0, compute,
+          stack == "decoder" ? pass_of(model.sibling("encoder")) : nullptr);
+    }
+    stacks_.push_back(made_of);
+    passes_.push_back(std::move(pass));
+  }
+}
+
+std::shared_ptr<const ForwardPass> ReadyModels::pass_of(const Model* stack) const {
+  const auto found = std::find(stacks_.begin(), stacks_.end(), stack);
+  if (stack == nullptr || found == stacks_.end()) return nullptr;
+  return passes_[static_cast<std::size_t>(found - stacks_.begin())];
+}
+
+std::vector<ModelSource> ReadyModels::sources() const {
+  std::vector<ModelSource> sources = sources_of(models_);
+  for (std::size_t model = 0; model < sources.size(); ++model) {
+    sources[model].forward = passes_[model].get();
+    if (rest_.on_maps) sources[model].on_maps = &rest_.on_maps;
+    if (rest_.on_routing) sources[model].on_routing = &rest_.on_routing;
+  }
+  return sources;
+}
+
+ItemPass::ItemPass(const ModelSource& source, const Compute& compute, bool foretells)
+    : source_(source) {
+  if (source.forward != nullptr) return;
+  if (foretells && has_decoder(*source.model)) decoder_ = source.model->beside("decoder");
+  own_.emplace(decoder_ ? *decoder_ : *source.model, /*copy_weights=*/false, compute);
+}
+
+void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
+               const std::function<void(const LayerMaps&)>& look,
+               const std::function<void(const ForwardPass&, ForwardObserver&)>& extend) {
+  const SequenceBatch& batch = *item.batch;
+  const ItemPass ready(source, compute);
+  const ForwardPass& pass = *ready;
+  const auto show = [&](const LayerMaps& maps) {
+    look(maps);
+    if (source.on_maps != nullptr) (*source.on_maps)(item, maps);
+  };
+  const auto wants = [&](std::int64_t layer) {
+    return std::binary_search(batch.layers.begin(), batch.layers.end(), layer);
+  };
+  ForwardObserver observer{.end_after_maps_of = batch.layers.back()};
+  observer.ends_across = source.model->stack() == "cross";
+  (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
+  (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
+  if (extend) extend(pass, observer);
+  if (source.on_routing != nullptr) {
+    observer.end_after_maps_of.reset();
+    observer.end_after_layer.reset();
+    observer.on_routing = [&](const LayerRouting& routing) { (*source.on_routing)(item, routing); };
+  }
+  run_inputs(pass, inputs_of(batch), observer, compute);
+}
+
+void check_inputs(const ForwardPass& pass, const BatchInputs& inputs) {
+  const ForwardPass& reads = pass.encoder() == nullptr ? pass : *pass.encoder();
+  for (const TokenIds& sequence : inputs.tokens) pass.check(sequence);
+  for (const TokenIds& source : inputs.sources) reads.check(source);
+  for (const Signal& signal : inputs.signals) reads.length_of(signal);
+}
+
+void run_inputs(const ForwardPass& pass, const BatchInputs& inputs, const ForwardObserver& observer,
+                const Compute& compute) {
+  if (inputs.tokens.empty()) {
+    pass.run(inputs.signals, observer, compute);
+  } else if (inputs.sources.empty() && inputs.signals.empty()) {
+    pass.run(inputs.tokens, observer, compute);
+  } else {
+    if (pass.encoder() == nullptr) {
+      throw Error(ErrorKind::usage, {.problem = pass.model().name() + " has no encoder"});
+    }
+    const Memory memory = inputs.sources.empty() ? pass.encode(inputs.signals, {}, compute)
+                                                 : pass.encode(inputs.sources, {}, compute);
+    pass.run(inputs.tokens, observer, compute, {}, &memory);
+  }
+}
+
+double layer_parameters(const Model& model) {
+  double parameters = 0;
+  const Dimensions dimensions = largest_dimensions(model.spec());
+  for (const Role role : kProjections) {
+    if (!model.describes(role) || !model.is_stored(role)) continue;
+    const auto [rows, cols] = canonical_shape(dimensions, role);
+    parameters += static_cast<double>(rows) * static_cast<double>(cols);
+  }
+  for (const LayerSpec& layer : model.spec().layers) {
+    if (!layer.experts) continue;
+    const std::int64_t wide = layer.experts->chosen * dimensions.expert_width;
+    parameters += 3 * static_cast<double>(wide) * static_cast<double>(dimensions.width);
+    break;
+  }
+  return parameters;
+}
+
+Cost batch_cost(const WorkItem& item, const ModelSource& source) {
+  const SequenceBatch& batch = *item.batch;
+  const std::int64_t sequences = batch.count();
+  const std::int64_t tokens = rows_of(*source.model, inputs_of(batch));
+  const std::int64_t of_source = source_rows_of(*source.model, inputs_of(batch));
+  const double parameters = layer_parameters(*source.model);
+  const HeadShape heads = largest_dimensions(source.model->spec()).heads;
+  const double rows = static_cast<double>(sequences) * static_cast<double>(tokens + of_source);
+  const double maps =
+      4 * rows * static_cast<double>(tokens) * static_cast<double>(heads.total_dim(Role::query));
+  return {.flops = static_cast<double>(batch.layers.back() + 1) * (2 * rows * parameters + maps),
+          .memory_bytes = run_bytes(*source.model, sequences, tokens, of_source)};
+}
+
+void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
+  const SequenceBatch& batch = *item.batch;
+  Value::List tokens;
+  for (const TokenIds& sequence : batch.tokens) tokens.emplace_back(sequence);
+  if (!batch.signals.empty()) inputs.add("signals", signals_hash(batch.signals));
+  if (!batch.sources.empty()) {
+    Value::List sources;
+    for (const TokenIds& sequence : batch.sources) sources.emplace_back(sequence);
+    inputs.add("sources", std::move(sources));
+  }
+  if (!batch.scored.empty()) {
+    Value::List scored;
+    for (const TokenIds& flags : batch.scored) scored.emplace_back(flags);
+    inputs.add("scored", std::move(scored));
+  }
+  if (source_rows_of(*source.model, inputs_of(batch)) > 0) {
+    inputs.add("stack", source.model->stack());
+  }
+  inputs.add("tokens", std::move(tokens)).add("layers", batch.layers);
+  add_whole_model(inputs, source);
+}
+
+void add_whole_model(ItemInputs& inputs, const ModelSource& source) {
+  inputs.add("config", content_hash(source.model->spec().text));
+  Value::List names;  // the same bytes under other names, or cut otherwise, are another model
+  for (const CheckpointTensor& tensor : source.checkpoint->tensors()) {
+    if (dtype_info(tensor.view.dtype).kind != DTypeClass::real) continue;
+    const Shape& strides = tensor.view.strides;
+    names.emplace_back(strides.empty() ? tensor.name : tensor.name + shape_text(strides));
+    inputs.add_matrix(*source.checkpoint, tensor, as_one_row(tensor.view));
+  }
+  inputs.add("names", content_hash(record_text({{"names", std::move(names)}})));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,301 @@
+// From the difference of two models to a LoRA adapter.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/diff/adapter_names.h"
+#include "attnscope/features/diff/run.h"
+#include "attnscope/features/spectrum/measures.h"
+#include "attnscope/numerics/products/dense_products.h"
+#include "attnscope/numerics/svd/eigenvectors.h"
+#include "attnscope/numerics/vector_loops.h"
+#include "attnscope/tensor/encode.h"
+#include "attnscope/tensor/tensor_matrix.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+
+/// A linear layer of both models: the tensor, and how the files hold it.
+struct LinearPair {
+  std::string module;  // in the loaded model
+  const CheckpointTensor *base = nullptr, *tuned = nullptr;
+  bool turned = false;  // files hold (inputs, outputs)
+  bool finite = true;   // the difference; else it is left out
+  AdapterModule made;
+};
+
+std::string without_weight(const std::string& name) {
+  return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
+}
+
+/// ΔW = left · right by its leading directions, each half with the root of their values.
+void factor(LinearPair& pair, const AdapterRank& wanted, const Compute& compute) {
+  const auto read = [&](const CheckpointTensor& tensor) {
+    Matrix<double> stored = decode<double>(whole_matrix(tensor.view));
+    if (!pair.turned) return stored;
+    Matrix<double> out(stored.cols(), stored.rows());
+    for (std::int64_t row = 0; row < out.rows(); ++row) {
+      for (std::int64_t col = 0; col < out.cols(); ++col) out(row, col) = stored(col, row);
+    }
+    return out;
+  };
+  const Matrix<double> before = read(*pair.base);
+  Matrix<double> change = read(*pair.tuned);
+  for (std::int64_t at = 0; at < change.rows() * change.cols(); ++at) {
+    change.data()[at] -= before.data()[at];
+  }
+  pair.finite = all_finite(MatrixView<const double>(change.view()));
+  if (!pair.finite) return;
+  const bool wide = change.rows() <= change.cols();
+  const Directions own = directions_of(change.view(), compute);
+  std::vector<double> values;
+  for (const double square : own.squares) values.push_back(std::sqrt(square));
+  std::int64_t rank = wanted.rank.value_or(energy_rank(values, wanted.energy));
+  rank = std::clamp<std::int64_t>(rank, 1, std::ssize(values));
+  // One half is orthonormal, the other what the change makes of it: together they are the change's
+  // projection, whatever the error of small values.
+  Matrix<double>&a = pair.made.a, &b = pair.made.b;
+  const auto kept = (wide ? own.left : own.right).view().row_block(0, rank);
+  Matrix<double> other =
+      multiply_transposed(kept, wide ? change.view().transposed() : change.view(), compute);
+  a = Matrix<double>(rank, change.cols());
+  b = Matrix<double>(change.rows(), rank);
+  for (std::int64_t at = 0; at < rank; ++at) {
+    const double value = values[static_cast<std::size_t>(at)];
+    const double root = value > 0 ? std::sqrt(value) : 1;
+    for (std::int64_t col = 0; col < a.cols(); ++col) {
+      a(at, col) = wide ? other(at, col) / root : kept(at, col) * root;
+    }
+    for (std::int64_t row = 0; row < b.rows(); ++row) {
+      b(row, at) = wide ? kept(at, row) * root : other(at, row) / root;
+    }
+  }
+}
+
+std::vector<double> bias_of(const Model& model, const std::string& module) {
+  const CheckpointTensor* bias = model.checkpoint().find(module + ".bias");
+  if (bias == nullptr) return {};
+  const Matrix<double> column = decode<double>({.tensor = bias->view,
+                                                .rows = bias->view.element_count(),
+                                                .cols = 1,
+                                                .row_stride = 1,
+                                                .block_rows = bias->view.element_count(),
+                                                .block_stride = bias->view.element_count()});
+  return {column.data(), column.data() + column.rows()};
+}
+
+/// Of families with experts, dense MLPs have names that PEFT takes for those of experts: what
+/// changed of them is held whole.
+bool is_adapted(const Model& model, Role role) {
+  return !is_of_mlp(role) || model.spec().architecture.experts == nullptr;
+}
+
+std::string module_of_tensor(const std::string& name) { return name.substr(0, name.rfind('.')); }
+
+/// Modules that hold other modules. PEFT saves a module with all that is in it, so no parameter of
+/// theirs can be saved alone.
+std::set<std::string> modules_with_parts(const Model& model) {
+  std::set<std::string> out;
+  for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+    std::string module = module_of_tensor(tensor.name);
+    for (auto at = module.rfind('.'); at != std::string::npos; at = module.rfind('.')) {
+      module.resize(at);
+      out.insert(module);
+    }
+  }
+  return out;
+}
+
+/// What gives logits: the embedding where they are tied; null if the files have neither.
+const CheckpointTensor* logits_weight(const Model& model) {
+  const auto& names = model.spec().head.rule.weight;
+  const CheckpointTensor* head = model.checkpoint().find_first(names);
+  if (head != nullptr || names.empty() || !model.spec().tied) return head;
+  return model.checkpoint().find(model.prefix() + model.spec().stream.embedding.tokens);
+}
+
+class AdapterMaker {
+ public:
+  AdapterMaker(const Model& base, const Model& tuned, RowSink& notes)
+      : base_(base), tuned_(tuned), notes_(notes), of_experts_(tensors_of_experts(base)) {
+    for (const Model* model : {&base, &tuned}) {
+      for (const CheckpointTensor& tensor : model->checkpoint().tensors()) {
+        model->checkpoint().need(tensor);
+      }
+    }
+  }
+
+  Adapter make(const AdapterRank& rank, const Context& context) {
+    out_.base = base_.checkpoint().folder().path().string();
+    out_.causal = base_.spec().causal;
+    find_pairs();
+    std::vector<QueueItem> items;
+    for (LinearPair& pair : pairs_) {
+      const auto size = static_cast<double>(pair.base->view.element_count());
+      items.push_back({.flops = size * std::sqrt(size),
+                       .memory_bytes = static_cast<std::uint64_t>(6 * sizeof(double) * size),
+                       .run = [&](const Compute& compute) { factor(pair, rank, compute); }});
+    }
+    run_queue(items, context, {}, {"matrix", "matrices"});
+    for (LinearPair& pair : pairs_) add_module(pair);
+    add_whole();
+    add_head();
+    note_added();
+    refuse_empty();
+    return std::move(out_);
+  }
+
+ private:
+  void leave_out(const std::string& name, const std::string& why) {
+    notes_.add_note(verbatim("'" + name + "' is not part of the adapter: " + why));
+  }
+
+  void leave_out(const CheckpointTensor& own, const CheckpointTensor* other) {
+    leave_out(own.name,
+              tuned_.name() + (other == nullptr ? " lacks it" : " has another shape of it"));
+  }
+
+  const CheckpointTensor* in_tuned(const CheckpointTensor& own) const {
+    return counterpart(base_, own.name, tuned_);
+  }
+
+  void find_pairs() {
+    for (const LinearModule& module : linear_modules(base_)) {
+      const CheckpointTensor* own = module.weight;
+      LinearPair pair{
+          .module = module.name, .base = own, .tuned = in_tuned(*own), .turned = module.turned};
+      out_.linear.push_back(pair.module);
+      out_.transposed = out_.transposed || pair.turned;
+      if (pair.tuned == nullptr || pair.tuned->view.shape != own->view.shape) {
+        taken_.insert(own->name);
+        leave_out(*own, pair.tuned);
+      } else if (is_adapted(base_, module.role) && !same_elements(own->view, pair.tuned->view)) {
+        taken_.insert(own->name);
+        pairs_.push_back(std::move(pair));
+      }
+    }
+  }
+
+  void add_module(LinearPair& pair) {
+    if (!pair.finite) {
+      leave_out(pair.base->name, "the difference holds NaN or Inf");
+      return;
+    }
+    const std::string module = without_weight(pair.base->name);
+    const std::vector<double> own = bias_of(base_, module);
+    pair.made.bias = bias_of(tuned_, without_weight(pair.tuned->name));
+    if (pair.made.bias.size() != own.size()) {
+      leave_out(module + ".bias", "only one of both has it, or in another shape");
+      pair.made.bias = own;
+    }
+    if (pair.made.bias != own) out_.with_biases = true;
+    taken_.insert(module + ".bias");
+    out_.modules.emplace(pair.module, std::move(pair.made));
+  }
+
+  /// A module is saved whole: its bias with its weight.
+  void add_whole() {
+    std::set<std::string> changed;  // modules of which a tensor changed that is no adapted matrix
+    const std::set<std::string> with_parts = modules_with_parts(base_);
+    const CheckpointTensor* head = base_.checkpoint().find_first(base_.spec().head.rule.weight);
+    for (const CheckpointTensor& tensor : base_.checkpoint().tensors()) {
+      if (taken_.contains(tensor.name) || &tensor == head) continue;
+      const CheckpointTensor* other = in_tuned(tensor);
+      if (other != nullptr && same_elements(tensor.view, other->view)) continue;
+      const std::string module = module_of_tensor(tensor.name);
+      if (other == nullptr || other->view.shape != tensor.view.shape) {
+        leave_out(tensor, other);
+      } else if (of_experts_.contains(tensor.name)) {
+        throw Error(
+            ErrorKind::unsupported,
+            {.place = tuned_.name(),
+             .problem = "'" + verbatim(tensor.name) +
+                        "' changed, and PEFT keeps no adapter of experts and their routers"});
+      } else if (module == tensor.name || with_parts.contains(module)) {
+        leave_out(tensor.name, "PEFT saves modules whole, and its own holds others");
+      } else {
+        changed.insert(module);
+      }
+    }
+    for (const CheckpointTensor& tensor : base_.checkpoint().tensors()) {
+      const CheckpointTensor* other = in_tuned(tensor);
+      if (other == nullptr || !changed.contains(module_of_tensor(tensor.name))) continue;
+      if (!taken_.contains(tensor.name)) out_.whole[loaded_name(base_, tensor.name)] = other->view;
+    }
+  }
+
+  /// The head by what it computes, as one of both may be tied to its embedding: PEFT unties what it
+  /// saves.
+  void add_head() {
+    const CheckpointTensor *before = logits_weight(base_), *after = logits_weight(tuned_);
+    if (before == nullptr || after == nullptr) return;
+    if (same_elements(before->view, after->view)) return;
+    if (before->view.shape != after->view.shape) {
+      leave_out(*before, after);
+      return;
+    }
+    const CheckpointTensor* stored = base_.checkpoint().find_first(base_.spec().head.rule.weight);
+    const std::string name =
+        stored != nullptr ? stored->name : base_.spec().head.rule.weight.front();
+    out_.whole[name] = after->view;
+    const CheckpointTensor* bias = base_.checkpoint().find(module_of_tensor(name) + ".bias");
+    if (bias == nullptr) return;
+    const CheckpointTensor* other = in_tuned(*bias);
+    out_.whole[bias->name] = (other != nullptr ? other : bias)->view;
+  }
+
+  void note_added() {
+    std::vector<std::string> added;
+    const CheckpointTensor* head = logits_weight(tuned_);
+    for (const CheckpointTensor& tensor : tuned_.checkpoint().tensors()) {
+      if (&tensor == head && logits_weight(base_) != nullptr) continue;
+      if (counterpart(tuned_, tensor.name, base_) == nullptr)
+        added.push_back("'" + tensor.name + "'");
+    }
+    if (added.empty()) return;
+    constexpr std::size_t kShown = 4;
+    const std::string count = counted(added.size(), "tensor");
+    const bool more = added.size() > kShown;
+    added.resize(std::min(added.size(), kShown));
+    notes_.add_note(verbatim(count + " of " + tuned_.name() + " that " + base_.name() +
+                             " lacks: not part of the adapter: " + join(added) +
+                             (more ? ", …" : "")));
+  }
+
+  void refuse_empty() const {
+    if (out_.modules.empty() && out_.whole.empty()) {
+      const bool all_finite = std::ranges::all_of(pairs_, &LinearPair::finite);
+      throw Error(ErrorKind::numerical,
+                  {.place = tuned_.name(),
+                   .problem = std::string("nothing changed") +
+                              (all_finite ? "" : " but what holds NaN or Inf") +
+                              ": there is no adapter to write"});
+    }
+    if (out_.modules.empty()) {
+      throw Error(ErrorKind::unsupported,
+                  {.place = tuned_.name(),
+                   .problem = "no linear layer changed, and PEFT keeps no adapter without one"});
+    }
+  }
+
+  const Model &base_, &tuned_;
+  RowSink& notes_;
+  std::set<std::string> of_experts_;
+  std::vector<LinearPair> pairs_;
+  std::set<std::string> taken_;  // tensors of the base that are part of an adapted module
+  Adapter out_;
+};
+
+}  // namespace
+
+Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& rank,
+                     const Context& context, RowSink& notes) {
+  return AdapterMaker(base, tuned, notes).make(rank, context);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,145 @@
+// `read --pairs`: the pairs of tokens that one head joins most strongly.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/base/error.h"
+#include "attnscope/engine/summary_rows.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/circuit_weights.h"
+#include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/prompt.h"
+#include "attnscope/features/directions/rows.h"
+#include "attnscope/features/directions/run.h"
+#include "attnscope/features/directions/token_copying.h"
+#include "attnscope/features/directions/top_pairs.h"
+#include "attnscope/numerics/vector_loops.h"
+
+namespace attnscope {
+namespace {
+
+struct FoundPairs {
+  std::int64_t layer = 0;
+  std::vector<std::int64_t> ids;  // of the rows that pairs name
+  std::vector<RowPair> pairs;
+  std::string skipped;  // why there are none
+};
+
+void check_named(const ForwardPass& pass, TokenBasis basis) {
+  const std::string obstacle = obstacle_to(pass, basis);
+  if (obstacle.empty()) return;
+  throw Error(
+      ErrorKind::unsupported,
+      {.parameter = "pairs",
+       .problem = verbatim(pass.model().name() + ": tokens do not name what it " +
+                           (basis == TokenBasis::write ? "writes: " : "reads: ") + obstacle)});
+}
+
+FoundPairs pairs_of(const Model& model, const ReadPairsRequest& request, std::int64_t layer,
+                    const Tokenizer* tokenizer, const Compute& compute) {
+  const ReadRequest& of = request.of;
+  const ForwardPass pass(model, /*copy_weights=*/false, compute);
+  const TokenBasis input = input_basis(of.names, layer);
+  const TokenBasis other = of.matrix == Role::ov ? TokenBasis::write : input;
+  check_named(pass, input);
+  check_named(pass, other);
+  FoundPairs found{.layer = layer, .ids = {}, .pairs = {}, .skipped = {}};
+  const LoadedCircuit loaded =
+      load_circuit(model, layer, of.matrix, {.fold_norm = FoldNorm::centred});
+  found.skipped = loaded.skipped;
+  if (!found.skipped.empty()) return found;
+  const CircuitFactors factors = head_factors(loaded.weights(), *of.head);
+  if (!all_finite(factors.left) || !all_finite(factors.right)) {
+    found.skipped = kFactorNotFinite;
+    return found;
+  }
+  found.ids = naming_tokens(pass, tokenizer, of.all_tokens, compute).naming.ids;
+  // The left factor of OV writes; that of QK is the query's.
+  const bool ov = of.matrix == Role::ov;
+  Matrix<double> read =
+      tokens_times(pass, input, found.ids, ov ? factors.right : factors.left, compute);
+  Matrix<double> written =
+      tokens_times(pass, other, found.ids, ov ? factors.left : factors.right, compute);
+  // What all tokens have in common joins none of them in particular.
+  centre_columns(read);
+  centre_columns(written);
+  found.pairs =
+      top_pairs(std::as_const(read).view(), std::as_const(written).view(), request.count, compute);
+  return found;
+}
+
+std::int64_t only_layer(const ReadRequest& of, const Model& model) {
+  const std::vector<std::int64_t> layers =
+      of.layers.resolve(model.dimensions().layers, model.name());
+  if (layers.size() == 1 && of.head) return layers.front();
+  throw Error(ErrorKind::usage, {.parameter = "pairs",
+                                 .problem = "are of one head",
+                                 .hint = "name it with {layers} and {head}"});
+}
+
+}  // namespace
+
+void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& request,
+                    const Context& context, RowSink& sink) {
+  std::vector<FoundPairs> found(models.size());
+  std::vector<std::optional<Tokenizer>> tokenizers;
+  std::vector<QueueItem> items;
+  for (const Model& model : models) {
+    check_head_of(model, request.of.head);
+    tokenizers.push_back(Tokenizer::find(model.checkpoint().folder()));
+  }
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const std::int64_t layer = only_layer(request.of, models[index]);
+    const Dimensions& dimensions = models[index].spec().dimensions_of(layer);
+    const std::int64_t tokens = models[index].dimensions().vocabulary.value_or(0);
+    const auto vocabulary = static_cast<double>(tokens);
+    items.push_back(
+        {.flops = vocabulary * vocabulary * static_cast<double>(dimensions.heads.value_dim),
+         .memory_bytes = 4 * float64_bytes(tokens, dimensions.heads.value_dim) +
+                         float64_bytes(8192, dimensions.width),
+         .run = [&, index, layer](const Compute& compute) {
+           const auto& tokenizer = tokenizers[index];
+           found[index] =
+               pairs_of(models[index], request, layer, tokenizer ? &*tokenizer : nullptr, compute);
+         }});
+  }
+  run_queue(items, context, {}, {"model", "models"});
+
+  ReportHead head{.command = "read",
+                  .parameters = {{"matrix", role_name(request.of.matrix)},
+                                 {"layers", request.of.layers.parameter()},
+                                 {"head", request.of.head},
+                                 {"names", name_of(request.of.names)},
+                                 {"all_tokens", request.of.all_tokens},
+                                 {"pairs", request.count}}};
+  for (const Model& model : models) head.models.push_back(facts_record(model_facts(model)));
+  sink.begin(head);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const FoundPairs& of_model = found[index];
+    const std::string name = models[index].name();
+    if (!of_model.skipped.empty()) {
+      sink.add_skipped({.model = name,
+                        .layer = of_model.layer,
+                        .matrix = std::string(role_name(request.of.matrix)),
+                        .head = request.of.head,
+                        .reason = of_model.skipped});
+    }
+    const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
+    for (const RowPair& pair : of_model.pairs) {
+      const std::int64_t read = of_model.ids[static_cast<std::size_t>(pair.a)];
+      const std::int64_t written = of_model.ids[static_cast<std::size_t>(pair.b)];
+      sink.add_row({{"model", name},
+                    {"layer", of_model.layer},
+                    {"head", request.of.head},
+                    {"matrix", role_name(request.of.matrix)},
+                    {"read_token_id", read},
+                    {"read_text", token_value(tokenizer, read)},
+                    {"write_token_id", written},
+                    {"write_text", token_value(tokenizer, written)},
+                    {"score", pair.score}});
+    }
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,100 @@
+// `read` for people: of each direction what it reads and writes, both poles beside each other, a
+// dot where a list is above chance.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnscope/base/text.h"
+#include "attnscope/features/all_tables.h"
+#include "attnscope/rows/table/alignment.h"
+#include "attnscope/rows/table/cells.h"
+#include "attnscope/rows/table/layer_grid.h"
+#include "attnscope/rows/table/skipped_lines.h"
+#include "attnscope/rows/table/style.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::size_t kShown = 6;  // tokens of a list
+
+std::string pole_text(const Record& row, const Style& style) {
+  std::string words;
+  const auto& tokens = expect<Value::List>(*row.find("tokens"), "tokens");
+  for (std::size_t at = 0; at < std::min(kShown, tokens.size()); ++at) {
+    words +=
+        (at == 0 ? "" : " ") + token_cell(expect<Record>(tokens[at], "tokens"), "text", "token_id");
+  }
+  const bool named = *row.find("named")->get<bool>();
+  words = text_field(row, "pole") + " " + words;
+  const std::string mark = (named ? "● " : "· ") + number_text(row, "coherence", "{:.2f}");
+  return named ? style.bold(words) + "  " + mark : style.dim(words + "  " + mark);
+}
+
+std::string place_text(const Record& row) {
+  const bool head = !row.find("head")->is_null();
+  const std::string layer = std::to_string(integer_field(row, "layer"));
+  if (!head) return text_field(row, "matrix") + " " + layer;
+  return fmt::format("L{}H{}", layer, integer_field(row, "head"));
+}
+
+/// With how far its names hold on a text, where one was read.
+std::string side_words(const Record& row) {
+  const std::string side = text_field(row, "side");
+  if (side == "write") return "writes";
+  const std::string words = side == "read" ? "reads" : side;
+  if (!number_field(row, "names_hold")) return words;
+  return words + " (" + number_text(row, "names_hold", "{:.2f}") + ")";
+}
+
+}  // namespace
+
+void write_read_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    const std::vector<const Record*> rows = rows_of_model(report, name);
+    if (rows.empty()) continue;
+    out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << '\n';
+    const auto& naming = expect<Record>(model, "naming");
+    const Value* untrained = naming.find("untrained");
+    if (untrained != nullptr && !untrained->is_null()) {
+      out << style.dim(fmt::format("named by {}; {} that training never saw are left out",
+                                   counted(integer_field(naming, "tokens"), "token"),
+                                   integer_field(naming, "untrained")))
+          << '\n';
+    }
+    const std::int64_t lists = integer_field(naming, "lists");
+    out << style.dim(fmt::format("{} of {} above chance, which gives {:.0f}",
+                                 integer_field(naming, "named"), counted(lists, "list"),
+                                 0.01 * static_cast<double>(lists)))
+        << "\n\n";
+    std::vector<std::vector<std::string>> lines;
+    for (std::size_t at = 0; at + 1 < rows.size(); at += 2) {  // the poles of a side
+      const Record &plus = *rows[at], &minus = *rows[at + 1];
+      const bool first =
+          at == 0 || place_text(*rows[at - 2]) != place_text(plus) ||
+          integer_field(*rows[at - 2], "direction") != integer_field(plus, "direction");
+      lines.push_back({first ? style.bold(place_text(plus)) : "",
+                       first ? std::to_string(integer_field(plus, "direction")) : "",
+                       first ? fmt::format("{:.1f}%", 100 * expect<double>(plus, "energy")) : "",
+                       side_words(plus), pole_text(plus, style), pole_text(minus, style)});
+    }
+    out << align(lines, /*left_columns=*/6) << '\n';
+  }
+  write_skipped(report, out);
+  if (report.rows.empty()) return;
+  const bool on_text = std::any_of(report.rows.begin(), report.rows.end(), [](const Record& row) {
+    return number_field(row, "names_hold").has_value();
+  });
+  write_legend(
+      std::string("Leading directions with their share of the energy, norms folded in, and the "
+                  "tokens along both ways; the poles of one sign belong together. ●: the first ten "
+                  "tokens are more alike than those of 99 % of random directions; ·: not above "
+                  "chance, which is not to say meaningless.") +
+          (on_text ? " (0.50): correlation, over the text's kinds of tokens, of what the direction "
+                     "meets there with the scores that name it."
+                   : ""),
+      options, out);
+}
+
+}  // namespace attnscope

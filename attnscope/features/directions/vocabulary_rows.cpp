@@ -1,0 +1,137 @@
+#include "attnscope/features/directions/vocabulary_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "attnscope/numerics/vector_loops.h"
+
+namespace attnscope {
+namespace {
+
+std::int64_t blocks_of(std::int64_t rows) {
+  return (rows + NamingRows::kBlock - 1) / NamingRows::kBlock;
+}
+
+}  // namespace
+
+struct NamingRows::Sums {
+  double squares = 0;                   // of the factors
+  std::vector<double> rows, multiples;  // Σ row, Σ factor · row, (D,)
+
+  explicit Sums(std::int64_t width)
+      : rows(static_cast<std::size_t>(width), 0.0),
+        multiples(static_cast<std::size_t>(width), 0.0) {}
+
+  void add(const float* row, double factor) {
+    squares += factor * factor;
+    for (std::size_t col = 0; col < rows.size(); ++col) {
+      const auto value = static_cast<double>(row[col]);
+      rows[col] += value;
+      multiples[col] += factor * value;
+    }
+  }
+
+  void add(const Sums& other) {
+    squares += other.squares;
+    for (std::size_t col = 0; col < rows.size(); ++col) {
+      rows[col] += other.rows[col];
+      multiples[col] += other.multiples[col];
+    }
+  }
+};
+
+NamingRows::NamingRows(const NamingTokens& tokens, const RowsOfTokens& rows, std::int64_t width,
+                       std::int64_t most_held, const Compute& compute)
+    : tokens_(tokens),
+      rows_of_(rows),
+      width_(width),
+      held_rows_(std::min(count(), std::max<std::int64_t>(1, blocks_of(most_held)) * kBlock)),
+      compute_(compute),
+      held_(held_rows_, width) {
+  Sums sums(width);
+  for (std::int64_t first = 0; first < count(); first += held_rows_) {
+    for_blocks(first, sums, [&](std::int64_t place, MatrixView<float> block, Sums& of_block) {
+      make(place, block);
+      for (std::int64_t row = 0; row < block.rows; ++row) {
+        const auto token = static_cast<std::size_t>(place + row);
+        of_block.add(&block(row, 0), knows_rarity() ? tokens_.rarity[token] : 0.0);
+      }
+    });
+  }
+  mean_ = std::move(sums.rows);
+  for (double& value : mean_) value /= static_cast<double>(count());
+  axis_.unit = std::move(sums.multiples);
+  axis_.length = std::sqrt(sum_over(
+      axis_.unit.size(), [&](std::size_t col) { return axis_.unit[col] * axis_.unit[col]; }));
+  for (double& value : axis_.unit) value = axis_.length > 0 ? value / axis_.length : 0.0;
+}
+
+void NamingRows::visit_all(
+    const std::function<void(std::int64_t, MatrixView<const float>)>& visit) {
+  Sums sums(width_);
+  for (std::int64_t first = 0; first < count(); first += held_rows_) {
+    const MatrixView<float> rows =
+        for_blocks(first, sums, [&](std::int64_t place, MatrixView<float> block, Sums& of_block) {
+          if (!holds_all()) make(place, block);
+          for (std::int64_t row = 0; row < block.rows; ++row) {
+            float* values = &block(row, 0);
+            const double along = take_out(values);
+            of_block.add(values, along);
+          }
+        });
+    visit(first, rows);
+  }
+  axis_.squares = sums.squares;
+  axis_.times_rows = std::move(sums.multiples);
+}
+
+Matrix<float> NamingRows::at(std::span<const std::int64_t> places) const {
+  Matrix<float> out(std::ssize(places), width_);
+  if (holds_all()) {
+    for (std::int64_t row = 0; row < out.rows(); ++row) {
+      std::copy_n(&held_(places[static_cast<std::size_t>(row)], 0), width_, &out(row, 0));
+    }
+    return out;
+  }
+  std::vector<std::int64_t> ids;
+  for (const std::int64_t place : places) ids.push_back(id(place));
+  out = rows_of_(ids, {.kernels = compute_.kernels, .stop = compute_.stop});
+  for (std::int64_t row = 0; row < out.rows(); ++row) take_out(&out(row, 0));
+  return out;
+}
+
+/// each(place of its first row, rows, what to add to) of blocks of the rows from `first` on that
+/// are held, whose sums are added in order.
+template <class Each>
+MatrixView<float> NamingRows::for_blocks(std::int64_t first, Sums& sums, const Each& each) {
+  const MatrixView<float> rows = held_.view().row_block(0, std::min(held_rows_, count() - first));
+  std::vector<Sums> of_blocks(static_cast<std::size_t>(blocks_of(rows.rows)), Sums(width_));
+  run_parts(compute_, of_blocks.size(), [&](std::size_t part) {
+    const std::int64_t at = static_cast<std::int64_t>(part) * kBlock;
+    each(first + at, rows.row_block(at, std::min(kBlock, rows.rows - at)), of_blocks[part]);
+  });
+  for (const Sums& of_block : of_blocks) sums.add(of_block);
+  return rows;
+}
+
+void NamingRows::make(std::int64_t first, MatrixView<float> rows) const {
+  const auto ids =
+      std::span(tokens_.ids)
+          .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows.rows));
+  const Matrix<float> made = rows_of_(ids, {.kernels = compute_.kernels, .stop = compute_.stop});
+  std::copy_n(made.data(), rows.rows * width_, rows.data);
+}
+
+/// Of one row; what it had along the axis.
+double NamingRows::take_out(float* row) const {
+  const auto off_mean = [&](std::size_t col) { return static_cast<double>(row[col]) - mean_[col]; };
+  const double along =
+      sum_over(mean_.size(), [&](std::size_t col) { return off_mean(col) * axis_.unit[col]; });
+  for (std::size_t col = 0; col < mean_.size(); ++col) {
+    row[col] = static_cast<float>(off_mean(col) - along * axis_.unit[col]);
+  }
+  return along;
+}
+
+}  // namespace attnscope

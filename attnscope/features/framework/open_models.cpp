@@ -1,0 +1,296 @@
+#include "attnscope/features/framework/open_models.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "attnscope/base/text.h"
+#include "attnscope/hub/hub.h"
+#include "attnscope/model/expected_roles.h"
+#include "attnscope/model/layout/layout_check.h"
+#include "attnscope/model/model_names.h"
+#include "attnscope/model/summary.h"
+
+namespace attnscope {
+namespace {
+
+void warn(const Checkpoint& checkpoint, const Session& session) {
+  if (!session.on_warning) return;
+  constexpr std::size_t kShown = 5;  // a wrong index can disagree about every tensor
+  const auto& warnings = checkpoint.warnings();
+  for (std::size_t index = 0; index < std::min(kShown, warnings.size()); ++index) {
+    session.on_warning(warnings[index]);
+  }
+  if (warnings.size() > kShown) {
+    session.on_warning({.problem = "and " + counted(warnings.size() - kShown, "more such tensor")});
+  }
+}
+
+/// Tensors that a forward pass leaves alone, since the layout file names none of them.
+void warn_of_undescribed(const Model& model, const Session& session) {
+  if (!session.on_warning || model.spec().layers.empty()) return;
+  std::vector<std::string> names;
+  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+    if (tensor.role == "other") names.push_back("'" + tensor.name + "'");
+  }
+  if (names.empty()) return;
+  constexpr std::size_t kShown = 5;
+  const std::size_t count = names.size();
+  if (count > kShown) names.resize(kShown);
+  session.on_warning({.file = model.spec().source,
+                      .problem = verbatim("says nothing of " + std::to_string(count) +
+                                          (count == 1 ? " tensor: " : " tensors: ") + join(names) +
+                                          (count > kShown ? ", …" : ""))});
+}
+
+/// Layers of the files that the layout file does not count.
+void warn_of_more_layers(const Model& model, const Session& session) {
+  const std::int64_t last = last_layer_of_files(model);
+  if (!session.on_warning || last < model.dimensions().layers) return;
+  session.on_warning({.file = model.spec().source,
+                      .problem = "describes " + counted(model.dimensions().layers, "layer") +
+                                 ", but the files hold layers up to " + std::to_string(last)});
+}
+
+/// Matrices beside a layer's projections that neither analyses nor a forward pass read.
+void warn_of_unread_matrices(const Model& model, const Session& session) {
+  if (!session.on_warning) return;
+  const std::vector<std::string> names = unread_matrices(model);
+  if (names.empty()) return;
+  session.on_warning({.file = model.checkpoint().main_file().string(),
+                      .problem = verbatim(counted(names.size(), "matrix", "matrices") + " of " +
+                                          model.name() + (names.size() == 1 ? " is" : " are") +
+                                          " not read, first '" + names.front() + "': " +
+                                          model.spec().source + " describes no such projection")});
+}
+
+/// The other models of a multimodal checkpoint, by the first part of their tensors' names.
+void warn_of_other_towers(const Model& model, const Session& session) {
+  if (!session.on_warning || !model.spec().multimodal) return;
+  std::map<std::string, std::size_t> towers;
+  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+    if (tensor.role != "other") continue;
+    const std::size_t start = tensor.name.starts_with("model.") ? 6 : 0;
+    ++towers[tensor.name.substr(start, tensor.name.find('.', start) - start)];
+  }
+  if (towers.empty()) return;
+  std::vector<std::string> parts;
+  for (const auto& [tower, tensors] : towers) {
+    parts.push_back("'" + tower + "' (" + counted(tensors, "tensor") + ")");
+  }
+  session.on_warning({.file = model.checkpoint().main_file().string(),
+                      .problem = verbatim("its language model is read, and not " + join(parts))});
+}
+
+std::vector<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
+                                   const Session& session) {
+  if (!session.find_open_model) return {};
+  return session.find_open_model(model.text, arguments.text("layout"));
+}
+
+std::string with_stack(const std::string& name, const Model& model) {
+  return model.stack().empty() ? name : name + ":" + model.stack();
+}
+
+/// Its stacks, all of them.
+std::vector<Model> open_named(const NamedModel& named, const std::string& name,
+                              const Arguments& arguments, const Session& session) {
+  std::vector<Model> open = find_open_model(named, arguments, session);
+  if (!open.empty()) {
+    if (session.keeps_names) return open;
+    for (Model& model : open) model = model.named(with_stack(name, model));
+    return open;
+  }
+  std::optional<std::filesystem::path> layout;
+  if (arguments.given("layout")) layout = arguments.text("layout");
+  open =
+      Model::open_stacks(open_checkpoint(named, arguments.flag("remote"), session), layout, name);
+  warn(open.front().checkpoint(), session);
+  if (layout) {
+    warn_of_undescribed(open.front(), session);
+    warn_of_more_layers(open.front(), session);
+  } else {
+    for (const Model& model : open) warn_of_unread_matrices(model, session);
+  }
+  warn_of_other_towers(open.front(), session);
+  return open;
+}
+
+/// Leaves the stack of that name alone; all where it is empty.
+void choose_stack(const std::string& stack, const NamedModel& named, std::vector<Model>& stacks) {
+  if (stack.empty()) return;
+  std::vector<std::string> names;
+  for (const Model& model : stacks) names.push_back(model.stack());
+  std::erase_if(stacks, [&](const Model& model) { return model.stack() != stack; });
+  if (!stacks.empty()) return;
+  const bool single = names.size() == 1 && names.front().empty();
+  throw Error(ErrorKind::usage,
+              {.parameter = "stack",
+               .problem = verbatim("'" + named.path + "' has no stack '" + stack + "', but " +
+                                   (single ? "one that has no name" : join(names, ", ")))});
+}
+
+}  // namespace
+
+std::vector<Model> open_models(const Arguments& arguments, const Session& session) {
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  const std::vector<std::string> names = names_of(named);
+  std::vector<Model> opened;
+  for (std::size_t index = 0; index < named.size(); ++index) {
+    std::vector<Model> stacks = open_named(named[index], names[index], arguments, session);
+    session.files->add_model(stacks.front().checkpoint(), stacks.front().name(),
+                             is_folder(named[index]));
+    choose_stack(named[index].stack, named[index], stacks);
+    choose_stack(arguments.text("stack"), named[index], stacks);
+    for (Model& model : stacks) opened.push_back(std::move(model));
+  }
+  return opened;
+}
+
+std::vector<std::string> texts_of(const std::vector<Model>& models, const Arguments& arguments,
+                                  const Session& session) {
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  const std::vector<std::string> names = names_of(named);
+  std::vector<std::string> texts;
+  for (const Model& model : models) {
+    for (std::size_t index = 0; index < named.size(); ++index) {
+      const NamedModel& of = named[index];
+      if (with_stack(names[index], model) != model.name()) continue;
+      if (!of.stack.empty() && of.stack != model.stack()) continue;
+      texts.push_back(with_stack(of.path, model));
+      break;
+    }
+  }
+  return texts;
+}
+
+Session with_open_models(const Session& session, const Arguments& arguments,
+                         const std::vector<Model>& models) {
+  Session out = session;
+  out.keeps_names = true;
+  out.find_open_model = [texts = texts_of(models, arguments, session),
+                         layout = arguments.text("layout"),
+                         models](const std::string& model, const std::string& wanted) {
+    std::vector<Model> found;
+    if (wanted != layout) return found;
+    for (std::size_t index = 0; index < models.size(); ++index) {
+      const std::string& text = texts[index];
+      if (text == model || text == with_stack(model, models[index])) found.push_back(models[index]);
+    }
+    return found;
+  };
+  return out;
+}
+
+NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session) {
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  NamedCheckpoints opened{.names = names_of(named)};
+  for (std::size_t index = 0; index < named.size(); ++index) {
+    const auto open = find_open_model(named[index], arguments, session);
+    if (!open.empty()) {
+      opened.checkpoints.push_back(open.front().shared_checkpoint());
+    } else {
+      Checkpoint checkpoint = open_checkpoint(named[index], arguments.flag("remote"), session);
+      compose_as_config_says(checkpoint);
+      warn(checkpoint, session);
+      opened.checkpoints.push_back(std::make_shared<const Checkpoint>(std::move(checkpoint)));
+    }
+    session.files->add_model(*opened.checkpoints.back(), opened.names[index],
+                             is_folder(named[index]));
+  }
+  return opened;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<NamedModel> models_named(const std::string& text, const Session& session) {
+  std::error_code ignored;
+  if (fs::exists(text, ignored)) return {{.text = text, .path = text}};
+  for (const std::string& stack : stack_names()) {
+    const std::string ending = ":" + stack;
+    if (!text.ends_with(ending)) continue;
+    auto models = models_named(text.substr(0, text.size() - ending.size()), session);
+    for (NamedModel& model : models) {
+      model.text += ending;
+      model.stack = stack;
+    }
+    return models;
+  }
+  const auto id = session.hub == nullptr ? std::nullopt : parse_hub_model(text);
+  if (!id) return {{.text = text, .path = text}};
+  std::vector<NamedModel> models;
+  for (HubModelId& one : session.hub->expand(*id)) {
+    models.push_back({.text = one.text(), .path = one.text(), .on_hub = std::move(one)});
+  }
+  return models;
+}
+
+std::vector<std::string> parts_of(const NamedModel& model) {
+  if (!model.on_hub) return name_parts(model.path);
+  const HubModelId& id = *model.on_hub;
+  std::vector<std::string> parts = split(id.repo, '/');
+  if (!id.part.empty()) {
+    for (std::string& part : split(id.part, '/')) parts.push_back(std::move(part));
+  }
+  if (id.names_revision) parts.back() += "@" + id.revision;
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::string> stack_names() { return {"encoder", "decoder", "cross", "text", "vision"}; }
+
+std::vector<NamedModel> named_models(const Arguments& arguments, const Session& session) {
+  std::vector<NamedModel> models;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const std::string& text : arguments.texts("models")) {
+    for (NamedModel& model : models_named(text, session)) {
+      std::error_code ignored;
+      const std::string place =
+          model.on_hub ? "hf://" + model.path : fs::weakly_canonical(model.path, ignored).string();
+      if (seen.emplace(place, model.stack).second) models.push_back(std::move(model));
+    }
+  }
+  return models;
+}
+
+std::vector<std::string> names_of(const std::vector<NamedModel>& models) {
+  std::vector<std::vector<std::string>> parts;  // of each model once, whatever its stacks
+  std::vector<std::size_t> places;
+  for (const NamedModel& model : models) {
+    std::vector<std::string> own = parts_of(model);
+    const auto known = std::find(parts.begin(), parts.end(), own);
+    places.push_back(static_cast<std::size_t>(known - parts.begin()));
+    if (known == parts.end()) parts.push_back(std::move(own));
+  }
+  const std::vector<std::string> distinct = distinct_tails(parts);
+  std::vector<std::string> names;
+  for (const std::size_t place : places) names.push_back(distinct[place]);
+  return names;
+}
+
+bool is_folder(const NamedModel& model) {
+  std::error_code ignored;
+  return model.on_hub || fs::is_directory(model.path, ignored);
+}
+
+Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& session) {
+  if (!model.on_hub) {
+    Checkpoint checkpoint = Checkpoint::open(fs::path(model.path));
+    if (remote && session.on_warning) {
+      session.on_warning(
+          {.parameter = "remote",
+           .problem = "has no effect on '" + verbatim(model.text) + "', which is on this machine"});
+    }
+    return checkpoint;
+  }
+  const HubModel found =
+      remote ? session.hub->open_remote(*model.on_hub) : session.hub->fetch(*model.on_hub);
+  return Checkpoint::open(found.folder, found.weights);
+}
+
+}  // namespace attnscope

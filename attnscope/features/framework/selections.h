@@ -1,0 +1,64 @@
+// What arguments select: layers, one head of a layer, and ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnscope/base/role.h"
+#include "attnscope/model/model.h"
+#include "attnscope/rows/record.h"
+
+namespace attnscope {
+
+/// Both ends are included; a negative number counts from the end.
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t last = -1;
+
+  /// "3", "0-3", "-4-" (to the end).
+  std::string text() const;
+};
+
+/// Single layers and ranges of them.
+struct LayerSelection {
+  std::vector<LayerRange> ranges;  // empty: every layer
+
+  /// How a report says them: "0-3,-4-", or null for every layer.
+  Value parameter() const;
+
+  /// Ascending, each once. Throws Error(usage) naming the model that lacks a layer.
+  std::vector<std::int64_t> resolve(std::int64_t layers, std::string_view model) const;
+};
+
+/// One head of one layer; a negative layer counts from the end.
+struct HeadPlace {
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+};
+
+/// With its layer counted from the first. Throws Error(usage) naming the parameter where the model
+/// has no such head.
+HeadPlace place_in(const Model& model, HeadPlace place, const char* parameter);
+
+/// One matrix of one layer.
+using MatrixPlace = std::pair<std::int64_t, Role>;
+
+/// A whole number, or a share of the model's width.
+struct Rank {
+  double number = 0;  // the rank, or the share in (0, 1]
+  bool of_width = false;
+
+  /// At least 1; a share of the width goes to the nearest whole number.
+  std::int64_t resolve(std::int64_t width) const;
+  /// "512", "0.1D".
+  std::string text() const;
+  friend bool operator==(const Rank&, const Rank&) = default;
+};
+
+/// Throws Error(usage) for what is neither.
+Rank parse_rank(std::string_view text);
+
+}  // namespace attnscope

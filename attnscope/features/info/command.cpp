@@ -1,0 +1,114 @@
+#include "attnscope/features/info/run.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/features/common/options/shared_options.h"
+#include "attnscope/features/framework/open_models.h"
+#include "attnscope/features/framework/session.h"
+#include "attnscope/model/layout/suggested_layout.h"
+
+namespace attnscope {
+namespace {
+
+/// The text of the config.json of a model that no layout file describes.
+std::string config_of(const Checkpoint& checkpoint) {
+  if (checkpoint.config()) return *checkpoint.config();
+  constexpr std::uint64_t kMaxBytes = 10'000'000;
+  return checkpoint.folder().read_text("config.json", kMaxBytes);
+}
+
+[[noreturn]] void refuse_suggestion(ErrorKind kind, const Checkpoint& checkpoint,
+                                    std::string problem, std::string hint) {
+  throw Error(kind, {.file = checkpoint.main_file().string(),
+                     .problem = verbatim(std::move(problem)),
+                     .hint = std::move(hint)});
+}
+
+/// Refuses models that need no layout file.
+void refuse_known(const Checkpoint& checkpoint, const std::string& config) {
+  std::string name;
+  try {
+    name = parse_stacks(config, "config.json").front().architecture.name;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::unsupported) return;
+    throw;
+  }
+  refuse_suggestion(ErrorKind::usage, checkpoint,
+                    "'" + printable(name) + "' is a known architecture",
+                    "leave out {suggest_layout}");
+}
+
+/// Writes a layout file for one model, and shows the model as that file describes it.
+void run_suggested(const Arguments& arguments, const Session& session, RowSink& sink) {
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  if (named.size() != 1) {
+    throw Error(ErrorKind::usage, {.parameter = "suggest_layout", .problem = "takes one model"});
+  }
+  Checkpoint opened = open_checkpoint(named.front(), arguments.flag("remote"), session);
+  const std::string name = names_of(named).front();
+  session.files->add_model(opened, name, is_folder(named.front()));
+  const std::string config = config_of(opened);
+  refuse_known(opened, config);
+  compose_as_config_says(opened);
+  const auto checkpoint = std::make_shared<const Checkpoint>(std::move(opened));
+  const std::optional<LayoutOffer> offer = offered_layout(checkpoint, config);
+  if (!offer) {
+    refuse_suggestion(ErrorKind::unsupported, *checkpoint,
+                      "names and shapes of its tensors fit none of Llama, BERT, RoBERTa, GPT-NeoX",
+                      "write a layout file by hand: docs/formats.md#layout-files");
+  }
+  open_output(arguments, session, "suggest_layout") << offer->text;
+  const Model model(checkpoint, parse_layout(offer->text, arguments.text("suggest_layout")), name);
+  const std::string shared = "the layout takes its tensors as those of " + offer->like + ", ";
+  std::vector<std::string> notes;
+  if (offer->doubts.empty()) {
+    notes.push_back(shared +
+                    "and describes the forward pass by names and config alone: compare its logits "
+                    "with the original's before you trust them");
+  } else {
+    notes.push_back(shared + "and serves analyses of weights only: " + join(offer->doubts, "; "));
+  }
+  run_info(std::span(&model, 1), session.context, sink, notes);
+}
+
+void run_info_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  if (arguments.flag("system")) {
+    return run_system_info(ATTNSCOPE_VERSION, session.context.kernels, sink);
+  }
+  if (arguments.given("suggest_layout")) return run_suggested(arguments, session, sink);
+  run_info(open_models(arguments, session), session.context, sink);
+}
+
+Parameters parameters() {
+  Parameters own = remote_model_parameters();
+  own.front().not_needed_with = "system";
+  own.push_back({.name = "system",
+                 .type = ParameterType::flag,
+                 .help = "this machine, its kernels and libraries; no model"});
+  own.push_back({.name = "suggest_layout",
+                 .type = ParameterType::file,
+                 .help = "write a layout file for a model of an unknown architecture",
+                 .metavariable = "FILE",
+                 .use = FileUse::written,
+                 .endings = {".json"}});
+  return joined({own, output_parameters()});
+}
+
+}  // namespace
+
+Command info_command() {
+  return {.name = "info",
+          .summary = "facts of models, and every tensor with its role",
+          .examples = {{{"models", "examples/shakespeare-gpt2"}}, {{"system", ""}}},
+          .parameters = parameters(),
+          .exclusions = {{"system", {"models", "suggest_layout"}, "says what this machine has"},
+                         {"suggest_layout", {"layout", "stack"}, "describes the whole model"}},
+          .run = run_info_command};
+}
+
+}  // namespace attnscope

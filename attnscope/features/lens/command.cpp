@@ -1,0 +1,142 @@
+#include "attnscope/features/lens/run.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/options/prompts_file.h"
+#include "attnscope/features/common/options/shared_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/text_options.h"
+#include "attnscope/features/common/options/token_sequences.h"
+#include "attnscope/features/framework/open_models.h"
+#include "attnscope/features/framework/session.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+bool wants_middles(const Arguments& arguments) { return arguments.text("states") == "layers,mid"; }
+
+void run_grid_of(const Arguments& arguments, const Session& session,
+                 const std::vector<Model>& models, RowSink& sink) {
+  std::deque<TokenizedText> texts;
+  LensGridRequest request{.middles = wants_middles(arguments), .top = *arguments.integer("top")};
+  ForetoldTexts targets;
+  const bool paired = std::any_of(models.begin(), models.end(), is_of_encoder_decoder);
+  if (paired || arguments.given("target") || arguments.given("target_tokens")) {
+    targets = foretold_texts_or_targets(arguments, session, models, sink);
+  }
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    TokenizedText& text = texts.emplace_back(tokenized_text(arguments, session, models[index]));
+    Prompt& prompt = request.prompts.emplace_back();
+    prompt.tokens = paired ? targets.sequences[index].front() : text.tokens;
+    if (paired) prompt.source = text.tokens;
+    if (text.tokenizer) prompt.tokenizer = &*text.tokenizer;
+    request.text = {{"source", text.source}};
+    for (const std::string& note : {text.note, text.unknown_note}) {
+      if (!note.empty()) sink.add_note(note);
+    }
+  }
+  run_lens_grid(models, request, session.context, sink);
+}
+
+/// Without the stacks whose states reach the output head through a decoder alone; a note names
+/// encoders among them.
+std::vector<Model> with_heads(std::vector<Model> models, RowSink& sink) {
+  std::vector<Model> kept = without_helping_stacks(models);
+  for (const Model& model : models) {
+    const bool is_kept = std::any_of(
+        kept.begin(), kept.end(), [&](const Model& other) { return other.name() == model.name(); });
+    if (is_kept || model.stack() != "encoder") continue;
+    sink.add_note(verbatim(model.name()) +
+                  ": no rows, as its states reach the output head only through the decoder");
+  }
+  return kept;
+}
+
+void run_lens_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  if (arguments.given("top") && !arguments.flag("grid")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "top", .problem = "is of the tokens of one text: give {grid} too"});
+  }
+  const std::vector<Model> models = with_heads(open_models(arguments, session), sink);
+  if (arguments.given("prompts")) {
+    check_single_texts(models, "prompts");
+    return run_lens_prompts(models,
+                            {.prompts = prompts_request(arguments, session, models),
+                             .middles = wants_middles(arguments)},
+                            session.context, sink);
+  }
+  if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
+  const StoringContext context(arguments, session);
+  run_lens(models,
+           {.texts = foretold_texts_or_targets(arguments, session, models, sink),
+            .middles = wants_middles(arguments)},
+           context, sink);
+}
+
+}  // namespace
+
+Command lens_command() {
+  std::vector<Exclusion> exclusions =
+      joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                          example_exclusions(/*with_windows=*/true)),
+                        pair_exclusions(/*with_windows=*/true));
+  exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "sample",
+                                          "consecutive", "lines", "score_positions", "grid",
+                                          "store", "target", "target_tokens", "target_file"}));
+  exclusions.push_back({"grid",
+                        {"token_file", "sequences", "length", "sample", "consecutive", "lines",
+                         "score_positions", "store", "target_file"},
+                        "gives a row for each token of one text"});
+  return {
+      .name = "lens",
+      .summary = "what each layer would foretell if it were the last one",
+      .examples = {{{"models", "examples/shakespeare-gpt2"},
+                    {"text", "To be, or not to be"},
+                    {"grid", ""}},
+                   {{"models", "examples/shakespeare-gpt2"},
+                    {"text", "To be, or not to be"},
+                    {"grid", ""},
+                    {"top", "3"},
+                    {"format", "json"}},
+                   {{"models", "MODEL"}, {"text_file", "book.txt"}},
+                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
+                   {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
+                   {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "layers,mid"}}},
+      .parameters = joined({remote_model_parameters(),
+                            text_parameters(),
+                            pair_parameters(),
+                            window_parameters(kForetoldWindows),
+                            example_parameters(),
+                            {{.name = "states",
+                              .type = choice,
+                              .help = "the stream before each layer, or after its attention too",
+                              .metavariable = "WHICH",
+                              .choices = {"layers", "layers,mid"},
+                              .default_text = "layers"},
+                             {.name = "grid",
+                              .type = flag,
+                              .help = "of one text, what each state foretells at each token"},
+                             {.name = "top",
+                              .type = integer,
+                              .help = "with {grid}: how many of the likeliest tokens",
+                              .metavariable = "K",
+                              .least = 1,
+                              .most = 1000,
+                              .default_text = "1"},
+                             prompts_parameter("instead: how much each state prefers the right "
+                                               "answer, of prompts in JSON lines")},
+                            run_parameters(),
+                            {store_parameter()},
+                            output_parameters()}),
+      .exclusions = std::move(exclusions),
+      .analyses = {&lens_analysis()},
+      .run = run_lens_command};
+}
+
+}  // namespace attnscope

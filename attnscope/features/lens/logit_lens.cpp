@@ -1,0 +1,107 @@
+#include "attnscope/features/lens/logit_lens.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "attnscope/forward/logits.h"
+#include "attnscope/forward/matrix_buffers.h"
+#include "attnscope/interventions/answer_logits.h"
+
+namespace attnscope {
+namespace {
+
+LensReading reading_of(std::span<const float> logits, std::span<const float> final_logits,
+                       std::int64_t token, std::int64_t likeliest, const Compute& compute) {
+  const TokenOdds here = token_odds(logits, compute);
+  const TokenOdds in_the_end = token_odds(final_logits, compute);
+  LensReading out{
+      .entropy = here.entropy,
+      .divergence = divergence(final_logits, in_the_end.log_sum, logits, here.log_sum, compute),
+      .final_rank = rank_of(in_the_end.likeliest, logits)};
+  const auto logit = static_cast<double>(logits[static_cast<std::size_t>(here.likeliest)]);
+  out.top = {
+      .token = here.likeliest, .logit = logit, .probability = std::exp(logit - here.log_sum)};
+  if (likeliest > 1) out.likeliest = top_tokens(logits, likeliest, compute);
+  if (token < 0) return out;
+  out.loss = here.log_sum - static_cast<double>(logits[static_cast<std::size_t>(token)]);
+  out.rank = rank_of(token, logits);
+  return out;
+}
+
+/// Those rows of each state, whose names go to `states`.
+std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const TokenIds> sequences,
+                                       std::span<const TokenIds> sources,
+                                       std::span<const std::int64_t> rows, bool middles,
+                                       std::vector<LensState>& states, const Compute& compute) {
+  std::vector<Matrix<float>> kept;
+  const auto keep = [&](const LensState& state, MatrixView<const float> stream) {
+    states.push_back(state);
+    kept.push_back(picked_rows(stream, rows));
+  };
+  ForwardObserver observer;
+  observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
+    keep({.layer = index}, stream);
+  };
+  if (middles) {
+    observer.on_middle = [&](std::int64_t layer, MatrixView<const float> stream) {
+      keep({.layer = layer, .middle = true}, stream);
+    };
+  }
+  if (sources.empty()) {
+    pass.run(sequences, observer, compute);
+  } else {
+    const Memory memory = pass.encode(sources, {}, compute);
+    pass.run(sequences, observer, compute, {}, &memory);
+  }
+  return kept;
+}
+
+}  // namespace
+
+Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
+               std::int64_t likeliest, const Compute& compute) {
+  Lens out;
+  const std::vector<Matrix<float>> kept =
+      kept_states(pass, places.inputs, places.sources, places.rows, middles, out.states, compute);
+
+  const std::int64_t count = std::ssize(places.rows);
+  out.readings.assign(kept.size(), std::vector<LensReading>(places.rows.size()));
+  const std::int64_t each = rows_of_logits(pass);
+  for (std::int64_t first = 0; first < count; first += each) {
+    const std::int64_t some = std::min(each, count - first);
+    const auto logits_of = [&](const Matrix<float>& state) {
+      const Matrix<float> ended = pass.finish(copied(state.view().row_block(first, some)), compute);
+      return finite_logits(pass, ended.view(), compute);
+    };
+    const Matrix<float> final_logits = logits_of(kept.back());
+    for (std::size_t state = 0; state < kept.size(); ++state) {
+      const Matrix<float> logits = logits_of(kept[state]);
+      const auto columns = static_cast<std::size_t>(logits.cols());
+      run_parts(compute, static_cast<std::size_t>(some), [&](std::size_t part) {
+        const auto row = static_cast<std::int64_t>(part);
+        const std::size_t place = static_cast<std::size_t>(first) + part;
+        out.readings[state][place] =
+            reading_of({&logits(row, 0), columns}, {&final_logits(row, 0), columns},
+                       places.tokens[place], likeliest, compute);
+      });
+    }
+  }
+  return out;
+}
+
+LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const TokenIds> texts,
+                                      std::span<const std::int64_t> right,
+                                      std::span<const std::int64_t> wrong, bool middles,
+                                      const Compute& compute) {
+  LensDifferences out;
+  std::vector<Matrix<float>> kept =
+      kept_states(pass, texts, {}, last_rows(texts), middles, out.states, compute);
+  for (Matrix<float>& state : kept) {
+    const Matrix<float> ended = pass.finish(std::move(state), compute);
+    out.differences.push_back(logit_differences(pass, ended.view(), right, wrong, compute));
+  }
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,58 @@
+// What each layer would foretell if it were the last: its stream through the final norm, computed
+// anew, and the output head (nostalgebraist 2020, "interpreting GPT: the logit lens").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/logits.h"
+#include "attnscope/forward/scored_positions.h"
+
+namespace attnscope {
+
+/// A state of the stream: before a layer (at L, after the last), or within it, after its attention.
+struct LensState {
+  std::int64_t layer = 0;
+  bool middle = false;
+
+  bool operator==(const LensState&) const = default;
+};
+
+/// What one state foretells at one place, beside what the model foretells in the end.
+struct LensReading {
+  double entropy = 0;     // nats
+  double divergence = 0;  // KL(final ‖ this), nats
+  TokenScore top;
+  std::vector<TokenScore> likeliest = {};  // it and those that follow, where several are asked for
+  std::int64_t final_rank = 1;  // of the model's likeliest token; 1: the likeliest here too
+  /// −log of the probability of the token asked for, nats, and its rank; none where none is.
+  std::optional<double> loss;
+  std::optional<std::int64_t> rank;
+};
+
+struct Lens {
+  std::vector<LensState> states;                   // as the pass has them
+  std::vector<std::vector<LensReading>> readings;  // of each state, of each place
+};
+
+/// At the places of texts. `middles`: states within layers too, of models whose branches follow
+/// each other. `likeliest`: how many tokens are listed. Throws Error(unsupported) for a model
+/// without logits, and as ForwardPass::run().
+Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
+               std::int64_t likeliest, const Compute& compute);
+
+struct LensDifferences {
+  std::vector<LensState> states;                 // as the pass has them
+  std::vector<std::vector<double>> differences;  // of each state, logit(right) − logit(wrong)
+};
+
+/// The same of two answers after each text, which read_lens() would foretell at its last token.
+LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const TokenIds> texts,
+                                      std::span<const std::int64_t> right,
+                                      std::span<const std::int64_t> wrong, bool middles,
+                                      const Compute& compute);
+
+}  // namespace attnscope

@@ -1,0 +1,165 @@
+// `lens` for people: a line for each state of the stream, with bars; of one text, what each state
+// takes for the next token, a line for each token.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "attnscope/base/text.h"
+#include "attnscope/features/all_tables.h"
+#include "attnscope/rows/field.h"
+#include "attnscope/rows/table/alignment.h"
+#include "attnscope/rows/table/cells.h"
+#include "attnscope/rows/table/layer_grid.h"
+#include "attnscope/rows/table/style.h"
+
+namespace attnscope {
+namespace {
+
+std::string state_title(const Record& row) {
+  const std::string layer = std::to_string(integer_field(row, "layer"));
+  return text_field(row, "state") == "mid" ? layer + "½" : layer;
+}
+
+void write_states(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
+  const std::vector<std::pair<const char*, const char*>> columns = {
+      {"loss", "{:.4f}"},        {"entropy", "{:.4f}"},
+      {"kl", "{:.4f}"},          {"mean_reciprocal_rank", "{:.3f}"},
+      {"median_rank", "{:.1f}"}, {"top1", "{:.3f}"},
+      {"agreement", "{:.3f}"}};
+  std::vector<std::vector<std::string>> lines(1);
+  lines[0].push_back(style.bold("layer"));
+  for (const auto& [name, format] : columns) lines[0].push_back(style.bold(heading("lens", name)));
+  lines[0].emplace_back();
+  for (const Record* row : rows) {
+    auto& line = lines.emplace_back();
+    line.push_back(state_title(*row));
+    for (const auto& [name, format] : columns) line.push_back(number_text(*row, name, format));
+    const Value* agreement = row->find("agreement");
+    line.push_back(style.bar(*agreement->get<double>()));
+  }
+  out << align(lines);
+}
+
+/// The likeliest token, or several.
+std::string likeliest_cell(const Record& row) {
+  const Value* several = row.find("top_tokens");
+  if (several == nullptr) return token_cell(row, "top_text", "top_token");
+  std::vector<std::string> cells;
+  for (const Value& token : expect<Value::List>(*several, "top_tokens")) {
+    cells.push_back(token_cell(expect<Record>(token, "top_tokens"), "text", "token_id"));
+  }
+  return join(cells, " ");
+}
+
+/// Of one model: each token with what the states take to follow it.
+void write_grid(const std::vector<const Record*>& rows, const WriteOptions& options,
+                const Style& style, std::ostream& out) {
+  constexpr std::int64_t kMaxShown = 60;
+  std::map<std::int64_t, std::vector<const Record*>> by_token;
+  for (const Record* row : rows) by_token[integer_field(*row, "position")].push_back(row);
+  std::vector<std::vector<std::string>> lines(1);
+  lines[0].push_back(style.bold("token"));
+  for (const Record* row : by_token.begin()->second) {
+    lines[0].push_back(style.bold(state_title(*row)));
+  }
+  const std::int64_t left_out = std::max<std::int64_t>(0, std::ssize(by_token) - kMaxShown);
+  for (const auto& [position, states] : by_token) {
+    if (position < left_out) continue;
+    auto& line = lines.emplace_back();
+    line.push_back(token_cell(*states.front(), "text", "token_id"));
+    for (const Record* row : states) {
+      const auto rank = static_cast<double>(integer_field(*row, "rank", 1));
+      constexpr double kFar = 10'000;  // ranks beyond are all of one colour
+      const double near = 1 - std::min(1.0, std::log(rank) / std::log(kFar));
+      const std::string mark =
+          rank == 1 ? "" : fmt::format(" {}", grouped(static_cast<std::int64_t>(rank)));
+      line.push_back(style.shade(near, likeliest_cell(*row)) + style.dim(mark));
+    }
+  }
+  if (left_out > 0) out << style.dim(fmt::format("  after {} tokens more", left_out)) << '\n';
+  out << fold(lines, static_cast<std::size_t>(options.width));
+}
+
+/// Of prompts with answers.
+void write_preferences(const std::vector<const Record*>& rows, const Style& style,
+                       std::ostream& out) {
+  const bool corrupted = !rows.front()->find("corrupted_logit_difference")->is_null();
+  std::vector<std::vector<std::string>> lines(1);
+  lines[0] = {style.bold("layer"),
+              style.bold("logit difference"),
+              style.bold(corrupted ? "corrupted" : ""),
+              style.bold("share"),
+              style.bold("right"),
+              ""};
+  for (const Record* row : rows) {
+    const auto share = number_field(*row, "share");
+    lines.push_back({state_title(*row), number_text(*row, "logit_difference", "{:+.4f}"),
+                     corrupted ? number_text(*row, "corrupted_logit_difference", "{:+.4f}") : "",
+                     share ? fmt::format("{:+.1f}%", 100 * *share) : "-",
+                     number_text(*row, "right", "{:.3f}"),
+                     share ? style.bar(std::clamp(*share, 0.0, 1.0)) : ""});
+  }
+  out << align(lines);
+}
+
+}  // namespace
+
+void write_lens_prompts_table(const Report& report, const WriteOptions& options,
+                              std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    const std::vector<const Record*> rows = rows_of_model(report, name);
+    if (rows.empty()) continue;
+    out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << "\n\n";
+    write_preferences(rows, style, out);
+    out << '\n';
+  }
+  if (report.rows.empty()) return;
+  write_legend(
+      "How far the right answer's logit is above the wrong one's, mean over prompts, in the eyes "
+      "of "
+      "the stream before each layer, through the final norm, computed anew, and the output head. "
+      "share: of what the model itself prefers in the end; right: prompts whose right answer is "
+      "ahead.",
+      options, out);
+}
+
+void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    const std::vector<const Record*> rows = rows_of_model(report, name);
+    if (rows.empty()) continue;
+    out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << "\n\n";
+    const Value* states = model.find("states");
+    if (states == nullptr) {
+      write_states(rows, style, out);
+    } else {
+      std::vector<const Record*> means;
+      for (const Value& state : expect<Value::List>(*states, "states")) {
+        means.push_back(&expect<Record>(state, "states"));
+      }
+      write_grid(rows, options, style, out);
+      out << '\n';
+      write_states(means, style, out);
+    }
+    out << '\n';
+  }
+  if (report.rows.empty()) return;
+  const bool grid = report.parameters.find("grid") != nullptr;
+  write_legend(
+      std::string(grid ? "Above: what follows each token in the eyes of the stream before each "
+                         "layer; a number: there the model's own answer has that rank. "
+                       : "") +
+          "The raw lens: each state through the final norm, computed anew, and the output head; "
+          "early layers speak another language, and their losses are no measure of what they know. "
+          "Loss, entropy and kl (from the model's answer) in nats; agrees: with the model's "
+          "answer." +
+          scored_sentence(report.parameters),
+      options, out);
+}
+
+}  // namespace attnscope

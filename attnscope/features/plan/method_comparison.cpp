@@ -1,0 +1,116 @@
+#include "attnscope/features/plan/method_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/engine/system_memory.h"
+#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/rows.h"
+
+namespace attnscope {
+namespace {
+
+/// What makes a plan of the choice again.
+std::string target_of(const Model& model, const Candidate& candidate) {
+  const Choice& choice = candidate.choice;
+  if (choice.form == Form::latent && choice.exact) {
+    return "kv_bytes " + std::to_string(candidate.size.kv_cache_bytes_per_token);
+  }
+  const std::string size = std::to_string(choice.size);
+  if (choice.form == Form::latent) {
+    return "set latent=" + size + "+" + std::to_string(choice.joint);
+  }
+  if (choice.form != Form::layers) return "set " + std::string(form_name(choice.form)) + "=" + size;
+  std::vector<std::string> gone;
+  for (const std::int64_t layer : layers_without(model, choice)) {
+    gone.push_back(std::to_string(layer));
+  }
+  return "set without=" + join(gone, ",");
+}
+
+std::vector<Candidate> menu_of(Planner& planner, Form form) {
+  std::vector<Candidate> out;
+  if (form == Form::ranks) {
+    const std::int64_t whole = planner.ranks().parameters();
+    for (const double share : kMenuBudgets) {
+      const auto budget = static_cast<std::int64_t>(share * static_cast<double>(whole));
+      out.push_back(planner.measured(planner.at_budget(budget)));
+      out.back().target = "keep " + shortest_decimal(share);
+    }
+    return out;
+  }
+  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  if (sizes.size() < 2) return out;
+  // The smallest first: what it leaves out has what the others leave out.
+  std::vector<std::int64_t> wanted = menu_sizes(sizes);
+  std::reverse(wanted.begin(), wanted.end());
+  for (const std::int64_t size : wanted) {
+    out.push_back(planner.measured(planner.at_size(form, size)));
+    out.back().target = target_of(planner.model(), out.back());
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+/// The loss of a form for each share of parameters or cache that it saves.
+double price_of(const std::vector<Candidate>& candidates, const ModelSize& before, double nll) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : candidates) {
+    const auto share = [](double after, double whole) { return whole > 0 ? 1 - after / whole : 0; };
+    const double saved =
+        std::max(share(static_cast<double>(candidate.size.parameters),
+                       static_cast<double>(before.parameters)),
+                 share(static_cast<double>(candidate.size.kv_cache_bytes_per_token),
+                       static_cast<double>(before.kv_cache_bytes_per_token)));
+    if (saved > 0) least = std::min(least, std::max(0.0, candidate.mean_nll - nll) / saved);
+  }
+  return least;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> out;
+  for (const double share : {0.9, 0.75, 0.5}) {
+    const double wanted = share * static_cast<double>(sizes.front());
+    const auto nearest =
+        std::min_element(sizes.begin() + 1, sizes.end(), [&](std::int64_t a, std::int64_t b) {
+          return std::abs(static_cast<double>(a) - wanted) <
+                 std::abs(static_cast<double>(b) - wanted);
+        });
+    if (nearest != sizes.end() && (out.empty() || out.back() != *nearest)) out.push_back(*nearest);
+  }
+  return out;
+}
+
+std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms,
+                                  std::vector<std::string>& notes) {
+  // Savings that stock runtimes have come first; of each kind, the cheapest.
+  using Order = std::pair<bool, double>;
+  std::vector<std::pair<Order, std::vector<Candidate>>> sorted;
+  for (const Form form : forms) {
+    return_freed_memory();
+    std::vector<Candidate> own;
+    try {
+      own = menu_of(planner, form);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::numerical) throw;
+      notes.push_back(std::string(form_name(form)) + " is left out: " + error.parts().problem);
+      continue;
+    }
+    const double price = price_of(own, planner.size(), planner.nll_before(/*all=*/false));
+    sorted.emplace_back(Order(!is_loadable(form), price), std::move(own));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Candidate> menu;
+  for (auto& [order, own] : sorted) menu.insert(menu.end(), own.begin(), own.end());
+  return menu;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,191 @@
+// Experts removed: of each layer those whose weights, summed over the text, are least.
+#include <algorithm>
+#include <set>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/model/tensor_names.h"
+#include "attnscope/tensor/encode.h"
+
+namespace attnscope {
+namespace {
+
+/// The tensors of one layer that know its experts.
+struct ExpertNames {
+  std::vector<std::vector<std::string>> single;  // of each kind the names, by expert
+  std::set<std::string> stacked;                 // which have an axis of experts
+};
+
+void add_site(std::set<std::string>& names, const CheckpointTensor* tensor) {
+  if (tensor != nullptr) names.insert(tensor->name);
+}
+
+/// The names of one tensor of each expert: one, where all are stacked in it.
+void add_names(ExpertNames& out, std::vector<std::string> names) {
+  if (std::find(names.begin(), names.end(), "") != names.end()) return;
+  if (names.size() > 1 && names[0] != names[1]) {
+    out.single.push_back(std::move(names));
+  } else {
+    out.stacked.insert(names.front());
+  }
+}
+
+ExpertNames expert_names(const Model& model, std::int64_t layer) {
+  ExpertNames out;
+  const ExpertSpec& spec = *model.spec().layers[static_cast<std::size_t>(layer)].experts;
+  const Weight& router = model.weight(layer, Role::router);
+  add_site(out.stacked, router.tensor);
+  add_site(out.stacked, router.bias);
+  std::vector<std::string> patterns = spec.choice_bias;
+  if (!spec.expert_factors.empty()) patterns.push_back(spec.expert_factors);
+  for (const std::string& pattern : patterns) {
+    const std::string name = fill_pattern(pattern, {.layer = layer});
+    add_site(out.stacked, model.checkpoint().find(model.prefix() + name));
+  }
+  for (const Role role : {Role::gate, Role::up, Role::down}) {
+    if (!model.describes_of_expert(role)) continue;
+    std::vector<std::string> weights, biases;
+    for (std::int64_t expert = 0; expert < model.dimensions().experts; ++expert) {
+      const Weight weight = model.expert_weight(layer, expert, role);
+      weights.push_back(weight.tensor == nullptr ? "" : weight.tensor->name);
+      biases.push_back(weight.bias == nullptr ? "" : weight.bias->name);
+    }
+    add_names(out, std::move(weights));
+    add_names(out, std::move(biases));
+  }
+  return out;
+}
+
+/// Only these parts along the axis of experts, the first that is not 1.
+void keep_parts(ChangedModel& changed, const std::string& name,
+                const std::vector<std::int64_t>& kept) {
+  const Checkpoint& checkpoint = changed.source().checkpoint();
+  const TensorView view = changed.tensors().at(name);
+  checkpoint.need(all_bytes(view));
+  const std::vector<std::byte> all = encoded_elements(view, view.dtype);
+  if (const CheckpointTensor* own = checkpoint.find(name)) checkpoint.check_intact(*own);
+  const std::int64_t experts = changed.source().dimensions().experts;
+  const std::size_t part = all.size() / static_cast<std::size_t>(experts);
+  std::vector<std::byte> bytes;
+  for (const std::int64_t at : kept) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(part) * at;
+    bytes.insert(bytes.end(), begin, begin + static_cast<std::ptrdiff_t>(part));
+  }
+  Shape shape = view.shape;
+  *std::find(shape.begin(), shape.end(), experts) = std::ssize(kept);
+  changed.put(name, std::move(shape), std::move(bytes), view.dtype);
+}
+
+const std::string& experts_key(const ChangedModel& changed) {
+  const std::vector<std::string>& names = changed.source().spec().architecture.experts->experts;
+  for (const std::string& name : names) {
+    if (changed.config(name)) return name;
+  }
+  return names.front();
+}
+
+}  // namespace
+
+std::string why_no_experts(const Model& model) {
+  const ModelSpec& spec = model.spec();
+  if (spec.dimensions.experts < 2) return "it has no experts";
+  if (!spec.quantisation.method.empty()) return "its experts are quantised";
+  for (const LayerSpec& layer : spec.layers) {
+    if (layer.experts && layer.experts->chosen >= spec.dimensions.experts) {
+      return "each token passes all experts";
+    }
+  }
+  return "";
+}
+
+std::vector<std::int64_t> possible_expert_counts(const Model& model) {
+  const ExpertSpec* spec = nullptr;
+  for (const LayerSpec& layer : model.spec().layers) {
+    if (layer.experts) spec = &*layer.experts;
+  }
+  std::vector<std::int64_t> out;
+  if (spec == nullptr) return out;
+  const bool of_two = spec->groups > 1 && spec->group_score == GroupScore::sum_of_two_best;
+  for (std::int64_t count = model.dimensions().experts; count >= spec->chosen; --count) {
+    const std::int64_t size = count / spec->groups;  // of a group
+    if (count % spec->groups != 0 || size < (of_two ? 2 : 1)) continue;
+    if (size * spec->kept_groups >= spec->chosen) out.push_back(count);
+  }
+  return out;
+}
+
+std::vector<std::vector<std::int64_t>> most_used_experts(const Model& model, std::int64_t count,
+                                                         const TextStatistics& text) {
+  const ModelSpec& spec = model.spec();
+  std::vector<std::vector<double>> used(static_cast<std::size_t>(spec.dimensions.layers));
+  text.rerun({.on_routing = [&](const LayerRouting& routing) {
+    std::vector<double>& own = used[static_cast<std::size_t>(routing.layer)];
+    own.resize(static_cast<std::size_t>(spec.dimensions.experts), 0.0);
+    for (std::size_t at = 0; at < routing.experts.size(); ++at) {
+      own[static_cast<std::size_t>(routing.experts[at])] +=
+          static_cast<double>(routing.weights[at]);
+    }
+  }});
+  std::vector<std::vector<std::int64_t>> kept;
+  for (std::size_t layer = 0; layer < used.size(); ++layer) {
+    std::vector<std::int64_t>& own = kept.emplace_back();
+    if (used[layer].empty()) continue;
+    const std::int64_t groups = spec.layers[layer].experts->groups;
+    const std::int64_t of_group = spec.dimensions.experts / groups;
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const auto begin = used[layer].begin() + group * of_group;
+      for (const std::int64_t at : largest({begin, begin + of_group}, count / groups)) {
+        own.push_back(group * of_group + at);
+      }
+    }
+  }
+  return kept;
+}
+
+std::int64_t parameters_of_expert(const Model& model) {
+  std::int64_t sum = 0;
+  const auto elements = [&](const std::string& name) {
+    return model.checkpoint().find(name)->view.element_count();
+  };
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    if (!model.spec().layers[static_cast<std::size_t>(layer)].experts) continue;
+    const ExpertNames names = expert_names(model, layer);
+    for (const auto& kind : names.single) sum += elements(kind.front());
+    for (const std::string& name : names.stacked) {
+      sum += elements(name) / model.dimensions().experts;
+    }
+  }
+  return sum;
+}
+
+ChangedModel with_experts(const Model& model, const Choice& choice) {
+  const Dimensions& dimensions = model.dimensions();
+  if (std::ssize(choice.kept) != dimensions.layers) {
+    throw Error(ErrorKind::format, "kept", "not one list for each layer");
+  }
+  ChangedModel changed(model);
+  changed.set_config(experts_key(changed), choice.size);
+  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
+    if (!model.spec().layers[static_cast<std::size_t>(layer)].experts) continue;
+    const std::vector<std::int64_t>& kept = choice.kept[static_cast<std::size_t>(layer)];
+    check_numbers(kept, choice.size, dimensions.experts);
+    const ExpertNames names = expert_names(model, layer);
+    for (const auto& kind : names.single) {
+      std::vector<TensorView> views;
+      for (const std::int64_t at : kept) {
+        views.push_back(changed.tensors().at(kind[static_cast<std::size_t>(at)]));
+      }
+      for (std::size_t at = 0; at < kind.size(); ++at) {
+        if (at < views.size()) {
+          changed.put(kind[at], views[at]);
+        } else {
+          changed.remove(kind[at]);
+        }
+      }
+    }
+    for (const std::string& name : names.stacked) keep_parts(changed, name, kept);
+  }
+  return changed;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,188 @@
+#include "attnscope/features/plan/methods/mla_layer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/features/common/calibration/low_rank_fit.h"
+#include "attnscope/features/plan/methods/narrow_values.h"
+#include "attnscope/numerics/products/dense_products.h"
+
+namespace attnscope {
+namespace {
+
+/// What it costs to forget the rotation of a pair: the mean of |1 - e^{iθΔ}|² over distances.
+double need_of(double radians, std::int64_t context) {
+  double sum = 0;
+  for (std::int64_t distance = 1; distance < context; ++distance) {
+    sum += 2 - 2 * std::cos(radians * static_cast<double>(distance));
+  }
+  return sum / static_cast<double>(std::max<std::int64_t>(1, context - 1));
+}
+
+/// A block of the joint matrix, and what undoes its weighting.
+struct JointBlock {
+  Matrix<double> weighted;  // (size, D + 1)
+  Matrix<double> undo;      // (size, size)
+  double energy = 0;
+};
+
+JointBlock joint_block(SymmetricRoot root, MatrixView<const double> rows,
+                       MatrixView<const double> moments, const Compute& compute) {
+  JointBlock out{.weighted = product(root.root.view(), rows, compute),
+                 .undo = std::move(root.inverse)};
+  out.energy = output_energy(out.weighted.view(), moments, compute);
+  return out;
+}
+
+/// Keys without positions, each head's weighted by its queries.
+JointBlock key_block(const LayerKeys& keys, MatrixView<const double> rest, std::int64_t group,
+                     const HeadShape& heads, const Compute& compute) {
+  const std::int64_t size = heads.head_dim;
+  Matrix<double> sum(size, size);
+  std::fill_n(sum.data(), size * size, 0.0);
+  for (std::int64_t head = 0; head < heads.heads; ++head) {
+    if (heads.kv_head(head) != group) continue;
+    const auto own = keys.query.view().row_block(head * size, size);
+    const Matrix<double> read = product(own, keys.moments.view(), compute);
+    const Matrix<double> squares = multiply_transposed(read.view(), own, compute);
+    for (std::int64_t at = 0; at < size * size; ++at) sum.data()[at] += squares.data()[at];
+  }
+  constexpr double kLeast = 1e-8;
+  return joint_block(symmetric_root(sum.view(), kLeast, compute),
+                     rest.row_block(group * size, size), keys.moments.view(), compute);
+}
+
+}  // namespace
+
+LayerKeys keys_of(const Model& model, std::int64_t layer, const TextStatistics& text,
+                  const Compute& compute) {
+  LayerKeys out{.query = with_bias_column(model, layer, Role::query),
+                .key = with_bias_column(model, layer, Role::key),
+                .moments = text.moments(layer, Role::key).mean_second_with_one(),
+                .rotary = {}};
+  const HeadShape& heads = model.dimensions().heads;
+  out.rotary = rotary_keys(out.query.view(), out.key.view(), out.moments.view(), heads, 0,
+                           heads.kv_heads, compute);
+  return out;
+}
+
+std::vector<RotarySlot> chosen_slots(const Model& model, std::int64_t count, bool partial,
+                                     const TextStatistics& text, const Compute& compute) {
+  const HeadShape& heads = model.dimensions().heads;
+  const std::int64_t pairs = heads.head_dim / 2;
+  const RopeFrequencies turns = frequencies_of(model);
+  Matrix<double> energy(pairs, heads.kv_heads);
+  std::fill_n(energy.data(), pairs * heads.kv_heads, 0.0);
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    compute.check_stop();
+    const LayerKeys keys = keys_of(model, layer, text, compute);
+    Matrix<double> own(pairs, heads.kv_heads);
+    double total = 0;
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      const double need =
+          partial
+              ? need_of(
+                    static_cast<double>(turns.radians_per_token[static_cast<std::size_t>(pair)]),
+                    model.dimensions().context.value_or(1))
+              : 1;
+      const auto& values = keys.rotary.components[static_cast<std::size_t>(pair)].values;
+      for (std::int64_t component = 0; component < heads.kv_heads; ++component) {
+        own(pair, component) = need * std::max(0.0, values[static_cast<std::size_t>(component)]);
+        total += own(pair, component);
+      }
+    }
+    for (std::int64_t at = 0; total > 0 && at < pairs * heads.kv_heads; ++at) {
+      energy.data()[at] += own.data()[at] / total;
+    }
+  }
+  std::vector<std::pair<double, std::int64_t>> order;
+  for (std::int64_t at = 0; at < pairs * heads.kv_heads; ++at) {
+    order.emplace_back(-energy.data()[at], at);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::int64_t> components(static_cast<std::size_t>(pairs), 0);
+  for (std::int64_t at = 0; at < count; ++at) {
+    ++components[static_cast<std::size_t>(order[static_cast<std::size_t>(at)].second /
+                                          heads.kv_heads)];
+  }
+  std::vector<RotarySlot> slots;
+  for (std::int64_t component = 0; component < heads.kv_heads; ++component) {
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      if (component < components[static_cast<std::size_t>(pair)])
+        slots.push_back({pair, component});
+    }
+  }
+  return slots;
+}
+
+Latent make_latent(const Model& model, std::int64_t layer, const LayerKeys& keys,
+                   const LatentShape& shape, const Compute& compute) {
+  const HeadShape& heads = shape.heads;
+  const Matrix<double> value = with_bias_column(model, layer, Role::value);
+  const Matrix<double> output = canonical_matrix(model, layer, Role::output);
+  std::vector<JointBlock> blocks;
+  double of_keys = 0, of_values = 0;
+  if (shape.content > 0) {
+    Matrix<double> rest(keys.key.rows(), keys.key.cols());
+    std::vector<std::int64_t> kept(static_cast<std::size_t>(keys.rotary.pairs), 0);
+    for (const RotarySlot& slot : shape.slots) ++kept[static_cast<std::size_t>(slot.pair)];
+    for (std::int64_t pair = 0; pair < keys.rotary.pairs; ++pair) {
+      keep_components(keys.rotary, keys.key.view(), heads, pair,
+                      kept[static_cast<std::size_t>(pair)], rest);
+    }
+    for (std::int64_t group = 0; group < heads.kv_heads; ++group) {
+      blocks.push_back(key_block(keys, rest.view(), group, heads, compute));
+      of_keys += blocks.back().energy;
+    }
+  }
+  for (std::int64_t group = 0; group < heads.kv_heads; ++group) {
+    blocks.push_back(joint_block(value_weight(output.view(), group, heads, compute),
+                                 value.view().row_block(group * heads.value_dim, heads.value_dim),
+                                 keys.moments.view(), compute));
+    of_values += blocks.back().energy;
+  }
+  // Both halves have the same energy together, as the one's unit is not the other's.
+  const double balance = of_keys > 0 && of_values > 0 ? std::sqrt(of_values / of_keys) : 1;
+  const std::size_t key_blocks = shape.content > 0 ? static_cast<std::size_t>(heads.kv_heads) : 0;
+  std::int64_t rows = 0;
+  for (const JointBlock& block : blocks) rows += block.weighted.rows();
+  Matrix<double> joint(rows, shape.width + 1);
+  std::int64_t row = 0;
+  for (std::size_t at = 0; at < blocks.size(); ++at) {
+    const double factor = at < key_blocks ? balance : 1;
+    const Matrix<double>& own = blocks[at].weighted;
+    for (std::int64_t element = 0; element < own.rows() * own.cols(); ++element) {
+      (&joint(row, 0))[element] = factor * own.data()[element];
+    }
+    row += own.rows();
+  }
+  const OutputDirections directions =
+      output_directions(joint.view(), {.sums = keys.moments.view()}, compute);
+  const std::int64_t there = std::min(shape.rank, directions.basis.rows());
+  const auto basis = directions.basis.view().row_block(0, there);
+  const Matrix<double> read = product(basis, joint.view(), compute);
+  const double size =
+      std::sqrt(std::max(output_energy(read.view(), keys.moments.view(), compute), 1e-30));
+  Latent out{.down = Matrix<double>(shape.rank, shape.width + 1)};
+  std::fill_n(out.down.data(), shape.rank * (shape.width + 1), 0.0);
+  for (std::int64_t at = 0; at < there * (shape.width + 1); ++at) {
+    out.down.data()[at] = read.data()[at] / size;
+  }
+  row = 0;
+  for (std::size_t at = 0; at < blocks.size(); ++at) {
+    const std::int64_t count = blocks[at].undo.rows();
+    const Matrix<double> undone =
+        product(blocks[at].undo.view(), basis.col_block(row, count).transposed(), compute);
+    const double factor = size / (at < key_blocks ? balance : 1);
+    Matrix<double> up(count, shape.rank);
+    std::fill_n(up.data(), count * shape.rank, 0.0);
+    for (std::int64_t line = 0; line < count; ++line) {
+      for (std::int64_t col = 0; col < there; ++col) up(line, col) = factor * undone(line, col);
+    }
+    (at < key_blocks ? out.keys : out.values).push_back(std::move(up));
+    row += count;
+  }
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,278 @@
+#include "attnscope/features/plan/plan_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
+#include "attnscope/base/text.h"
+#include "attnscope/features/plan/plan_reader.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostWindows = 1'000'000;
+constexpr std::array<std::string_view, 21> kPlanFields = {"form",
+                                                          "choice",
+                                                          "size",
+                                                          "sizes",
+                                                          "joint",
+                                                          "exact",
+                                                          "parameters_before",
+                                                          "parameters_after",
+                                                          "kv_cache_bytes_per_token_before",
+                                                          "kv_cache_bytes_per_token_after",
+                                                          "flops_per_token_before",
+                                                          "flops_per_token_after",
+                                                          "parts",
+                                                          "mean_nll_before",
+                                                          "mean_nll_after",
+                                                          "perplexity_before",
+                                                          "perplexity_after",
+                                                          "expected_loss",
+                                                          "loadable",
+                                                          "remark",
+                                                          "model_hash"};
+constexpr std::array<std::string_view, 4> kMethods = {"kl", "energy", "uniform", "plain"};
+
+/// A loss, checked against the perplexity that the plan shows for it.
+double read_loss(const PlanReader& reader, const PlanObject& plan, const std::string& when) {
+  const double nll = reader.number(plan, "mean_nll_" + when);
+  const double perplexity = reader.number(plan, "perplexity_" + when);
+  constexpr double kRelative = 1e-6;  // both are written with all their digits
+  if (!(std::abs(std::exp(nll) / perplexity - 1) < kRelative)) {
+    reader.refuse(path_of(plan, "mean_nll_" + when),
+                  shortest_decimal(nll) + " contradicts perplexity_" + when + ", " +
+                      shortest_decimal(perplexity) + ": expected its logarithm");
+  }
+  return nll;
+}
+
+ModelSize read_size(const PlanReader& reader, const PlanObject& plan, const std::string& when) {
+  ModelSize out;
+  out.parameters = reader.integer(plan, "parameters_" + when, 1);
+  out.kv_cache_bytes_per_token = reader.integer(plan, "kv_cache_bytes_per_token_" + when, 0);
+  out.flops_per_token = reader.number(plan, "flops_per_token_" + when);
+  return out;
+}
+
+/// The forms of a plan at their sizes; what they keep comes from the rows.
+std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& plan) {
+  const std::vector<std::string> names = split(reader.text(plan, "form"), ',');
+  const std::string path = path_of(plan, "form");
+  const bool exact = reader.flag(plan, "exact");
+  const std::int64_t joint = reader.integer(plan, "joint", 0);
+  if (names.size() == 1) {
+    return {{.form = reader.form(path, names.front()),
+             .size = reader.integer(plan, "size", 0),
+             .joint = joint,
+             .exact = exact}};
+  }
+  reader.null(plan, "size");
+  const std::vector<std::int64_t> sizes = reader.integers(plan, "sizes");
+  if (sizes.size() != names.size()) {
+    reader.refuse(path_of(plan, "sizes"), "expected one size per form, " +
+                                              std::to_string(names.size()) + ", got " +
+                                              std::to_string(sizes.size()));
+  }
+  std::vector<Choice> out;
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    const Form own = reader.form(path, names[at]);
+    const bool again = std::ranges::find(out, own, &Choice::form) != out.end();
+    if (again || !combines(own)) reader.refuse(path, "these forms do not combine");
+    out.push_back({.form = own, .size = sizes[at]});
+  }
+  if (joint != 0) reader.refuse(path_of(plan, "joint"), "expected 0: only latents have it");
+  if (exact) reader.refuse(path_of(plan, "exact"), "expected false: only latents have it");
+  return out;
+}
+
+PlanSummary read_summary(const PlanReader& reader, const PlanObject& plan) {
+  PlanSummary out{.choice = reader.text(plan, "choice"),
+                  .remark = reader.text(plan, "remark"),
+                  .sizes = reader.integers(plan, "sizes"),
+                  .loadable = reader.flag(plan, "loadable")};
+  if (!reader.field(plan, "size").is_null()) out.size = reader.integer(plan, "size", 0);
+  if (!reader.field(plan, "expected_loss").is_null()) {
+    out.expected_loss = reader.number(plan, "expected_loss");
+  }
+  return out;
+}
+
+/// Which rows a form has.
+enum class RowsOf { model, layer, matrix };
+
+RowsOf rows_of(Form form) {
+  switch (form) {
+    case Form::layers:
+    case Form::width:
+    case Form::heads:
+    case Form::experts: return RowsOf::layer;
+    case Form::ranks: return RowsOf::matrix;
+    default: return RowsOf::model;
+  }
+}
+
+/// Rows of layers must name 0, 1, 2, ... in this order, because a choice lists what it keeps by
+/// position; `width` may then name the layers of the other stack, in the same way.
+void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
+  std::vector<std::string> models = {plan.model};
+  const Form* form = nullptr;
+  std::int64_t next = 0;
+  std::set<Form> ended;
+  std::set<MatrixPlace> matrices;
+  for (std::size_t at = 0; at < plan.rows.size(); ++at) {
+    const PlanRow& row = plan.rows[at];
+    if (std::ranges::find(plan.choices, row.form, &Choice::form) == plan.choices.end()) {
+      reader.refuse(row_place(at, "form"), "the plan has no such form");
+    }
+    if (form == nullptr || *form != row.form) {
+      if (form != nullptr) ended.insert(*form);
+      if (ended.contains(row.form)) {
+        reader.refuse(row_place(at, "form"), "expected the rows of each form one after another");
+      }
+      form = &row.form;
+      next = 0;
+      models = {plan.model};
+    }
+    if (row.model != models.back()) {
+      if (row.form != Form::width || models.size() > 1 || next == 0 || row.layer != 0) {
+        reader.refuse(row_place(at, "model"), "expected '" + models.back() + "'");
+      }
+      models.push_back(row.model);
+      next = 0;
+    }
+    if (rows_of(row.form) == RowsOf::matrix) {
+      if (!row.layer) reader.refuse(row_place(at, "layer"), "expected a whole number");
+      if (!matrices.insert({*row.layer, *row.matrix}).second) {
+        reader.refuse(row_place(at, "matrix"),
+                      "a row before this one has the same layer and matrix");
+      }
+      continue;
+    }
+    const bool of_layers = rows_of(row.form) == RowsOf::layer;
+    // The only layer of a model is the whole model.
+    const bool fits = row.layer ? of_layers && *row.layer == next : next == 0;
+    if (!fits) {
+      reader.refuse(row_place(at, "layer"),
+                    of_layers ? "expected " + std::to_string(next) + ": one row per layer, in order"
+                              : "expected null");
+    }
+    ++next;
+  }
+}
+
+/// Adds what the rows keep to the choice of their form, after check_layer_order().
+void add_rows(PlanFile& plan) {
+  for (const PlanRow& row : plan.rows) {
+    const auto choice = std::ranges::find(plan.choices, row.form, &Choice::form);
+    switch (row.form) {
+      case Form::layers:
+        if (choice->kept.empty()) choice->kept.emplace_back();
+        choice->kept.front().insert(choice->kept.front().end(), row.kept.begin(), row.kept.end());
+        break;
+      case Form::width:
+      case Form::heads:
+      case Form::experts:
+      case Form::head_width: choice->kept.push_back(row.kept); break;
+      case Form::ranks:
+        if (row.rank) choice->ranks[{*row.layer, *row.matrix}] = *row.rank;
+        break;
+      default: break;
+    }
+  }
+  for (Choice& choice : plan.choices) {
+    // Which layers stay may be edited, and says how many.
+    if (choice.form == Form::layers && !choice.kept.empty()) {
+      choice.size = std::ssize(choice.kept.front());
+    }
+  }
+}
+
+}  // namespace
+
+std::string row_place(std::size_t row, std::string_view field) {
+  return "rows[" + std::to_string(row) + "]." + std::string(field);
+}
+
+PlanFile read_plan(std::string_view text, std::string_view place) {
+  const PlanReader reader{std::string(place)};
+  const json report = parse_json(text, place);
+  const PlanObject root{report, ""};
+  const auto is = [&](const char* name, std::string_view value) {
+    const auto found = report.find(name);
+    return found != report.end() && found->is_string() &&
+           found->get_ref<const std::string&>() == value;
+  };
+  if (!report.is_object() || !is("schema", "attnscope/1")) {
+    reader.refuse("schema", "expected \"attnscope/1\", the JSON report of attnscope plan");
+  }
+  if (!is("command", "plan")) {
+    reader.refuse("command", "expected \"plan\", the JSON report of attnscope plan");
+  }
+  const json& models = reader.field(root, "models");
+  if (!models.is_array() || models.size() != 1) reader.refuse("models", "expected one model");
+  const PlanObject model{models.front(), "models[0]"};
+  if (!model.object.is_object()) reader.refuse(model.path, "expected an object");
+  if (!model.object.contains("plan")) {
+    throw Error(ErrorKind::usage, {.file = std::string(place),
+                                   .problem = "is a menu: it chooses no form",
+                                   .hint = "plan again with {by} and a target such as {keep}"});
+  }
+  const PlanObject plan = reader.object(model, "plan");
+  reader.expect_fields(plan, kPlanFields);
+  const PlanObject parameters = reader.object(root, "parameters");
+  PlanFile out;
+  out.model = reader.text(model, "name");
+  out.choices = read_choices(reader, plan);
+  out.summary = read_summary(reader, plan);
+  out.before = read_size(reader, plan, "before");
+  out.after = read_size(reader, plan, "after");
+  reader.number(parameters, "ridge");
+  out.ridge = reader.number(parameters, "ridge", 0, kMostRidge);
+  out.method = reader.text(parameters, "method");
+  if (std::ranges::find(kMethods, out.method) == kMethods.end()) {
+    reader.refuse("parameters.method", "unknown method '" + out.method + "'");
+  }
+  out.mean_nll_before = read_loss(reader, plan, "before");
+  out.mean_nll_after = read_loss(reader, plan, "after");
+  out.model_hash = reader.text(plan, "model_hash");
+  if (model.object.contains("stack")) out.stack = reader.text(model, "stack");
+  out.tokens_hash = reader.text(parameters, "tokens_hash");
+  out.held_out_hash = reader.text(parameters, "held_out_hash");
+  out.sequences = reader.integer(parameters, "sequences", 1, kMostWindows);
+  out.length = reader.integer(parameters, "length", 1, kMostWindows);
+  if (!reader.field(parameters, "sample").is_null()) {
+    out.sample = reader.integer(parameters, "sample", 0);
+  }
+  if (parameters.object.contains("lines")) {
+    out.lines = reader.flag(parameters, "lines");
+  }
+  if (parameters.object.contains("score_positions")) {
+    out.score_positions = reader.text(parameters, "score_positions");
+  }
+  if (parameters.object.contains("target")) out.target = reader.text(parameters, "target");
+  out.own_held_out = !reader.field(parameters, "held_out").is_null();
+  const json& rows = reader.field(root, "rows");
+  if (!rows.is_array()) reader.refuse("rows", "expected a list of rows");
+  const std::int64_t parts = reader.integer(plan, "parts", 0);
+  if (std::ssize(rows) != parts) {
+    reader.refuse("rows", "expected " + std::to_string(parts) +
+                              " rows (models[0].plan.parts), got " + std::to_string(rows.size()));
+  }
+  for (const json& row : rows) {
+    out.rows.push_back(read_plan_row(reader, row, out.rows.size(), parts));
+  }
+  check_layer_order(reader, out);
+  add_rows(out);
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,121 @@
+// A row of a plan: every field, by the form that the row is of.
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/features/plan/plan_reader.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 20> kRowFields = {"model",
+                                                         "stack",
+                                                         "form",
+                                                         "layer",
+                                                         "matrix",
+                                                         "parameters",
+                                                         "parameters_after",
+                                                         "kept",
+                                                         "rank",
+                                                         "break_even_rank",
+                                                         "possible_rank",
+                                                         "sensitivity",
+                                                         "expected_loss",
+                                                         "block_influence",
+                                                         "attention_influence",
+                                                         "mlp_influence",
+                                                         "loss",
+                                                         "attention_loss",
+                                                         "mlp_loss",
+                                                         "order"};
+
+/// Differences of logarithms of probabilities, which come from logits in float32.
+constexpr double kMostNats = std::numeric_limits<float>::max();
+constexpr double kRounding = 1e-6;  // of cosines and divergences that are sums of many numbers
+
+bool lists_kept(Form form) {
+  return form == Form::width || form == Form::heads || form == Form::experts ||
+         form == Form::head_width;
+}
+
+void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out) {
+  if (out.form != Form::ranks) {
+    for (const char* name :
+         {"matrix", "rank", "break_even_rank", "possible_rank", "sensitivity", "expected_loss"}) {
+      reader.null(place, name);
+    }
+    return;
+  }
+  const std::string name = reader.text(place, "matrix");
+  out.matrix = role_from_name(name);
+  if (!out.matrix) reader.refuse(path_of(place, "matrix"), "unknown matrix '" + name + "'");
+  out.break_even_rank = reader.integer(place, "break_even_rank", 0);
+  out.possible_rank = reader.integer(place, "possible_rank", 1);
+  if (!reader.field(place, "rank").is_null()) {
+    out.rank = reader.integer(place, "rank", 1, *out.break_even_rank);
+  }
+  const auto probed = reader.number_or_null(place, "sensitivity", -kRounding, kMostNats);
+  out.expected_loss = reader.number_or_null(place, "expected_loss", -kRounding, kMostNats);
+  if (!out.rank && out.expected_loss != 0.0) {
+    reader.refuse(path_of(place, "expected_loss"), "expected 0, as the matrix stays whole");
+  }
+  if (out.rank && probed.has_value() != out.expected_loss.has_value()) {
+    reader.refuse(path_of(place, "expected_loss"), probed
+                                                       ? "expected a number, as sensitivity is one"
+                                                       : "expected null, as sensitivity is null");
+  }
+}
+
+void read_removal(const PlanReader& reader, const PlanObject& place, std::int64_t rows,
+                  PlanRow& out) {
+  const std::array<const char*, 3> influences = {"block_influence", "attention_influence",
+                                                 "mlp_influence"};
+  const std::array<const char*, 3> losses = {"loss", "attention_loss", "mlp_loss"};
+  if (out.form != Form::layers) {
+    for (const char* name : influences) reader.null(place, name);
+    for (const char* name : losses) reader.null(place, name);
+    reader.null(place, "order");
+    return;
+  }
+  for (const char* name : influences) {  // 1 less a cosine
+    reader.number_or_null(place, name, -kRounding, 2 + kRounding);
+  }
+  // A model may lose less without a layer.
+  for (const char* name : losses) reader.number_or_null(place, name, -kMostNats, kMostNats);
+  if (reader.field(place, "order").is_null()) {
+    out.kept = {reader.integer(place, "layer", 0)};
+  } else {
+    reader.integer(place, "order", 0, rows);
+  }
+}
+
+}  // namespace
+
+PlanRow read_plan_row(const PlanReader& reader, const json& value, std::size_t at,
+                      std::int64_t rows) {
+  const PlanObject place{value, "rows[" + std::to_string(at) + "]"};
+  reader.expect_fields(place, kRowFields);
+  PlanRow out{.form = reader.form(path_of(place, "form"), reader.text(place, "form")),
+              .model = reader.text(place, "model")};
+  if (value.contains("stack")) {  // of a model that has several
+    const std::string stack = reader.text(place, "stack");
+    if (!out.model.ends_with(":" + stack)) {
+      reader.refuse(path_of(place, "stack"), "is '" + stack + "', expected that of " + out.model);
+    }
+  }
+  if (!reader.field(place, "layer").is_null()) out.layer = reader.integer(place, "layer", 0);
+  out.parameters = reader.integer(place, "parameters", 0);
+  // What a form saves is shared out evenly, also to layers that have less than that.
+  out.parameters_after = reader.integer(place, "parameters_after", -kUnlimitedCount);
+  if (lists_kept(out.form)) {
+    out.kept = reader.integers(place, "kept");
+  } else {
+    reader.null(place, "kept");
+  }
+  read_matrix(reader, place, out);
+  read_removal(reader, place, rows, out);
+  return out;
+}
+
+}  // namespace attnscope

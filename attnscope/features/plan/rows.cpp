@@ -1,0 +1,260 @@
+#include "attnscope/features/plan/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "attnscope/base/text.h"
+#include "attnscope/engine/summary_rows.h"
+#include "attnscope/features/plan/choice_words.h"
+#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/resumable_steps.h"
+
+namespace attnscope {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in a row
+constexpr LayerWorth kNoWorth = {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
+
+const char* method_name(RankMethod method) {
+  switch (method) {
+    case RankMethod::kl: return "kl";
+    case RankMethod::energy: return "energy";
+    case RankMethod::uniform: return "uniform";
+    case RankMethod::plain: return "plain";
+  }
+  return "";
+}
+
+/// A row in which nothing is known but its place.
+Record empty_row(const Model& model, Form form, std::optional<std::int64_t> layer, Value matrix,
+                 std::int64_t parameters, std::int64_t after) {
+  Record row = {{"model", model.name()}};
+  row.add("form", form_name(form))
+      .add("layer", layer)
+      .add("matrix", std::move(matrix))
+      .add("parameters", parameters)
+      .add("parameters_after", after);
+  return row;
+}
+
+Record& add_rest(Record& row, Value kept, Value rank, Value break_even, Value possible,
+                 Value sensitivity, Value expected) {
+  return row.add("kept", std::move(kept))
+      .add("rank", std::move(rank))
+      .add("break_even_rank", std::move(break_even))
+      .add("possible_rank", std::move(possible))
+      .add("sensitivity", std::move(sensitivity))
+      .add("expected_loss", std::move(expected));
+}
+
+/// Of rows that are of no layer as a whole: nothing.
+Record& add_removal(Record& row, const LayerWorth& worth = kNoWorth, double loss = kUnknown,
+                    Value order = {}) {
+  return row.add("block_influence", worth.influence)
+      .add("attention_influence", worth.attention_influence)
+      .add("mlp_influence", worth.mlp_influence)
+      .add("loss", loss)
+      .add("attention_loss", worth.attention_loss)
+      .add("mlp_loss", worth.mlp_loss)
+      .add("order", std::move(order));
+}
+
+std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
+  const Model& model = planner.model();
+  const std::int64_t layers = model.dimensions().layers;
+  const LayerOrder& order = planner.removals(1);
+  const std::vector<LayerWorth> worth = planner.layer_worth();
+  const std::vector<std::int64_t> gone = layers_without(model, choice);
+  const bool ordered = std::ranges::all_of(gone, [&](std::int64_t layer) {  // not by --set
+    return std::ranges::count(order.removed, layer) > 0;
+  });
+  std::vector<Record> rows;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const auto& kept = choice.kept.front();
+    const bool stays = std::find(kept.begin(), kept.end(), layer) != kept.end();
+    const auto removed = std::find(order.removed.begin(), order.removed.end(), layer);
+    const std::int64_t own = parameters_of_layer(model, layer);
+    Record& row =
+        rows.emplace_back(empty_row(model, choice.form, layer, Value(), own, stays ? own : 0));
+    add_rest(row, Value(), Value(), Value(), Value(), Value(), Value());
+    const auto at = static_cast<std::size_t>(layer);
+    const std::int64_t step = ordered && !stays ? removed - order.removed.begin() + 1 : 0;
+    add_removal(row, worth[at], order.alone[at], stays ? Value() : Value(step));
+  }
+  return rows;
+}
+
+std::vector<Record> rank_rows(Planner& planner, const Choice& choice) {
+  const RankTable& table = planner.ranks();
+  std::vector<Record> rows;
+  for (std::size_t at = 0; at < table.places.size(); ++at) {
+    const auto& [layer, role] = table.places[at];
+    const RankOptions& options = table.options[at];
+    const auto own = choice.ranks.find(table.places[at]);
+    const bool whole = own == choice.ranks.end();
+    const std::int64_t before = options.rows * options.cols;
+    Record& row = rows.emplace_back(
+        empty_row(planner.model(), choice.form, layer, std::string(role_name(role)), before,
+                  whole ? before : own->second * (options.rows + options.cols)));
+    const bool probed = !table.probes.empty();
+    add_rest(row, Value(), whole ? Value() : Value(own->second), options.break_even(),
+             static_cast<std::int64_t>(options.energies.size()),
+             probed ? Value(table.probes[at]) : Value(),
+             whole    ? Value(0.0)
+             : probed ? Value(options.weight * options.dropped(own->second))
+                      : Value());
+    add_removal(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
+  if (choice.form == Form::layers) return layer_rows(planner, choice);
+  if (choice.form == Form::ranks) return rank_rows(planner, choice);
+  std::vector<Record> rows;
+  const Model& model = planner.model();
+  const bool by_layer = choice.kept.size() > 1;
+  const std::int64_t count = by_layer ? std::ssize(choice.kept) : 1;
+  const ModelSize after = size_after(model, planner.size(), choice);
+  const std::int64_t own_layers = model.dimensions().layers;
+  for (std::int64_t at = 0; at < count; ++at) {
+    // Of `width` those of its other stack may follow.
+    const Model& stack = at < own_layers ? model : *stack_of_same_width(model);
+    const std::int64_t layer = at < own_layers ? at : at - own_layers;
+    const std::int64_t before =
+        by_layer ? parameters_of_layer(stack, layer) : planner.size().parameters;
+    const std::int64_t cut = (planner.size().parameters - after.parameters) / count;
+    Record& row = rows.emplace_back(empty_row(stack, choice.form,
+                                              by_layer ? std::optional(layer) : std::nullopt,
+                                              Value(), before, before - cut));
+    const Value kept =
+        choice.kept.empty() ? Value() : Value(choice.kept[static_cast<std::size_t>(at)]);
+    add_rest(row, kept, Value(), Value(), Value(), Value(), Value());
+    add_removal(row);
+  }
+  return rows;
+}
+
+std::vector<std::int64_t> layers_without(const Model& model, const Choice& choice) {
+  return layers_left_out(choice, model.dimensions().layers);
+}
+
+std::string forms_text(const std::vector<Form>& forms) {
+  std::vector<std::string> names;
+  for (const Form form : forms) names.emplace_back(form_name(form));
+  return join(names, ",");
+}
+
+Record planned_facts(const Model& model) {
+  ModelFacts facts = model_facts(model);
+  if (model.stack().empty()) return facts_record(facts);
+  const ModelSize whole = size_of(model);
+  facts.parameters = whole.parameters;
+  facts.kv_cache_bytes_per_token = whole.kv_cache_bytes_per_token;
+  return facts_record(facts);
+}
+
+std::string choice_words(const Model& model, const Choice& choice) {
+  return choice_words(choice, whole_size(model, choice.form));
+}
+
+namespace {
+
+ReportHead head_of(const Model& model, const PlanRequest& request) {
+  ReportHead head{.command = "plan", .models = {planned_facts(model)}};
+  for (const auto& [name, value] : request.text.parameters.fields()) {
+    head.parameters.add(name, value);
+  }
+  head.parameters.add("by", request.by.empty() ? Value() : Value(forms_text(request.by)))
+      .add("method", method_name(request.method))
+      .add("ridge", request.ridge)
+      .add("probe_tokens", request.probe_tokens)
+      .add("held_out_sequences", request.held_out_sequences)
+      .add("matrix", roles_value(request.matrices))
+      .add("layers", request.layers.parameter())
+      .add("tokens_hash", windows_hash(request.text.fitted()))
+      .add("held_out_hash", windows_hash(request.text.measured()));
+  if (!request.target.text.empty()) head.parameters.add("target", request.target.text);
+  return head;
+}
+
+}  // namespace
+
+void send_menu(const Model& model, const PlanRequest& request, const std::vector<Candidate>& menu,
+               const PlannedModel& planned, RowSink& sink) {
+  ReportHead head = head_of(model, request);
+  head.models.front()
+      .add("mean_nll", planned.nll_before)
+      .add("perplexity", std::exp(planned.nll_before));
+  sink.begin(head);
+  for (const Candidate& candidate : menu) {
+    const Choice& choice = candidate.choice;
+    Record row = {{"model", model.name()}};
+    row.add("form", form_name(choice.form))
+        .add("choice", choice_words(model, choice))
+        .add("size", choice.size)
+        .add("parameters", candidate.size.parameters)
+        .add("kv_cache_bytes_per_token", candidate.size.kv_cache_bytes_per_token)
+        .add("flops_per_token", candidate.size.flops_per_token)
+        .add("work", candidate.size.flops_per_token / planned.before.flops_per_token)
+        .add("mean_nll", candidate.mean_nll)
+        .add("perplexity", std::exp(candidate.mean_nll))
+        .add("loss", candidate.mean_nll - planned.nll_before)
+        .add("loadable", is_loadable(choice.form))
+        .add("target", candidate.target)
+        .add("remark", remark_of(choice.form));
+    sink.add_row(std::move(row));
+  }
+  for (const Skipped& skipped : planned.skipped) sink.add_skipped(skipped);
+  sink.end();
+}
+
+void send_plan(const Model& model, const PlanRequest& request, const PlannedModel& planned,
+               RowSink& sink) {
+  ReportHead head = head_of(model, request);
+  const Choice& choice = planned.choices.front();
+  const bool one = planned.choices.size() == 1;
+  std::vector<Form> forms;
+  std::vector<std::int64_t> sizes;
+  bool loadable = true;
+  const bool probed = choice.form == Form::ranks && request.method == RankMethod::kl;
+  std::vector<std::string> remarks;
+  for (const Choice& own : planned.choices) {
+    forms.push_back(own.form);
+    sizes.push_back(own.size);
+    loadable = loadable && is_loadable(own.form);
+    const std::string remark = remark_of(own.form);
+    if (!remark.empty()) remarks.push_back(remark);
+  }
+  Record plan = {{"form", forms_text(forms)}, {"choice", join(planned.words, "; ")}};
+  plan.add("size", one ? Value(choice.size) : Value())
+      .add("sizes", sizes)
+      .add("joint", choice.joint)
+      .add("exact", choice.exact)
+      .add("parameters_before", planned.before.parameters)
+      .add("parameters_after", planned.after.parameters)
+      .add("kv_cache_bytes_per_token_before", planned.before.kv_cache_bytes_per_token)
+      .add("kv_cache_bytes_per_token_after", planned.after.kv_cache_bytes_per_token)
+      .add("flops_per_token_before", planned.before.flops_per_token)
+      .add("flops_per_token_after", planned.after.flops_per_token)
+      .add("parts", std::ssize(planned.rows))
+      .add("mean_nll_before", planned.nll_before)
+      .add("mean_nll_after", planned.nll_after)
+      .add("perplexity_before", std::exp(planned.nll_before))
+      .add("perplexity_after", std::exp(planned.nll_after))
+      .add("expected_loss", probed ? Value(planned.expected_loss) : Value())
+      .add("loadable", loadable)
+      .add("remark", join(remarks))
+      .add("model_hash", model_hash(model));
+  head.models.front().add("plan", std::move(plan));
+  sink.begin(head);
+  for (const Record& row : planned.rows) sink.add_row(row);
+  for (const Skipped& skipped : planned.skipped) sink.add_skipped(skipped);
+  sink.end();
+}
+
+}  // namespace attnscope

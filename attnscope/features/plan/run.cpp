@@ -1,0 +1,281 @@
+#include "attnscope/features/plan/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/read_weight.h"
+#include "attnscope/features/plan/combined_methods.h"
+#include "attnscope/features/plan/method_comparison.h"
+#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/resumable_steps.h"
+#include "attnscope/features/plan/rows.h"
+#include "attnscope/features/plan/search.h"
+
+namespace attnscope {
+namespace {
+
+void check_can_plan(const Model& model, const PlanText& text) {
+  if (model.stack() == "cross") {
+    throw Error(
+        ErrorKind::unsupported,
+        {.place = model.name(), .problem = "stays whole: its layers go with the decoder's"});
+  }
+  if (!model.spec().causal && !text.mask && text.held_out_sources.empty()) {
+    throw Error(ErrorKind::unsupported,
+                {.place = model.name(),
+                 .problem = "sees each text both ways and has no tokenizer that knows a mask: "
+                            "there is no perplexity to measure a smaller one by"});
+  }
+  if (!model.spec().not_run.empty()) {
+    throw Error(ErrorKind::unsupported,
+                {.file = model.spec().source, .problem = model.spec().not_run});
+  }
+}
+
+void check_form(const Model& model, Form form) {
+  const std::string why = why_not(model, form);
+  if (why.empty()) return;
+  std::vector<std::string> names;
+  for (const Form other : possible_forms(model)) names.emplace_back(form_name(other));
+  throw Error(ErrorKind::unsupported,
+              {.parameter = "by",
+               .problem = std::string(form_name(form)) + ": " + verbatim(why) + "; " +
+                          verbatim(model.name()) + " can take " +
+                          (names.empty() ? "no form" : join(names))});
+}
+
+[[noreturn]] void refuse_target(const std::string& parameter, const std::string& nearest) {
+  throw Error(ErrorKind::numerical, {.parameter = parameter,
+                                     .problem = "no size comes to that; the nearest: " + nearest});
+}
+
+/// The largest size whose `number` is at most `most`. Sizes descend, and numbers with them.
+Choice largest_within(Planner& planner, Form form, const std::string& parameter, double most,
+                      double (*number)(const ModelSize&)) {
+  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  double last = 0;
+  for (const std::int64_t size : sizes) {
+    Choice sketch{.form = form, .size = size, .kept = {}};
+    if (form == Form::latent) {
+      sketch.size = size / 2;
+      sketch.joint = size - sketch.size;
+    }
+    if (form == Form::layers) sketch = planner.at_size(form, size);
+    last = number(size_after(planner.model(), planner.size(), sketch));
+    if (size == sizes.front() && form == Form::latent) continue;  // another kind of model
+    if (last <= most) return planner.at_size(form, size);
+  }
+  refuse_target(parameter, std::to_string(static_cast<std::int64_t>(last)) + " of " +
+                               std::to_string(static_cast<std::int64_t>(number(planner.size()))));
+}
+
+[[noreturn]] void refuse_empty_menu(const std::vector<Form>& forms) {
+  throw Error(
+      ErrorKind::numerical,
+      {.parameter = "by", .problem = forms_text(forms) + " can have no size but the model's own"});
+}
+
+double parameters_of(const ModelSize& size) { return static_cast<double>(size.parameters); }
+double cache_of(const ModelSize& size) {
+  return static_cast<double>(size.kv_cache_bytes_per_token);
+}
+
+constexpr int kMeasurements = 10;
+
+/// The smallest model whose mean negative log likelihood is at most `most`: bisection, at most so
+/// many measurements.
+Choice smallest_within(Planner& planner, Form form, double most) {
+  if (form == Form::ranks) {
+    const auto whole = static_cast<double>(planner.ranks().parameters());
+    double low = 0.02, high = 1;
+    for (int at = 0; at < kMeasurements; ++at) {
+      const double middle = (low + high) / 2;
+      const Choice choice = planner.at_budget(static_cast<std::int64_t>(middle * whole));
+      (planner.nll_of(choice, false) <= most ? high : low) = middle;
+    }
+    return planner.at_budget(static_cast<std::int64_t>(high * whole));
+  }
+  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  std::size_t good = 0, bad = sizes.size();
+  for (int at = 0; at < kMeasurements && bad - good > 1; ++at) {
+    const std::size_t middle = (good + bad) / 2;
+    const bool within = planner.nll_of(planner.at_size(form, sizes[middle]), false) <= most;
+    (within ? good : bad) = middle;
+  }
+  return planner.at_size(form, sizes[good]);
+}
+
+Choice completed(Planner& planner, const Choice& set) {
+  const std::string wrong = why_not_ranks(planner.model(), set);
+  if (!wrong.empty()) throw Error(ErrorKind::usage, {.parameter = "set", .problem = wrong});
+  if (set.form == Form::ranks || set.form == Form::latent || set.form == Form::layers) return set;
+  const auto sizes = possible_sizes(planner.model(), set.form);
+  if (std::find(sizes.begin(), sizes.end(), set.size) != sizes.end()) {
+    return planner.at_size(set.form, set.size);
+  }
+  throw Error(ErrorKind::usage,
+              {.parameter = "set",
+               .problem = std::string(form_name(set.form)) + "=" + std::to_string(set.size) +
+                          " is no size of " + verbatim(planner.model().name())});
+}
+
+Choice chosen(Planner& planner, Form form, const PlanTarget& target) {
+  if (target.set) return completed(planner, *target.set);
+  if (target.keep && form == Form::ranks) {
+    const auto whole = static_cast<double>(planner.ranks().parameters());
+    const auto budget = static_cast<std::int64_t>(*target.keep * whole);
+    const Choice choice = planner.at_budget(budget);
+    std::int64_t least = 0;
+    for (const RankOptions& matrix : planner.ranks().options) least += matrix.rows + matrix.cols;
+    if (least > budget) refuse_target("keep", std::to_string(least) + " parameters of factors");
+    return choice;
+  }
+  if (target.keep) {
+    if (form == Form::latent) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "keep",
+                   .problem = "a latent makes the KV cache smaller, not the model",
+                   .hint = "give {kv_bytes}"});
+    }
+    return largest_within(planner, form, "keep", *target.keep * parameters_of(planner.size()),
+                          parameters_of);
+  }
+  if (target.kv_bytes) {
+    const bool share = *target.kv_bytes < 2;
+    const double most = share ? *target.kv_bytes * cache_of(planner.size()) : *target.kv_bytes;
+    return largest_within(planner, form, "kv_bytes", most, cache_of);
+  }
+  const double before = planner.nll_before(false);
+  const double most = target.perplexity ? std::log(*target.perplexity) : before + *target.loss;
+  if (most < before) {
+    refuse_target("max_perplexity", shortest_decimal(std::exp(before)) + " as it is");
+  }
+  return smallest_within(planner, form, most);
+}
+
+Record asked_record(const PlanRequest& request) {
+  Record asked = request.text.parameters;
+  asked.add("by", request.by.empty() ? Value() : Value(forms_text(request.by)));
+  if (!request.target.text.empty()) asked.add("target", request.target.text);
+  return asked;
+}
+
+/// Says how many steps the plan will take, as far as that is known.
+void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Form>& forms,
+                  const PlanTarget& target) {
+  steps.expect(1);  // the model as it is
+  for (const Form form : forms) {
+    if (form == Form::ranks) steps.expect(planner.rank_steps());
+    if (!target.text.empty()) {
+      steps.expect(target.loss || target.perplexity ? 1 + kMeasurements : 1);
+      continue;
+    }
+    const std::vector<std::int64_t> sizes = planner.sizes(form);
+    const std::vector<std::int64_t> wanted =
+        sizes.size() < 2 ? std::vector<std::int64_t>() : menu_sizes(sizes);
+    steps.expect(form == Form::ranks ? std::size(kMenuBudgets)
+                                     : wanted.size() + planner.steps_of(form, wanted));
+  }
+}
+
+/// Of the whole model. An error names the matrix whose fault it is, where there is one.
+double nll_as_it_is(Planner& planner, bool all) {
+  try {
+    return planner.nll_before(all);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::numerical) throw;
+    const Model& model = planner.model();
+    for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+      for (const Role role : stored_projections(model, layer)) {
+        const Matrix<double> weight = canonical_matrix(model, layer, role);
+        const auto reason = find_not_finite(std::as_const(weight).view());
+        if (!reason) continue;
+        ErrorParts parts = error.parts();
+        parts.hint =
+            std::string(role_name(role)) + " of layer " + std::to_string(layer) + " " + *reason;
+        throw Error(ErrorKind::numerical, std::move(parts));
+      }
+    }
+    throw;
+  }
+}
+
+/// Sizes are searched on some windows, and measured on all: those may say more than was asked.
+std::string why_above(const PlanRequest& request, const PlannedModel& planned) {
+  const PlanTarget& target = request.target;
+  if (!target.perplexity && !target.loss) return "";
+  const double most =
+      target.perplexity ? std::log(*target.perplexity) : planned.nll_before + *target.loss;
+  if (planned.nll_after <= most) return "";
+  const auto text = [](double nll) { return fmt::format("{:.2f}", std::exp(nll)); };
+  return "the perplexity of all windows is " + text(planned.nll_after) + ", above " + text(most) +
+         ": sizes are searched on the first " + std::to_string(request.held_out_sequences) +
+         " (raise {held_out_sequences})";
+}
+
+}  // namespace
+
+void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
+                       RowSink& sink) {
+  check_can_plan(model, request.text);
+  const bool menu_asked = request.target.text.empty();
+  const std::vector<Form> forms = request.by.empty() ? possible_forms(model) : request.by;
+  for (const Form form : request.by) check_form(model, form);
+  if (!menu_asked && request.by.empty()) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "by", .problem = "is needed: which forms reach the target"});
+  }
+  for (const Form form : request.by) {
+    if (menu_asked || request.by.size() < 2 || combines(form)) continue;
+    throw Error(ErrorKind::usage, {.parameter = "by",
+                                   .problem = std::string(form_name(form)) +
+                                              " is planned alone; layers, width, hidden, "
+                                              "head-width, kv-heads and heads combine"});
+  }
+  std::vector<std::string> notes = request.text.notes;
+  std::vector<Candidate> menu;
+  PlannedModel planned;
+  PlanSteps steps(model, asked_record(request), context);
+  run_with_all_threads(steps.counting(),
+                       [&](const Compute& compute) {
+                         Planner planner(model, request, steps, compute);
+                         expect_steps(steps, planner, forms, request.target);
+                         planned.before = planner.size();
+                         planned.nll_before = nll_as_it_is(planner, /*all=*/!menu_asked);
+                         if (menu_asked) {
+                           menu = whole_menu(planner, forms, notes);
+                           if (menu.empty() && notes.size() == request.text.notes.size()) {
+                             refuse_empty_menu(forms);
+                           }
+                         } else if (forms.size() > 1) {
+                           planned = combined(planner, request, context, compute);
+                         } else {
+                           const Choice choice = chosen(planner, forms.front(), request.target);
+                           planned.choices = {choice};
+                           planned.words = {choice_words(model, choice)};
+                           planned.after = size_after(model, planned.before, choice);
+                           planned.expected_loss = planner.expected_loss(choice);
+                           planned.nll_after = planner.nll_of(choice, /*all=*/true);
+                           planned.rows = plan_rows(planner, choice);
+                         }
+                         planned.skipped = planner.skipped();
+                         steps.finish();
+                       },
+                       {"plan", "plans"});
+  for (const std::string& note : notes) sink.add_note(note);
+  if (menu_asked) {
+    send_menu(model, request, menu, planned, sink);
+  } else {
+    const std::string above = why_above(request, planned);
+    if (!above.empty()) sink.add_note(above);
+    send_plan(model, request, planned, sink);
+  }
+}
+
+}  // namespace attnscope

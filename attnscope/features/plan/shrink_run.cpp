@@ -1,0 +1,226 @@
+// Writes the model that a plan leaves, opens it again, and measures it.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+#include "attnscope/base/content_hash.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/calibration/calibration.h"
+#include "attnscope/features/common/calibration/evaluation.h"
+#include "attnscope/features/common/calibration/moments_cache.h"
+#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/model_size.h"
+#include "attnscope/features/plan/plan_file.h"
+#include "attnscope/features/plan/resumable_steps.h"
+#include "attnscope/features/plan/rows.h"
+#include "attnscope/features/plan/run.h"
+#include "attnscope/tensor/encode.h"
+
+namespace attnscope {
+namespace {
+
+std::string rounded(double value, int digits) {
+  const double scale = std::pow(10.0, digits);
+  return shortest_decimal(std::round(value * scale) / scale);
+}
+
+/// What a plan makes, in words.
+struct PlanWords {
+  std::string forms, choices;
+};
+
+bool is_of_ranks(const PlanFile& plan) { return plan.choices.front().form == Form::ranks; }
+
+/// The text of README.md: what the model was made from and how, with its figures.
+std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& words,
+                    double nll_before, const ModelSize& before, const ModelSize& after,
+                    const PlanText& text) {
+  const auto row = [](const std::string& what, const std::string& then, const std::string& now) {
+    return "| " + what + " | " + then + " | " + now + " |\n";
+  };
+  const auto* source = text.parameters.find("source");
+  std::string card = "---\nlibrary_name: transformers\nbase_model: " + model.name() +
+                     "\ntags:\n- attnscope\n---\n\n# " + model.name() + ", smaller\n\n";
+  card += "Made by attnscope from " + model.name() + ": " +
+          (plan.choices.size() == 1 ? words.forms + ", " : "") + words.choices +
+          ". Nothing was trained.\n\n| | before | after |\n|---|---|---|\n";
+  card += row("parameters", std::to_string(before.parameters), std::to_string(after.parameters));
+  card += row("KV cache, bytes a token (16 bit)", std::to_string(before.kv_cache_bytes_per_token),
+              std::to_string(after.kv_cache_bytes_per_token));
+  card += row("perplexity", rounded(std::exp(nll_before), 3),
+              rounded(std::exp(plan.mean_nll_after), 3));
+  card += "\nPerplexity is of " + counted(text.held_out.size(), "window") +
+          " that it was not fitted to; it was fitted to " +
+          counted(text.calibration.size(), "window") + " of " + std::to_string(plan.length) +
+          " tokens at most";
+  if (source != nullptr && source->get<std::string>() != nullptr) {
+    card += " of " + *source->get<std::string>();
+  }
+  card += ".\n";
+  if (is_of_ranks(plan)) {
+    card +=
+        "\nThe matrices have lower ranks in the same shapes: this saves nothing in stock "
+        "runtimes.\n";
+  }
+  return card;
+}
+
+bool has_quantised(const Model& model) {
+  return !std::ranges::all_of(model.checkpoint().tensors(), is_plain, &CheckpointTensor::view);
+}
+
+/// One row for each tensor that either model has.
+std::vector<Record> tensor_rows(const Model& before, const ChangedModel& after) {
+  std::vector<Record> rows;
+  const auto add = [&](const std::string& name, Value was, Value is, const char* change) {
+    rows.push_back({{"model", before.name()},
+                    {"tensor", name},
+                    {"shape_before", std::move(was)},
+                    {"shape_after", std::move(is)},
+                    {"change", change}});
+  };
+  for (const auto& [name, view] : after.tensors()) {
+    const CheckpointTensor* own = before.checkpoint().find(name);
+    if (own == nullptr) {
+      add(name, Value(), view.shape, "new");
+    } else if (own->view.shape != view.shape) {
+      add(name, own->view.shape, view.shape, "cut");
+    } else {
+      const bool same =
+          own->view.bytes.data() == view.bytes.data() && own->view.source == view.source;
+      add(name, own->view.shape, view.shape, same ? "kept" : "replaced");
+    }
+  }
+  for (const CheckpointTensor& tensor : before.checkpoint().tensors()) {
+    if (!after.has(tensor.name)) add(tensor.name, tensor.view.shape, Value(), "removed");
+  }
+  std::sort(rows.begin(), rows.end(), [](const Record& a, const Record& b) {
+    return *a.find("tensor")->get<std::string>() < *b.find("tensor")->get<std::string>();
+  });
+  return rows;
+}
+
+void check_hash(std::string_view place, const std::string& field, const std::string& found,
+                const std::string& expected, const std::string& other) {
+  if (found == expected) return;
+  throw Error(
+      ErrorKind::format,
+      {.file = std::string(place), .place = field, .problem = "is that of " + verbatim(other)});
+}
+
+/// A note where a perplexity of the plan is not what was measured.
+void note_difference(const std::string& whose, double measured, double planned, double tolerance,
+                     RowSink& sink) {
+  if (std::abs(measured - planned) <= tolerance) return;
+  sink.add_note(whose + " perplexity is " + rounded(std::exp(measured), 3) + ", the plan says " +
+                rounded(std::exp(planned), 3) + ": was the plan edited?");
+}
+
+}  // namespace
+
+void check_plan(const PlanFile& plan, const Model& model, std::string_view place) {
+  check_hash(place, "models[0].plan.model_hash", plan.model_hash, model_hash(model),
+             "another model than " + model.name());
+  check_plan_of_model(plan, model, place);
+}
+
+void run_shrink(const Model& model, const ShrinkRequest& request, const Context& context,
+                RowSink& sink) {
+  const PlanFile& plan = request.plan;
+  check_hash(request.plan_place, "parameters.tokens_hash", plan.tokens_hash,
+             windows_hash(request.text.fitted()), "another text");
+  check_hash(request.plan_place, "parameters.held_out_hash", plan.held_out_hash,
+             windows_hash(request.text.measured()), "another held-out text");
+  NewFolder folder(request.folder);  // shows now what would stop it at the end
+  FinishedLayers finished(request.folder, content_hash(request.plan_text));
+  std::vector<Record> rows;
+  Record facts;
+  double nll_before = 0, nll = 0;
+  PlanWords words;
+  const auto work = [&](const Compute& compute) {
+    nll_before = mean_nll(model, request.text.measured(), compute);
+    ChangedModel changed(model);
+    Model made = model;
+    for (std::size_t at = 0; at < plan.choices.size(); ++at) {
+      if (at > 0) finished.begin_next();
+      const Choice& choice = plan.choices[at];
+      const std::string dtype(dtype_name(changed.dtype()));  // of what the stages before this made
+      KeptMoments kept(request.folder,
+                       content_hash(request.plan_text + dtype + std::to_string(at)));
+      Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
+                              plan.method == "plain" ? kMostRidge : plan.ridge, &kept);
+      TextStatistics text = calibration.statistics(compute);
+      text.dtype = request.form.dtype;
+      text.finished = &finished;
+      changed = make_smaller(made, choice, text, compute);
+      const std::string form(form_name(choice.form));
+      words.forms += (at == 0 ? "" : ",") + form;
+      words.choices += (at == 0 ? "" : "; ") + (plan.choices.size() > 1 ? form + " " : "") +
+                       choice_words(made, choice);
+      made = changed.open();
+      kept.remove();
+    }
+    rows = tensor_rows(model, changed);
+    WrittenForm form = request.form;
+    form.card =
+        card_of(model, plan, words, nll_before, size_of(model), size_of(made), request.text);
+    write_model(changed, model.checkpoint().folder(), form, folder, compute.stop);
+  };
+  std::optional<Model> written;
+  try {
+    run_with_all_threads(context, work, {"model", "models"});
+    written = Model::open_stack(Checkpoint::open(folder.unfinished()),
+                                request.folder.filename().string(), model.stack());
+    run_with_all_threads(
+        context,
+        [&](const Compute& compute) { nll = mean_nll(*written, request.text.measured(), compute); },
+        {"model", "models"});
+  } catch (const Error& error) {
+    // The next run would fail in the same way, unless it is the disk that failed.
+    if (error.kind() != ErrorKind::io) {
+      finished.remove();
+      KeptMoments(request.folder, "").remove();
+    }
+    throw;
+  }
+  folder.commit();
+  finished.remove();
+  if (finished.taken() > 0) {
+    sink.add_note("went on from a run that was stopped, which had made " +
+                  counted(finished.taken(), "layer"));
+  }
+  facts = planned_facts(model);
+  Record shrunk = {{"form", words.forms}, {"choice", words.choices}};
+  const ModelSize after = size_of(*written);
+  shrunk.add("parameters", after.parameters)
+      .add("kv_cache_bytes_per_token", after.kv_cache_bytes_per_token)
+      .add("flops_per_token", after.flops_per_token)
+      .add("bytes", written->checkpoint().file_bytes())
+      .add("planned_perplexity", std::exp(plan.mean_nll_after))
+      .add("perplexity", std::exp(nll))
+      .add("mean_nll", nll);
+  facts.add("shrunk", std::move(shrunk));
+  // What was planned is rounded as it is written, but for one that was asked to be written
+  // otherwise.
+  const double agrees = request.form.dtype ? 5e-3 : 1e-3;
+  constexpr double kSame = 1e-4;  // kernels of other processors sum in another order
+  note_difference("the model's", nll_before, plan.mean_nll_before, kSame, sink);
+  note_difference("the written model's", nll, plan.mean_nll_after, agrees, sink);
+  if (is_of_ranks(plan)) {
+    sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
+  }
+  if (has_quantised(model)) {
+    sink.add_note("quantised weights were written as " +
+                  std::string(dtype_name(request.form.dtype.value_or(DType::bf16))));
+  }
+  sink.begin({.command = "shrink",
+              .models = {facts},
+              .parameters = {{"plan", request.plan_place}, {"folder", request.folder.string()}}});
+  for (Record& row : rows) sink.add_row(std::move(row));
+  sink.end();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,278 @@
+// `predict --attribution`: what each part of a model adds to the logits of a text's own tokens, or
+// of one token at its end.
+#include <algorithm>
+#include <utility>
+
+#include "attnscope/base/error.h"
+#include "attnscope/engine/summary_rows.h"
+#include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/scored_texts.h"
+#include "attnscope/features/common/sequence_batches.h"
+#include "attnscope/features/common/text_length.h"
+#include "attnscope/features/predict/logit_attribution.h"
+#include "attnscope/features/predict/run.h"
+#include "attnscope/forward/logits.h"
+
+namespace attnscope {
+namespace {
+
+/// What is attributed in one model's text.
+struct AskedLogits {
+  std::vector<std::int64_t> rows;    // of the text's states
+  std::vector<std::int64_t> tokens;  // of each row
+  std::optional<std::int64_t> against;
+};
+
+AskedLogits asked_logits(const Prompt& prompt, const AskedTokens& asked) {
+  AskedLogits out{.against = asked.against};
+  const auto length = std::ssize(prompt.tokens);
+  if (asked.token) {
+    out.rows = {length - 1};
+    out.tokens = {*asked.token};
+    return out;
+  }
+  for (std::int64_t at = 1; at < length; ++at) {
+    out.rows.push_back(at - 1);
+    out.tokens.push_back(prompt.tokens[static_cast<std::size_t>(at)]);
+  }
+  return out;
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// What the model's own logits are before their cap, of which the parts are to be the sum.
+double centred_logit(const ForwardPass& pass, const AskedLogits& asked, const Matrix<float>& states,
+                     const Compute& compute) {
+  double sum = 0;
+  for_logits(
+      pass, states.view(),
+      [&](std::int64_t first, MatrixView<const float> logits) {
+        for (std::int64_t row = 0; row < logits.rows; ++row) {
+          double mean = 0;
+          for (std::int64_t token = 0; token < logits.cols; ++token) {
+            mean += static_cast<double>(logits(row, token));
+          }
+          mean /= static_cast<double>(logits.cols);
+          const double from =
+              asked.against ? static_cast<double>(logits(row, *asked.against)) : mean;
+          const auto place = static_cast<std::size_t>(first + row);
+          sum += static_cast<double>(logits(row, asked.tokens[place])) - from;
+        }
+      },
+      compute, /*capped=*/false);
+  return sum / static_cast<double>(asked.rows.size());
+}
+
+struct FoundParts {
+  std::vector<DirectPart> parts;
+  double logit = 0;
+};
+
+FoundParts attribute_text(const ForwardPass& pass, const Prompt& prompt, const AskedLogits& asked,
+                          const Compute& compute) {
+  const LinearHead head(pass, mean_output_row(pass, compute));
+  Matrix<float> directions = head.directions(asked.tokens);
+  std::vector<double> constants;
+  for (const std::int64_t token : asked.tokens) constants.push_back(head.constant(token));
+  if (asked.against) {
+    const Matrix<float> other = head.directions(std::span(&*asked.against, 1));
+    for (std::int64_t col = 0; col < other.cols(); ++col) directions(0, col) -= other(0, col);
+    constants.front() -= head.constant(*asked.against);
+  }
+  Attribution found =
+      attribute(pass, head, prompt.tokens, asked.rows, directions, constants, compute);
+  return {.parts = std::move(found.parts),
+          .logit = centred_logit(pass, asked, found.states, compute)};
+}
+
+void check_attribution(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked) {
+  check_foretelling(pass, {}, MaskToken(0));
+  pass.check(prompt.tokens);
+  check_attributable(pass);
+  if (asked.token) return;
+  check_foretelling(pass, {prompt.tokens}, MaskToken());
+}
+
+}  // namespace
+
+void check_attributable(const ForwardPass& pass) {
+  const Model& model = pass.model();
+  const std::string obstacle =
+      model.spec().causal ? LinearHead::obstacle(pass) : "it foretells no next tokens";
+  if (obstacle.empty()) return;
+  throw Error(ErrorKind::unsupported,
+              {.parameter = "attribution",
+               .problem = model.name() + " has logits that are no sum of what its parts write: " +
+                          verbatim(obstacle)});
+}
+
+void run_attribution(std::span<const Model> models, const AttributionRequest& request,
+                     const Context& context, RowSink& sink) {
+  const ReadyModels ready(models, context);
+  std::vector<FoundParts> found(models.size());
+  std::vector<AskedLogits> asked;
+  std::vector<QueueItem> items;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Prompt& prompt = request.prompts[index];
+    check_attribution(ready.pass(index), prompt, request.asked[index]);
+    note_past_context(ready.pass(index), {.tokens = std::span(&prompt.tokens, 1)}, sink);
+    asked.push_back(asked_logits(prompt, request.asked[index]));
+    if (models[index].spec().head.soft_cap) {
+      sink.add_note(models[index].name() + ": of logits before their cap");
+    }
+    const auto tokens = std::ssize(prompt.tokens);
+    items.push_back({.flops = static_cast<double>(forward_weights_bytes(models[index])) *
+                              static_cast<double>(tokens),
+                     .memory_bytes = run_bytes(models[index].spec(), /*sequences=*/1, tokens),
+                     .run = [&, index](const Compute& compute) {
+                       found[index] = attribute_text(ready.pass(index), request.prompts[index],
+                                                     asked[index], compute);
+                     }});
+  }
+  run_queue(items, ready.rest(), {}, {"model", "models"});
+
+  ReportHead head{.command = "predict", .parameters = {{"attribution", true}}};
+  for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Tokenizer* tokenizer = request.prompts[index].tokenizer;
+    const auto token_of = [&](const std::optional<std::int64_t>& id) {
+      return id ? Value(Record{{"id", *id}, {"text", token_value(tokenizer, *id)}}) : Value();
+    };
+    Record facts = facts_record(model_facts(models[index]));
+    facts.add("attributed", Record{{"token", token_of(request.asked[index].token)},
+                                   {"against", token_of(request.asked[index].against)},
+                                   {"places", std::ssize(asked[index].rows)},
+                                   {"logit", found[index].logit}});
+    head.models.push_back(std::move(facts));
+  }
+  sink.begin(head);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    for (const DirectPart& part : found[index].parts) {
+      sink.add_row({{"model", models[index].name()},
+                    {"layer", part.layer},
+                    {"head", part.head},
+                    {"component", part.component},
+                    {"direct", mean_of(part.logits)}});
+    }
+  }
+  sink.end();
+}
+
+// `predict --attribution --prompts`: what each part of a model adds itself to its preference for
+// the right answers.
+namespace {
+
+struct AttributedPrompts {
+  std::vector<DirectPart> parts;    // `logits`: of each prompt
+  std::vector<double> differences;  // the model's own
+};
+
+AttributedPrompts attribute_prompts(const ForwardPass& pass, const LinearHead& head,
+                                    const std::vector<TokenIds>& texts,
+                                    const AnsweredPrompts& prompts, const Compute& compute) {
+  AttributedPrompts out;
+  for (std::size_t at = 0; at < texts.size(); ++at) {
+    const std::int64_t right = prompts.right[at], wrong = prompts.wrong[at];
+    Matrix<float> direction = head.directions(std::span(&right, 1));
+    const Matrix<float> other = head.directions(std::span(&wrong, 1));
+    for (std::int64_t col = 0; col < other.cols(); ++col) direction(0, col) -= other(0, col);
+    const double constant = head.constant(right) - head.constant(wrong);
+    const std::int64_t row = std::ssize(texts[at]) - 1;
+    const Attribution found = attribute(pass, head, texts[at], std::span(&row, 1), direction,
+                                        std::span(&constant, 1), compute);
+    out.differences.push_back(logit_differences(pass, found.states.view(), std::span(&right, 1),
+                                                std::span(&wrong, 1), compute, /*capped=*/false)
+                                  .front());
+    if (at == 0) {
+      out.parts = found.parts;
+      continue;
+    }
+    for (std::size_t part = 0; part < found.parts.size(); ++part) {
+      out.parts[part].logits.push_back(found.parts[part].logits.front());
+    }
+  }
+  return out;
+}
+
+struct BothAttributed {
+  AttributedPrompts clean, corrupted;
+
+  Preference preference() const { return preference_of(clean.differences, corrupted.differences); }
+};
+
+void add_direct_rows(const std::string& model, const BothAttributed& found, RowSink& sink) {
+  const Preference whole = found.preference();
+  for (std::size_t at = 0; at < found.clean.parts.size(); ++at) {
+    const DirectPart& part = found.clean.parts[at];
+    const std::vector<double> corrupted =
+        whole.corrupted ? found.corrupted.parts[at].logits : std::vector<double>();
+    const MeanWithError direct = mean_over_prompts(part.logits);
+    const MeanWithError share = share_of(part.logits, corrupted, whole);
+    sink.add_row({{"model", model},
+                  {"layer", part.layer},
+                  {"head", part.head},
+                  {"component", part.component},
+                  {"direct", direct.mean},
+                  {"direct_error", direct.standard_error},
+                  {"corrupted_direct", mean_over_prompts(corrupted).mean},
+                  {"share", share.mean},
+                  {"share_error", share.standard_error}});
+  }
+}
+
+}  // namespace
+
+void run_attribution_prompts(std::span<const Model> models, const PromptsRequest& request,
+                             const Context& context, RowSink& sink) {
+  const ReadyModels ready(models, context);
+  std::vector<BothAttributed> found(models.size());
+  std::vector<QueueItem> items;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const AnsweredPrompts& prompts = request.of_models[index];
+    check_answers(ready.pass(index), prompts);
+    note_long_prompts(ready.pass(index), prompts, sink);
+    check_attributable(ready.pass(index));
+    const PromptTokens tokens = prompt_tokens(prompts);
+    items.push_back(
+        {.flops = static_cast<double>(forward_weights_bytes(models[index])) *
+                  static_cast<double>(tokens.all),
+         .memory_bytes = run_bytes(models[index].spec(), /*sequences=*/1, tokens.longest),
+         .run = [&, index](const Compute& compute) {
+           const ForwardPass& pass = ready.pass(index);
+           const LinearHead head(pass, mean_output_row(pass, compute));
+           found[index].clean = attribute_prompts(pass, head, prompts.clean, prompts, compute);
+           found[index].corrupted =
+               attribute_prompts(pass, head, prompts.corrupted, prompts, compute);
+         }});
+  }
+  run_queue(items, ready.rest(), {}, {"model", "models"});
+
+  ReportHead head{.command = "predict", .parameters = {{"attribution", true}}};
+  for (const auto& [name, value] : request.parameters.fields()) head.parameters.add(name, value);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    const Preference preference = found[index].preference();
+    Record facts = facts_record(model_facts(models[index]));
+    facts.add("attributed", Record{{"token", Value()},
+                                   {"against", Value()},
+                                   {"places", std::ssize(found[index].clean.differences)},
+                                   {"logit", preference.clean},
+                                   {"corrupted_logit", preference.corrupted}});
+    head.models.push_back(std::move(facts));
+  }
+  sink.begin(head);
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    if (models[index].spec().head.soft_cap) {
+      sink.add_note(models[index].name() + ": of logits before their cap");
+    }
+    note_preference(models[index].name(), found[index].preference(), sink);
+    add_direct_rows(models[index].name(), found[index], sink);
+  }
+  sink.end();
+}
+
+}  // namespace attnscope

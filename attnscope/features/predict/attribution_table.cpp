@@ -1,0 +1,112 @@
+// `predict --attribution` for people: the parts that add most, for and against, and the sum.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/base/text.h"
+#include "attnscope/features/all_tables.h"
+#include "attnscope/rows/table/alignment.h"
+#include "attnscope/rows/table/cells.h"
+#include "attnscope/rows/table/layer_grid.h"
+#include "attnscope/rows/table/style.h"
+
+namespace attnscope {
+namespace {
+
+double direct_of(const Record& row) { return expect<double>(row, "direct"); }
+
+std::string name_of_part(const Record& row) {
+  const std::string component = text_field(row, "component");
+  const bool layer = !row.find("layer")->is_null();
+  if (component == "head") {
+    return fmt::format("L{}H{}", integer_field(row, "layer"), integer_field(row, "head"));
+  }
+  std::string words = component;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return layer ? fmt::format("{} {}", words, integer_field(row, "layer")) : words;
+}
+
+/// "the text's own tokens", "␣Paris against ␣London".
+std::string asked_text(const Record& attributed, bool of_prompts) {
+  const std::int64_t places = integer_field(attributed, "places");
+  if (of_prompts) {
+    const std::string text =
+        fmt::format("right answers against wrong ones, mean over {}", counted(places, "prompt"));
+    if (attributed.find("corrupted_logit")->is_null()) return text;
+    return text + ", and after corrupted ones";
+  }
+  const Record* token = attributed.find("token")->get<Record>();
+  if (token == nullptr) {
+    return fmt::format("the tokens that follow, mean over {}", counted(places, "place"));
+  }
+  const Record* against = attributed.find("against")->get<Record>();
+  std::string text = token_cell(*token, "text", "id");
+  if (against != nullptr) text += " against " + token_cell(*against, "text", "id");
+  return text;
+}
+
+/// What it adds after corrupted prompts, and its share of the preference.
+std::string prompt_cell(const Record& row) {
+  const Value* corrupted = row.find("corrupted_direct");
+  const Value* share = row.find("share");
+  std::string text =
+      corrupted->is_null() ? "" : number_text(row, "corrupted_direct", "{:+.4f}") + "  ";
+  return text +
+         (share->is_null() ? "-" : fmt::format("{:+.1f}%", 100 * expect<double>(row, "share")));
+}
+
+}  // namespace
+
+void write_attribution_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  constexpr std::size_t kShown = 20;
+  const Style style(options.color);
+  const bool of_prompts = report.parameters.find("prompts") != nullptr;
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    std::vector<const Record*> rows;
+    double sum = 0, largest = 0;
+    for (const Record& row : report.rows) {
+      if (text_field(row, "model") != name) continue;
+      rows.push_back(&row);
+      sum += direct_of(row);
+      largest = std::max(largest, std::abs(direct_of(row)));
+    }
+    const auto& attributed = expect<Record>(model, "attributed");
+    out << style.bold(printable(name)) << "  " << style.dim("logit of ")
+        << asked_text(attributed, of_prompts) << '\n';
+    std::stable_sort(rows.begin(), rows.end(), [](const Record* a, const Record* b) {
+      return std::abs(direct_of(*a)) > std::abs(direct_of(*b));
+    });
+    std::vector<std::vector<std::string>> lines;
+    double others = 0;
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+      const double direct = direct_of(*rows[at]);
+      if (at >= kShown) {
+        others += direct;
+        continue;
+      }
+      lines.push_back({"  " + name_of_part(*rows[at]), fmt::format("{:+.4f}", direct),
+                       of_prompts ? prompt_cell(*rows[at]) : "",
+                       style.bar(largest == 0 ? 0 : std::abs(direct) / largest)});
+    }
+    if (rows.size() > kShown) {
+      lines.push_back({fmt::format("  {} others", rows.size() - kShown),
+                       fmt::format("{:+.4f}", others), "", ""});
+    }
+    lines.push_back({"  " + style.bold("sum"), fmt::format("{:+.4f}", sum), "", ""});
+    lines.push_back({style.dim("  the model's logit"), number_text(attributed, "logit", "{:+.4f}"),
+                     of_prompts && !attributed.find("corrupted_logit")->is_null()
+                         ? number_text(attributed, "corrupted_logit", "{:+.4f}")
+                         : "",
+                     ""});
+    out << align(lines) << '\n';
+  }
+  if (report.rows.empty()) return;
+  write_legend(
+      "What each part adds to the logit directly, less the mean over the vocabulary or the other "
+      "token, with the final norm's scale as it was; what later layers make of a part is theirs.",
+      options, out);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,139 @@
+#include "attnscope/features/predict/saved_tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attnscope {
+
+PromptWatcher SavedRun::watcher() {
+  const auto keep_states = [this](std::int64_t, MatrixView<const float> states) {
+    keep(states, hidden_states_);
+  };
+  const auto write_maps = [this](const LayerMaps& layer) {
+    for (const auto& map : layer.maps) write(map);
+  };
+  PromptWatcher watcher{
+      .begin = [this](const ForwardPass& pass, const TokenIds& ids,
+                      std::int64_t tokens) { begin(pass, ids, tokens); },
+      .observer = {.on_maps = write_maps,
+                   .on_cross_maps =
+                       [this](const LayerMaps& layer) {
+                         for (const auto& map : layer.maps) keep(map, cross_maps_);
+                       }},
+      .encoder_observer = {.on_hidden_states = keep_states, .on_maps = write_maps},
+      .on_logits =
+          [this](MatrixView<const float> logits) {
+            write_kept();
+            write(logits);
+          },
+      .end =
+          [this] {
+            write_kept();
+            file_->end();
+          }};
+  watcher.observer.on_hidden_states = [this](std::int64_t index, MatrixView<const float> states) {
+    if (index == 0) write_kept();  // of the encoder, which is done
+    keep(states, hidden_states_);
+  };
+  return watcher;
+}
+
+const Signal* SavedRun::signal() const {
+  if (signal_ != nullptr) return signal_;
+  return prompt_->sound ? &*prompt_->sound : nullptr;
+}
+
+void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t tokens) {
+  const Dimensions& dimensions = pass.model().dimensions();
+  const std::int64_t layers = dimensions.layers, width = dimensions.width;
+  const std::vector<std::int64_t> attending = dimensions.attention_layers();
+  const auto maps = std::ssize(attending);
+  const bool same_width = pass.output_width() == width;
+  const bool decodes = pass.encoder() != nullptr;
+  const Signal* signal = this->signal();
+  std::int64_t source = decodes ? std::ssize(prompt_->source) : 0;
+  if (decodes && signal != nullptr) source = pass.encoder()->length_of(*signal);
+  std::vector<SavedTensor> tensors;
+  const auto add_ids = [&](const char* name, std::int64_t count) {
+    tensors.push_back({.name = name, .type = DType::i64, .shape = {count}});
+  };
+  if (signal != nullptr) {
+    const bool is_image = signal->shape.size() == 3;
+    tensors.push_back({.name = is_image ? "pixel_values" : "input_values", .shape = signal->shape});
+  } else if (decodes) {
+    add_ids("source_tokens", source);
+  }
+  if (!ids.empty()) add_ids("tokens", tokens);
+  if (maps < layers) add_ids("attention_layers", maps);
+  const std::int64_t heads = dimensions.heads.heads;
+  if (decodes) {
+    const Dimensions& encoder = pass.encoder()->model().dimensions();
+    tensors.push_back({.name = "encoder_attentions",
+                       .shape = {encoder.layers, encoder.heads.heads, source, source}});
+    tensors.push_back(
+        {.name = "encoder_hidden_states", .shape = {encoder.layers + 1, source, encoder.width}});
+  }
+  tensors.push_back({.name = "attentions", .shape = {maps, heads, tokens, tokens}});
+  if (decodes) {
+    tensors.push_back({.name = "cross_attentions", .shape = {layers, heads, tokens, source}});
+  }
+  tensors.push_back(
+      {.name = "hidden_states", .shape = {layers + (same_width ? 1 : 0), tokens, width}});
+  if (!same_width) {
+    tensors.push_back({.name = "last_hidden_state", .shape = {tokens, pass.output_width()}});
+  }
+  if (pass.no_logits().empty()) {
+    tensors.push_back({.name = "logits", .shape = {tokens, pass.logits_width()}});
+  }
+  if (signal_ != nullptr && pass.pooled_width() > 0) {
+    const bool compares = !pass.model().spec().head.rule.score_scale.empty();
+    tensors.push_back(
+        {.name = compares ? "image_embedding" : "logits", .shape = {pass.pooled_width()}});
+  }
+  file_.emplace(std::move(tensors), out_);
+  if (signal != nullptr) {
+    file_->write(signal->values);
+  } else if (decodes) {
+    file_->write(prompt_->source);
+  }
+  if (!ids.empty()) file_->write(ids);
+  if (maps < layers) file_->write(attending);
+}
+
+void SavedRun::keep(MatrixView<const float> rows, Spool& in) {
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    in.append({reinterpret_cast<const char*>(&rows(row, 0)),
+               static_cast<std::size_t>(rows.cols) * sizeof(float)});
+  }
+}
+
+void SavedRun::write_all(Spool& kept) {
+  constexpr std::uint64_t kAtOnce = 1 << 20;
+  std::vector<float> part;
+  for (std::uint64_t at = 0; at < kept.size();) {
+    const auto length = static_cast<std::size_t>(std::min(kAtOnce, kept.size() - at));
+    const std::string bytes = kept.read(at, length);
+    part.resize(length / sizeof(float));
+    std::memcpy(part.data(), bytes.data(), length);
+    // A part may hold the end of one tensor and the begin of the next.
+    file_->write(part);
+    at += length;
+  }
+  kept = Spool(kInMemory);
+}
+
+void SavedRun::write_kept() {
+  write_all(cross_maps_);
+  write_all(hidden_states_);
+}
+
+void SavedRun::write(MatrixView<const float> rows) {
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    file_->write(std::span(&rows(row, 0), static_cast<std::size_t>(rows.cols)));
+  }
+}
+
+}  // namespace attnscope

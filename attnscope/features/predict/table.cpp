@@ -1,0 +1,167 @@
+// `predict` for people: the prompt's tokens, what comes next with bars of its probability, what was
+// written, and the hidden states; or a text's perplexity.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/base/text.h"
+#include "attnscope/features/all_tables.h"
+#include "attnscope/rows/field.h"
+#include "attnscope/rows/table/alignment.h"
+#include "attnscope/rows/table/cells.h"
+#include "attnscope/rows/table/style.h"
+
+namespace attnscope {
+namespace {
+
+/// The tokens between bars, in lines that fit; of long prompts the first ones.
+void write_tokens(const Value::List& tokens, const WriteOptions& options, const Style& style,
+                  std::ostream& out) {
+  constexpr std::size_t kMaxShown = 200;
+  std::string line = " ";
+  const std::string bar = style.dim("|");
+  for (std::size_t at = 0; at < std::min(kMaxShown, tokens.size()); ++at) {
+    const std::string cell = token_cell(expect<Record>(tokens[at], "tokens"), "text", "id");
+    const bool fits =
+        display_width(line) + display_width(cell) + 1 <= static_cast<std::size_t>(options.width);
+    if (!fits) {
+      out << line << '\n';
+      line = " ";
+    }
+    line += (line == " " ? " " : bar) + cell;
+  }
+  out << line << '\n';
+  if (tokens.size() > kMaxShown) {
+    out << style.dim(fmt::format("  and {} more", tokens.size() - kMaxShown)) << '\n';
+  }
+}
+
+std::string probability_bar(double share, const Style& style) {
+  constexpr double kCells = 24;
+  const auto cells = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kCells));
+  std::string bar;
+  for (std::size_t cell = 0; cell < cells; ++cell) bar += style.color() ? "█" : "#";
+  return style.shade(share, bar);
+}
+
+/// What stands at the places of one model that were predicted.
+void write_top(const Report& report, const std::string& model, const Value::List& tokens,
+               const Style& style, std::ostream& out) {
+  std::vector<std::vector<std::string>> lines;
+  constexpr std::int64_t kNone = -1;
+  std::int64_t shown = kNone;
+  const auto write_lines = [&] {
+    std::size_t widest = 0;  // bars begin in one column
+    for (const auto& line : lines) widest = std::max(widest, display_width(line.back()));
+    for (auto& line : lines) line.back() = pad_right(line.back(), widest);
+    out << align(lines, /*left_columns=*/2);
+    lines.clear();
+  };
+  for (const Record& row : report.rows) {
+    if (text_field(row, "model") != model) continue;
+    const std::int64_t position = integer_field(row, "position");
+    if (position != shown) {
+      write_lines();
+      shown = position;
+      const bool is_mask = position < std::ssize(tokens);
+      out << style.bold(is_mask ? fmt::format("in place of token {}", position) : "next token")
+          << '\n';
+      lines.push_back(
+          {"  " + style.dim(heading("predict", "rank")), style.dim(heading("predict", "text")),
+           style.dim(heading("predict", "token_id")), style.dim(heading("predict", "logit")),
+           style.dim(heading("predict", "probability")), ""});
+    }
+    const double probability = number_or_nan(row, "probability");
+    lines.push_back({fmt::format("  {}", integer_field(row, "rank")),
+                     token_cell(row, "text", "token_id"),
+                     std::to_string(integer_field(row, "token_id")),
+                     fmt::format("{:.4f}", number_or_nan(row, "logit")),
+                     fmt::format("{:.4f}", probability), probability_bar(probability, style)});
+  }
+  write_lines();
+}
+
+void write_generated(const Record& generated, const WriteOptions& options, const Style& style,
+                     std::ostream& out) {
+  const auto& tokens = expect<Value::List>(*generated.find("tokens"), "tokens");
+  const std::string ended = text_field(generated, "ended_by");
+  const char* why = ended == "end token" ? ", up to the end token"
+                    : ended == "context" ? ", as far as there are positions"
+                                         : "";
+  const bool shown = options.text_is_shown();
+  out << style.bold("written")
+      << style.dim(
+             fmt::format(" ({}{}){}", counted(tokens.size(), "token"), why, shown ? ": above" : ""))
+      << '\n';
+  if (shown) return;
+  if (generated.find("text")->is_null()) return write_tokens(tokens, options, style, out);
+  for (const std::string& line : split(text_field(generated, "text"), '\n')) {
+    out << "  " << printable(line) << '\n';
+  }
+}
+
+void write_hidden_states(const Value::List& states, const Style& style, std::ostream& out) {
+  std::vector<std::vector<std::string>> lines = {
+      {style.bold("hidden states"), style.dim("shape"), style.dim("mean norm")}};
+  for (const Value& entry : states) {
+    const auto& state = expect<Record>(entry, "hidden_states");
+    const std::int64_t index = integer_field(state, "index");
+    lines.push_back({index == 0 ? "  0, embedding" : fmt::format("  {}", index),
+                     shape_text(expect_vector<std::int64_t>(state, "shape")),
+                     fmt::format("{:.4f}", number_or_nan(state, "mean_norm"))});
+  }
+  out << align(lines, /*left_columns=*/2);
+}
+
+void write_prompt(const Report& report, const Record& model, const WriteOptions& options,
+                  const Style& style, std::ostream& out) {
+  const std::string name = text_field(model, "name");
+  const auto& tokens = expect<Value::List>(*model.find("tokens"), "tokens");
+  out << style.bold(printable(name))
+      << style.dim(fmt::format(" ({})", counted(tokens.size(), "token"))) << '\n';
+  write_tokens(tokens, options, style, out);
+  write_top(report, name, tokens, style, out);
+  if (const Value* generated = model.find("generated")) {
+    write_generated(expect<Record>(*generated, "generated"), options, style, out);
+  }
+  write_hidden_states(expect<Value::List>(*model.find("hidden_states"), "hidden_states"), style,
+                      out);
+}
+
+void write_perplexities(const Report& report, const Style& style, std::ostream& out) {
+  const auto with_error = [](const Record& found, const std::string& name, int digits) {
+    const std::string number = fmt::format("{:.{}f}", number_or_nan(found, name), digits);
+    const double error = number_or_nan(found, name + "_error");
+    return std::isnan(error) ? number : fmt::format("{} ± {:.{}f}", number, error, digits);
+  };
+  std::vector<std::vector<std::string>> lines = {
+      {"", style.bold("perplexity"), style.dim("mean nll, nats"), style.dim("tokens that count"),
+       style.dim("of"), style.dim("windows")}};
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    const auto& found = expect<Record>(model, "perplexity");
+    const std::int64_t windows = std::ssize(rows_of_model(report, name));
+    lines.push_back({printable(name), with_error(found, "perplexity", 4),
+                     with_error(found, "mean_nll", 6), grouped(integer_field(found, "predicted")),
+                     grouped(integer_field(found, "tokens")), grouped(windows)});
+  }
+  out << align(lines);
+  const std::string words = scored_words(report.parameters);
+  if (!words.empty()) out << style.dim("over " + words) << '\n';
+}
+
+}  // namespace
+
+void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  if (report.parameters.find("perplexity") != nullptr) {
+    return write_perplexities(report, style, out);
+  }
+  for (const Record& model : report.models) {
+    if (&model != &report.models.front()) out << '\n';
+    write_prompt(report, model, options, style, out);
+  }
+}
+
+}  // namespace attnscope

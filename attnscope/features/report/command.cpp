@@ -1,0 +1,110 @@
+// `report`: everything about models in one HTML file, or chart by chart.
+#include <chrono>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/text_options.h"
+#include "attnscope/features/common/options/token_sequences.h"
+#include "attnscope/features/report/chart_folder.h"
+#include "attnscope/features/report/run.h"
+#include "attnscope/page/chart_files.h"
+#include "attnscope/page/template.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+using Clock = std::chrono::steady_clock;
+
+/// What the file lacks, and what else its maker should know.
+void say_notes(const ReportFile& file, const Session& session) {
+  if (!session.on_note) return;
+  for (const std::string& note : file.notes()) session.on_note(verbatim(note));
+}
+
+void check_writes_pages() {
+  if (!page_template().empty()) return;
+  throw Error(ErrorKind::unsupported,
+              {.place = "report",
+               .problem = "this build has no page: it was made without Node",
+               .hint = "install Node 18 or newer with npm, and build again"});
+}
+
+void write(const Arguments& arguments, const Session& session, std::ostream& out) {
+  const bool page = arguments.given("out"), charts = arguments.given("charts");
+  if (page) check_writes_pages();
+  if (charts) check_draws_charts(charts_script());
+  const auto start = Clock::now();
+  ReportRun run(arguments, session);
+  if (charts) make_chart_folder(arguments);
+  const ReportFile file = run.run();
+  say_notes(file, session);
+  const std::chrono::duration<double> took = Clock::now() - start;
+  if (charts) write_charts(arguments, session, file, took.count());
+  if (page) file.write(page_template(), took.count(), out);
+}
+
+Parameters own_parameters() {
+  return {{.name = "maps",
+           .type = head,
+           .help = "where not all maps fit, keep that of this head whole",
+           .metavariable = "L,H"},
+          {.name = "out",
+           .type = file,
+           .help = "the HTML file, replaced in one step",
+           .letter = 'o',
+           .metavariable = "FILE",
+           .missing = "name the file to write",
+           .missing_hint = "for example: {out} report.html; or a folder: {charts} charts",
+           .not_needed_with = "charts",
+           .use = FileUse::written,
+           .endings = {".html", ".htm"}},
+          {.name = "charts",
+           .type = file,
+           .help = "every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder",
+           .metavariable = "DIR",
+           .use = FileUse::folder,
+           .endings = {".vl.json", ".svg"}},
+          {.name = "plan_text",
+           .type = file,
+           .help = "also what can be left out of each model, at what cost, fitted to this text",
+           .metavariable = "FILE"},
+          {.name = "base",
+           .type = text,
+           .help = "also what was changed in each model since this one, which it was made of",
+           .metavariable = "MODEL"},
+          {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
+}
+
+}  // namespace
+
+Command report_command() {
+  return {.name = "report",
+          .summary = "everything about models on one page, an HTML file that needs nothing else",
+          .examples = {{{"models", "examples/shakespeare-gpt2"}, {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"text_file", "book.txt"}, {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}},
+                       {{"models", "MODEL"},
+                        {"text", "Good night."},
+                        {"target", "Gute Nacht."},
+                        {"out", "report.html"}},
+                       {{"models", "MODEL"},
+                        {"text_file", "en.txt"},
+                        {"target_file", "de.txt"},
+                        {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"image", "cat.jpg"}, {"out", "report.html"}},
+                       {{"models", "MODEL"}, {"charts", "charts"}}},
+          .parameters = joined({model_parameters(), text_parameters(), pair_parameters(),
+                                window_parameters(), example_parameters(), signal_parameters(),
+                                work_parameters(), own_parameters()}),
+          .exclusions = joined_exclusions(
+              signal_exclusions({}),
+              joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                  example_exclusions(/*with_windows=*/true)),
+                                line_target_exclusions())),
+          .write = write};
+}
+
+}  // namespace attnscope

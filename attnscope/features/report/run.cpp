@@ -1,0 +1,165 @@
+#include "attnscope/features/report/run.h"
+
+#include <ctime>
+
+#include "attnscope/base/error.h"
+#include "attnscope/engine/summary_rows.h"
+#include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/directions/run.h"
+#include "attnscope/features/framework/open_models.h"
+#include "attnscope/features/report/inputs.h"
+#include "attnscope/features/report/matrix_images.h"
+#include "attnscope/features/report/models.h"
+#include "attnscope/features/report/sections.h"
+#include "attnscope/features/report/sections_on_text.h"
+#include "attnscope/features/report/skipped.h"
+
+namespace attnscope {
+namespace {
+
+bool has_too_many_heads(const Model& model) {
+  constexpr std::int64_t kMaxCompositionHeads = 256;
+  return model.dimensions().layers * model.dimensions().heads.heads > kMaxCompositionHeads;
+}
+
+/// Of a part that this model has: why it takes too long for a report; empty where it does not.
+const char* why_too_long(const std::string& id, const Model& model) {
+  constexpr double kCheap = 2e12;  // some seconds
+  if (id == "composition" && has_too_many_heads(model)) return "pairs of so many heads take long";
+  if (id == kRead && read_flops(model, ReadRequest().directions) > kCheap) {
+    return "naming directions by so many tokens takes long";
+  }
+  return "";
+}
+
+/// Whether the command was used wrongly, or the file of a picture or sound cannot be read.
+bool is_of_input(const Error& error, const Model& model) {
+  if (error.kind() == ErrorKind::usage) return true;
+  const bool of_file = error.kind() == ErrorKind::io || error.kind() == ErrorKind::format;
+  return of_file && input_kind(model) != InputKind::text;
+}
+
+}  // namespace
+
+ReportRun::ReportRun(const Arguments& arguments, const Session& session)
+    : arguments_(arguments),
+      models_(open_models(arguments, session)),
+      session_(with_open_models(session, arguments, models_)),
+      reports_(report_models(arguments, models_, session)),
+      file_(empty_report(arguments, models_, session)) {
+  check_places();
+  check_inputs(arguments, session_, models_);
+}
+
+ReportFile ReportRun::run() {
+  run_on_texts();
+  for (const std::string& id : analysis_ids()) {
+    for (const ReportModel& model : reports_) {
+      if (is_of_model(id, model.model)) run_analysis(id, model);
+    }
+  }
+  for (const ReportModel& model : reports_) run_asked(model);
+  add_matrix_images(models_, arguments_.layers("layers"), session_, file_);
+  return std::move(file_);
+}
+
+/// Layers and heads that a model does not have are wrong use.
+void ReportRun::check_places() const {
+  for (const ReportModel& model : reports_) {
+    const std::int64_t layers = model.model.dimensions().layers;
+    arguments_.layers("layers").resolve(layers, model.model.name());
+    named_head(model);
+  }
+}
+
+/// That of directions with the text, where one was given, on which their names may hold.
+ReportPart ReportRun::part_of(const std::string& id, const ReportModel& model) const {
+  const auto on_text = on_given_text_.find(model.model.name());
+  const bool reads_it = id == kRead && on_text != on_given_text_.end();
+  return reads_it ? read_part(on_text->second) : analysis_part(id, model);
+}
+
+void ReportRun::run_analysis(const std::string& id, const ReportModel& model) {
+  try {
+    const ReportPart part = part_of(id, model);
+    const std::string why = why_too_long(id, model.model);
+    if (!why.empty()) {
+      return file_.add_left_out(
+          {.part = id, .model = part.model, .why = why, .command = part_line(part, session_)});
+    }
+    fill_part(part, session_, file_);
+  } catch (const Error& error) {
+    leave_out(id, model, error, session_, file_);
+  }
+}
+
+void ReportRun::run_asked(const ReportModel& model) {
+  for (const ReportPart& part : asked_parts(model)) {
+    try {
+      fill_part(part, session_, file_);
+    } catch (const Error& error) {
+      leave_out(part.id, model, error, session_, file_);
+    }
+  }
+}
+
+/// Each model for itself: that one cannot be run is no fault of the others. Where none can be on
+/// what was asked for, that is wrong use, or the fault of a picture or sound.
+void ReportRun::run_on_texts() {
+  std::optional<Error> at_fault;
+  std::size_t asked = 0, failed = 0;
+  for (const ReportModel& model : reports_) {
+    const bool is_asked = input_is_given(arguments_, model.model);
+    asked += is_asked ? 1 : 0;
+    try {
+      run_on_text(model);
+    } catch (const Error& error) {
+      if (is_asked) ++failed;
+      if (is_asked && !at_fault && is_of_input(error, model.model)) at_fault = error;
+      leave_out_text(model, error, session_, file_);
+    }
+  }
+  if (at_fault && failed == asked) throw *at_fault;
+}
+
+void ReportRun::run_on_text(const ReportModel& model) {
+  if (model.not_run) throw *model.not_run;
+  const bool given = input_is_given(arguments_, model.model);
+  TextRun run(given ? given_text(model, session_) : usual_text(model), session_);
+  run.add_rows_and_maps({.models = reports_.size()}, file_);
+  run.add_without_first(file_);
+  run.add_routing(file_);
+  run.add_lens(file_);
+  run.add_worth(TextRun::Effort::cheap, file_);
+  if (text_is_given(model.arguments) && run.tells_whether_names_hold()) {
+    on_given_text_.emplace(model.model.name(), run.for_names());
+  }
+}
+
+namespace {
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+}  // namespace
+
+ReportFile empty_report(const Arguments& report, std::span<const Model> models,
+                        const Session& session) {
+  std::vector<Record> facts;
+  for (const Model& model : models) {
+    facts.push_back(facts_record(model_facts(model)));
+    facts.back().add("reads", noun_of(input_kind(model)));
+  }
+  return ReportFile({{"version", ATTNSCOPE_VERSION},
+                     {"created", utc_now()},
+                     {"command", report_line(report, session)},
+                     {"thresholds", std::vector<double>{0.6, 0.8, 0.9, 0.99}}},
+                    std::move(facts));
+}
+
+}  // namespace attnscope

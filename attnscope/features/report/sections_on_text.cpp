@@ -1,0 +1,251 @@
+#include "attnscope/features/report/sections_on_text.h"
+
+#include <algorithm>
+#include <set>
+
+#include "attnscope/features/ablate/run.h"
+#include "attnscope/features/attention/command.h"
+#include "attnscope/features/common/matrix_items.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/directions/text_correlation.h"
+#include "attnscope/features/experts/run.h"
+#include "attnscope/features/framework/session.h"
+#include "attnscope/features/report/models.h"
+#include "attnscope/features/report/shown_maps.h"
+#include "attnscope/features/report/shown_media.h"
+#include "attnscope/features/report/skipped.h"
+
+namespace attnscope {
+
+namespace {
+
+std::int64_t longest_of(const std::vector<TokenIds>& sequences) {
+  std::int64_t longest = 0;
+  for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
+  return longest;
+}
+
+}  // namespace
+
+KeptMapsRequest kept_maps(const ModelText& text) {
+  const ReportModel& model = text.model;
+  return {.sequences = text.tokens.of_model,
+          .layers = attention_layers(model.arguments.layers("layers"), model.model),
+          .sources = text.tokens.sources,
+          .signals = text.tokens.signals};
+}
+
+TextRun::TextRun(ModelText text, const Session& session)
+    : text_(std::move(text)),
+      session_(session),
+      part_(attention_part(text_.model)),
+      // Batches of scored tokens differ from those of routers.
+      routing_(text_.model.model,
+               text_.tokens.scored.empty() ? text_.tokens.of_model : std::vector<TokenIds>()) {}
+
+void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) {
+  const auto sink = part_sink(part_, session_, file);
+  if (!text_.note.empty()) sink->add_note(text_.note);
+  NotableHeads notable(*sink);
+  HeldMaps maps(text_.model.model, kept_maps(text_));
+  add_rows(part_, routing_.watching(maps.watching(session_.context)), notable);
+  try {
+    add_axes(file);
+    add_maps(options, maps, notable.heads(), file);
+  } catch (const Error& error) {
+    leave_out("maps", text_.model, error, session_, file);
+  }
+}
+
+void TextRun::add_without_first(ReportFile& file) const {
+  try {
+    const ReportPart part = without_first_part(text_.model);
+    add_rows(part, session_.context, *part_sink(part, session_, file));
+  } catch (const Error& error) {
+    leave_out(kWithoutFirst, text_.model, error, session_, file);
+  }
+}
+
+void TextRun::add_routing(ReportFile& file) const {
+  const Model& model = text_.model.model;
+  if (model.dimensions().experts == 0) return;
+  try {
+    const ReportPart part = routing_part(text_.model);
+    const auto sink = part_sink(part, session_, file);
+    const RoutingRequest request{.layers = text_.model.arguments.layers("layers"),
+                                 .sequences = {text_.tokens.of_model},
+                                 .text = text_.tokens.parameters,
+                                 .scored = {text_.tokens.scored}};
+    Session session = session_;
+    session.context = routing_.giving(session_.context);
+    run_routing(std::span(&model, 1), request, StoringContext(part_arguments(part), session),
+                *sink);
+  } catch (const Error& error) {
+    leave_out(kRouting, text_.model, error, session_, file);
+  }
+}
+
+/// Whether it can be asked what comes next: not of a model that reads no text, or two of which one
+/// is missing, or that sees every token and has no mask.
+bool TextRun::foretells() const {
+  const Model& model = text_.model.model;
+  if (!text_.tokens.signals.empty()) return false;
+  if (is_of_encoder_decoder(model)) return has_target();
+  return model.spec().causal || mask_of(model).has_value();
+}
+
+bool TextRun::has_target() const {
+  return is_of_encoder_decoder(text_.model.model) && target_is_given(text_.model.arguments);
+}
+
+bool TextRun::tells_whether_names_hold() const {
+  std::set<std::int64_t> kinds;
+  for (const TokenIds& ids : text_.tokens.of_model) kinds.insert(ids.begin(), ids.end());
+  return !needs_target(text_.model.model) && std::ssize(kinds) >= kFewestKinds;
+}
+
+ReportModel TextRun::with_few_tokens() const {
+  constexpr std::int64_t kTokens = 1024;
+  ReportModel model = text_.model;
+  const bool whole = model.arguments.given("text") || model.arguments.given("tokens");
+  const bool lines = has_target() && model.arguments.given("target_file");
+  if (whole || (has_target() && !lines)) return model;
+  const auto windows = std::ssize(text_.tokens.of_model);
+  std::int64_t tokens = 0;
+  for (const TokenIds& ids : text_.tokens.of_model) tokens += std::ssize(ids);
+  const std::int64_t few = std::min(windows, std::max<std::int64_t>(2, kTokens * windows / tokens));
+  model.arguments = model.arguments.with("sequences", few);
+  if (lines || model.arguments.flag("lines")) return model;  // they have lengths of their own
+  const auto length = std::ssize(text_.tokens.of_model.front());
+  model.arguments = model.arguments.with("length", length);
+  return model;
+}
+
+ReportModel TextRun::for_names() const {
+  if (!text_.model.arguments.given("target_file")) return with_few_tokens();
+  constexpr std::string_view kOfLines[] = {"target_file", "sequences", "sample", "consecutive"};
+  ReportModel model = text_.model;
+  model.arguments = model.arguments.without(kOfLines);
+  return model;
+}
+
+std::optional<Error> TextRun::add_lens(ReportFile& file) const {
+  // Of an encoder-decoder its decoder's stream alone meets an output head.
+  if (!foretells() || (has_target() && text_.model.model.stack() != "decoder")) return std::nullopt;
+  const ReportModel model = with_few_tokens();
+  try {
+    fill_part(lens_part(model), session_, file);
+    constexpr std::size_t kShownTokens = 24;
+    const std::span<const std::int64_t> tokens(text_.tokens.of_model.front());
+    const TokenIds source = has_target() ? text_.tokens.sources.front() : TokenIds();
+    fill_part(lens_grid_part(model, tokens.first(std::min(kShownTokens, tokens.size())), source),
+              session_, file);
+  } catch (const Error& error) {
+    leave_out(kLens, model, error, session_, file);
+    return error;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> TextRun::add_worth(Effort effort, ReportFile& file) const {
+  if (!foretells()) return std::nullopt;
+  constexpr double kCheap = 2e12;  // some seconds
+  const ReportModel model = with_few_tokens();
+  const auto windows = model.arguments.integer("sequences").value_or(1);
+  const std::int64_t length = longest_of(text_.tokens.of_model);
+  std::int64_t source = 0;
+  if (has_target()) {
+    const auto& sources = text_.tokens.sources;  // none of the encoder, which reads nothing else
+    source = longest_of(sources.empty() ? text_.tokens.of_model : sources);
+  }
+  const auto takes_long = [&](const char* parts) {
+    return effort == Effort::cheap &&
+           ablate_flops(model.model, parts, windows, length, source) > kCheap;
+  };
+  try {
+    const ReportPart all = ablate_part(model, "all");
+    if (!takes_long("all")) {
+      fill_part(all, session_, file);
+      return std::nullopt;
+    }
+    const bool nothing = takes_long("layers");
+    file.add_left_out(
+        {.part = kAblate,
+         .model = all.model,
+         .why = "replacing each " + std::string(nothing ? "part" : "head") + " takes long",
+         .command = part_line(all, session_)});
+    if (!nothing) fill_part(ablate_part(model, "layers"), session_, file);
+  } catch (const Error& error) {
+    leave_out(kAblate, model, error, session_, file);
+    return error;
+  }
+  return std::nullopt;
+}
+
+/// As the part's command would, on the tokens that there are.
+void TextRun::add_rows(const ReportPart& part, const Context& context, RowSink& sink) const {
+  const Arguments arguments = part_arguments(part);
+  Session session = session_;
+  session.context = context;
+  AttentionRequest request = attention_request(arguments);
+  add_sequences(request, text_.tokens, sink);
+  run_attention(std::span(&text_.model.model, 1), request, StoringContext(arguments, session),
+                sink);
+}
+
+/// What the queries and keys of the maps are.
+void TextRun::add_axes(ReportFile& file) const {
+  const Model& model = text_.model.model;
+  const bool across = model.stack() == "cross";
+  const bool of_signal = text_.tokens.of_model.empty();
+  if (of_signal) return add_signal(model, text_.tokens.signals.front(), file);
+  std::optional<Tokenizer> of_ids;
+  if (!text_.tokens.tokenizer) of_ids = Tokenizer::find(model.checkpoint().folder());
+  const Tokenizer* tokenizer = of_ids ? &*of_ids : text_.tokens.tokenizer.get();
+  const auto shown = [&](const TokenIds& ids) {
+    ShownText text{.ids = ids};
+    if (tokenizer == nullptr) return text;
+    for (const std::int64_t id : ids) text.texts.push_back(tokenizer->text(id));
+    return text;
+  };
+  ShownText source;
+  if (across && !text_.tokens.sources.empty()) source = shown(text_.tokens.sources.front());
+  if (across && !text_.tokens.signals.empty()) {
+    source = shown_frames(text_.tokens.signals.front(), map_size(model, kept_maps(text_)).keys);
+  }
+  file.add_text(model.name(), shown(text_.tokens.of_model.front()), source);
+}
+
+/// Of the first sequence.
+void TextRun::add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
+                       ReportFile& file) const {
+  const Model& model = text_.model.model;
+  const std::int64_t room = kMapBytes / static_cast<std::int64_t>(options.models);
+  const MapSize size = map_size(model, kept_maps(text_));
+  MapKeeper keeper(text_.model, std::ssize(maps.layers()), size, room, std::move(notable), file);
+  auto layer = maps.layers().begin();
+  maps.give(session_.context, [&](std::span<const float> of_layer) {
+    keeper.take(*layer, of_layer);
+    if (options.take) options.take(model, *layer, size, of_layer);
+    ++layer;
+  });
+  if (keeper.small() == 0) return;
+  file.add_left_out({.part = "maps",
+                     .model = model.name(),
+                     .why = std::to_string(keeper.small()) +
+                            " do not fit whole, and stand here as small pictures",
+                     .command = whole_map_line(keeper.first_small())});
+}
+
+/// The command that shows one more map whole: on the page, or in a file of its own where it is too
+/// large for that; empty where neither does.
+std::string TextRun::whole_map_line(const HeadPlace& head) const {
+  const auto [queries, keys] = map_size(text_.model.model, kept_maps(text_));
+  if (queries * keys <= kMapBytes) return page_line(text_.model, head, session_);
+  if (!text_.tokens.signals.empty()) return "";
+  ReportPart kept = part_;
+  kept.arguments.emplace_back("maps", "maps.safetensors");
+  return part_line(kept, session_);
+}
+
+}  // namespace attnscope

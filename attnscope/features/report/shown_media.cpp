@@ -1,0 +1,150 @@
+#include "attnscope/features/report/shown_media.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/base/error.h"
+#include "attnscope/forward/audio_embedding.h"
+#include "attnscope/forward/patch_embedding.h"
+
+namespace attnscope {
+namespace {
+
+/// One channel's value as it is shown, from 0 to 255.
+struct Levels {
+  double scale = 1, shift = 0;
+
+  double of(double value) const { return std::clamp(scale * value + shift, 0.0, 255.0); }
+};
+
+Levels levels_before(const ImagePreparation& preparation, std::size_t channel) {
+  const double factor = preparation.factor.value_or(1);
+  const double mean = preparation.mean ? (*preparation.mean)[channel] : 0;
+  const double deviation = preparation.deviation ? (*preparation.deviation)[channel] : 1;
+  return {.scale = deviation / factor, .shift = mean / factor};
+}
+
+Levels levels_between(std::span<const float> values) {
+  const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+  const double range = static_cast<double>(*largest) - static_cast<double>(*least);
+  const double scale = range > 0 ? 255 / range : 0;
+  return {.scale = scale, .shift = -scale * static_cast<double>(*least)};
+}
+
+/// Of rows and columns [first, last) of a channel.
+double mean_of_block(const Signal& image, std::int64_t channel, std::int64_t first_row,
+                     std::int64_t last_row, std::int64_t first_col, std::int64_t last_col) {
+  const std::int64_t rows = image.shape[1], cols = image.shape[2];
+  double sum = 0;
+  for (std::int64_t row = first_row; row < last_row; ++row) {
+    const auto from = static_cast<std::size_t>((channel * rows + row) * cols);
+    for (std::int64_t col = first_col; col < last_col; ++col) {
+      sum += static_cast<double>(image.values[from + static_cast<std::size_t>(col)]);
+    }
+  }
+  return sum / static_cast<double>((last_row - first_row) * (last_col - first_col));
+}
+
+std::vector<std::string> names_of_rows(const PatchSpec& spec) {
+  std::vector<std::string> names;
+  for (const std::string& tensor : spec.rule.tokens) {
+    const bool teacher = tensor.find("distillation") != std::string::npos;
+    names.emplace_back(teacher ? "distillation token" : "class token");
+  }
+  for (std::int64_t number = 0; number < spec.registers; ++number) {
+    names.push_back("register " + std::to_string(number));
+  }
+  return names;
+}
+
+/// Samples, not features.
+bool is_wave(const Signal& sound) { return sound.shape.size() == 1; }
+
+double seconds_of(const Signal& sound) {
+  constexpr double kSamplesPerSecond = 16000, kFramesPerSecond = 100;
+  return static_cast<double>(sound.shape.back()) /
+         (is_wave(sound) ? kSamplesPerSecond : kFramesPerSecond);
+}
+
+}  // namespace
+
+ShownPicture shown_picture(const Signal& image, const PatchGrid& grid, std::int64_t patch,
+                           const std::optional<ImagePreparation>& preparation) {
+  constexpr std::int64_t kLongestSide = 640;
+  const std::int64_t all_rows = grid.rows * patch, all_cols = grid.cols * patch;
+  ShownPicture picture{.rows = std::min(all_rows, kLongestSide),
+                       .cols = std::min(all_cols, kLongestSide),
+                       .bytes = {},
+                       .grid = grid,
+                       .names = {}};
+  const bool grey = image.shape[0] < 3;
+  const bool known = preparation.has_value() && image.shape[0] == 3;
+  std::vector<Levels> levels;
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    levels.push_back(known ? levels_before(*preparation, channel) : levels_between(image.values));
+  }
+  for (std::int64_t row = 0; row < picture.rows; ++row) {
+    for (std::int64_t col = 0; col < picture.cols; ++col) {
+      for (std::size_t channel = 0; channel < 3; ++channel) {
+        const double mean =
+            mean_of_block(image, grey ? 0 : static_cast<std::int64_t>(channel),
+                          all_rows * row / picture.rows, all_rows * (row + 1) / picture.rows,
+                          all_cols * col / picture.cols, all_cols * (col + 1) / picture.cols);
+        picture.bytes += static_cast<char>(std::lround(levels[channel].of(mean)));
+      }
+    }
+  }
+  return picture;
+}
+
+ShownText shown_frames(const Signal& sound, std::int64_t rows) {
+  ShownText shown;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double begins = seconds_of(sound) * static_cast<double>(row) / static_cast<double>(rows);
+    shown.ids.push_back(row);
+    shown.texts.push_back(fmt::format("{:.2f} s", begins));
+  }
+  return shown;
+}
+
+ShownSound shown_sound(const Signal& sound, std::int64_t rows) {
+  const bool wave = is_wave(sound);
+  const std::int64_t features = wave ? 1 : sound.shape[0], steps = sound.shape.back();
+  ShownSound shown{.seconds = seconds_of(sound), .levels = {}};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t first = steps * row / rows;
+    const std::int64_t last = std::max(first + 1, steps * (row + 1) / rows);
+    double sum = 0;
+    for (std::int64_t feature = 0; feature < features; ++feature) {
+      for (std::int64_t step = first; step < last; ++step) {
+        const double value = sound.values[static_cast<std::size_t>(feature * steps + step)];
+        sum += wave ? value * value : value;
+      }
+    }
+    const double mean = sum / static_cast<double>((last - first) * features);
+    shown.levels.push_back(wave ? std::sqrt(mean) : mean);
+  }
+  const auto [found, largest] = std::minmax_element(shown.levels.begin(), shown.levels.end());
+  const double least = wave ? 0 : *found, range = *largest - least;
+  for (double& level : shown.levels) level = range > 0 ? (level - least) / range : 0;
+  return shown;
+}
+
+void add_signal(const Model& model, const Signal& signal, ReportFile& file) {
+  const std::optional<PatchSpec>& patches = model.spec().stream.patches;
+  if (!patches) {
+    return file.add_sound(model.name(), shown_sound(signal, rows_of_sound(model, signal)));
+  }
+  std::optional<ImagePreparation> preparation;
+  try {
+    preparation = read_image_preparation(model.checkpoint().folder());
+  } catch (const Error&) {  // pixels were given, which need none
+  }
+  ShownPicture picture =
+      shown_picture(signal, grid_of_image(model, signal), patches->size, preparation);
+  picture.names = names_of_rows(*patches);
+  file.add_picture(model.name(), picture);
+}
+
+}  // namespace attnscope

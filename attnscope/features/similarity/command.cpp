@@ -1,0 +1,77 @@
+#include "attnscope/features/similarity/run.h"
+
+#include "attnscope/features/common/options/shared_options.h"
+#include "attnscope/features/framework/open_models.h"
+#include "attnscope/features/framework/session.h"
+
+namespace attnscope {
+namespace {
+
+using enum ParameterType;
+
+constexpr BinRule kCosineBins = {.bins = 100, .range = ValueRange{-0.4, 0.4}};
+
+void run_similarity_command(const Arguments& arguments, const Session& session, RowSink& sink) {
+  SimilarityRequest request{.matrices = arguments.roles("matrix"),
+                            .layers = arguments.layers("layers"),
+                            .experts = {arguments.text("experts")},
+                            .overlap = arguments.flag("overlap")};
+  add_bin_options(request.options, arguments, kCosineBins);
+  if (const auto* head = arguments.find<HeadPlace>("head_matrix")) request.head_matrix = *head;
+  const std::vector<Model> models = open_models(arguments, session);
+  const StoringContext context(arguments, session);
+  run_similarity(models, request, context, sink);
+  note_idle_bins(arguments, sink);
+}
+
+Parameters similarity_parameters() {
+  return {{.name = "matrix",
+           .type = roles,
+           .metavariable = "NAMES",
+           .choices = {"q", "k", "v", "gate", "up", "down", "router", "shared_gate", "shared_up",
+                       "shared_down"},
+           .default_words = "q,k,v",
+           .rejected_role = "'*' is no matrix whose vectors are compared; similarity takes q,k,v "
+                            "and those of MLPs and routers"},
+          experts_parameter(),
+          {.name = "overlap",
+           .type = flag,
+           .help = "instead: how far the row spaces of heads overlap, a heads x heads matrix a "
+                   "layer"},
+          {.name = "head_matrix",
+           .type = head,
+           .help = "instead: all cosines of one head's rows, by layer and head (of k and v: a "
+                   "key/value head)",
+           .metavariable = "L,H"}};
+}
+
+}  // namespace
+
+Command similarity_command() {
+  const std::vector<std::string> bins = {"histogram", "bins", "range"};
+  return {
+      .name = "similarity",
+      .summary = "cosines between the weight vectors of heads, and duplicate heads",
+      .examples =
+          {{{"models", "examples/shakespeare-llama"}},
+           {{"models", "MODEL"}, {"overlap", ""}, {"layers", "0"}},
+           {{"models", "MODEL"},
+            {"histogram", ""},
+            {"bins", "fd"},
+            {"matrix", "q"},
+            {"format", "json"}},
+           {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}},
+           {{"models", "MODEL"}, {"matrix", "router,up"}, {"experts", "0-7"}}},
+      .parameters = joined({remote_model_parameters(), similarity_parameters(),
+                            bin_parameters(kCosineBins), work_parameters(), output_parameters()}),
+      .exclusions = {{"head_matrix",
+                      {"overlap", "layers", "experts"},
+                      "prints one head of a layer"},
+                     {"head_matrix", bins, "prints a matrix"},
+                     {"overlap", bins, "prints a matrix"},
+                     {"overlap", {"experts"}, "compares heads"}},
+      .analyses = {&similarity_analysis(), &head_overlap_analysis(), &head_matrix_analysis()},
+      .run = run_similarity_command};
+}
+
+}  // namespace attnscope

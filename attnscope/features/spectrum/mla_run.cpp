@@ -1,0 +1,200 @@
+#include "attnscope/features/spectrum/mla_run.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/mla_latents.h"
+#include "attnscope/features/common/read_weight.h"
+#include "attnscope/features/spectrum/measures.h"
+#include "attnscope/features/spectrum/stored_spectrum.h"
+#include "attnscope/numerics/svd/singular_values.h"
+
+namespace attnscope {
+namespace {
+
+constexpr LatentChoice kChoice;
+constexpr std::array kHalves = {Role::query, Role::kv};  // of a row
+constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
+constexpr std::int64_t kBytesPerElement = 2;  // as the KV cache of `info`
+
+std::int64_t at_share(std::int64_t size, std::int64_t width) {
+  return rank_at_share(size, kChoice.width, width);
+}
+
+/// Of the choice, or of the model's own latents.
+std::int64_t rank_for(const Model& model, Role role) {
+  const bool of_queries = role == Role::query;
+  if (model.is_of_latents(role)) {
+    return of_queries ? model.dimensions().latent->query : model.dimensions().latent->key_value;
+  }
+  return of_queries ? kChoice.query_rank : kChoice.kv_rank;
+}
+
+/// A matrix, or one of fewer columns with its singular values, and its own shape.
+struct HalfMatrix {
+  WeightMatrix matrix;
+  SpectrumShape shape;
+};
+
+Read<HalfMatrix> read_half(const Model& model, std::int64_t layer, Role role,
+                           const Compute& compute) {
+  if (!model.is_of_latents(role)) {
+    auto read = read_matrix(model, layer, role);
+    SpectrumShape shape;
+    std::visit([&](const auto& matrix) { shape = {.rows = matrix.rows(), .cols = matrix.cols()}; },
+               read.values);
+    return {{std::move(read.values), shape}, std::move(read.skipped)};
+  }
+  auto read = read_latent(model, layer, role, SharedRows::once);
+  if (!read.skipped.empty()) return {{}, read.skipped};
+  const SpectrumShape shape = {.rows = read.values.up.rows(),
+                               .cols = model.dimensions().width,
+                               .inner = read.values.down.rows()};
+  narrow(read.values, compute);
+  return {{product_of(read.values, compute), shape}, ""};
+}
+
+std::vector<Outcome> compute_half(const WorkItem& item, const ModelSource& source,
+                                  const Compute& compute) {
+  const Model& model = *source.model;
+  const Role role = *item.role;
+  const auto& thresholds = expect_vector<double>(item.parameters, "energy");
+  const auto read = read_half(model, *item.layer, role, compute);
+  if (!read.skipped.empty()) return {{.skipped = read.skipped}};
+  const std::int64_t rank = rank_for(model, role);
+  const std::int64_t chosen = role == Role::query ? kChoice.query_rank : kChoice.kv_rank;
+  const auto outcome_of = [&](const auto& matrix) -> Outcome {
+    if (auto reason = find_not_finite(matrix.view())) return {.skipped = *reason};
+    return singular_outcome(
+        std::nullopt, singular_result([&] { return singular_values(matrix.view(), compute); }),
+        [&](const SingularValues& found) {
+          return Record{
+              {kLatent, latent_fields(found.values, read.values.shape, rank,
+                                      at_share(chosen, model.dimensions().width), thresholds)}};
+        });
+  };
+  return {std::visit(outcome_of, read.values.matrix)};
+}
+
+Cost mla_cost(const WorkItem& item, const ModelSource& source) {
+  const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
+  return {spectrum_flops(static_cast<double>(rows), static_cast<double>(cols)),
+          matrix_spectrum_bytes(*source.model, *item.layer, *item.role)};
+}
+
+/// What a token takes in the cache of all layers with that latent and that rotary key.
+std::int64_t cache_bytes(std::int64_t layers, std::int64_t latent, std::int64_t rope) {
+  return kBytesPerElement * layers * (latent + rope);
+}
+
+/// A number of the model's facts; 0 where there is none.
+std::int64_t fact(const Record& model, const char* name) {
+  const Value* value = model.find(name);
+  const auto* number = value == nullptr ? nullptr : value->get<std::int64_t>();
+  return number == nullptr ? 0 : *number;
+}
+
+/// How many layers attend.
+std::int64_t attending(const Record& model) {
+  if (model.find("attention_layers") == nullptr) return fact(model, "layers");
+  return std::ssize(expect_vector<std::int64_t>(model, "attention_layers"));
+}
+
+/// The cache at one choice; null bytes where the model is not causal.
+Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope) {
+  Record record = {{"latent", latent}, {"rope", rope}};
+  const bool has_cache = fact(model, "kv_cache_bytes_per_token") != 0;
+  return record.add("bytes_per_token",
+                    has_cache ? Value(cache_bytes(attending(model), latent, rope)) : Value());
+}
+
+void add_caches(Record& model) {
+  const std::int64_t width = fact(model, "width");
+  const Value* own = model.find("latent");
+  const Record* latent = own == nullptr ? nullptr : own->get<Record>();
+  const std::int64_t rank = latent == nullptr ? kChoice.kv_rank : fact(*latent, "rank");
+  const std::int64_t rope = latent == nullptr ? kChoice.rope_dim : fact(*latent, "rotary_dim");
+  model.add("mla_cache", cache_record(model, rank, rope))
+      .add("mla_cache_at_share", cache_record(model, at_share(kChoice.kv_rank, width),
+                                              at_share(kChoice.rope_dim, width)));
+}
+
+/// Joins the halves of a layer, which come one after the other, into one row; a half that was
+/// skipped is null.
+class HalfJoiner {
+ public:
+  explicit HalfJoiner(RowSink& sink) : sink_(sink) {}
+
+  void add(const RowPlace& place, std::span<const Outcome> outcomes) {
+    for (const Outcome& outcome : outcomes) {
+      if (!outcome.skipped.empty()) {
+        sink_.add_skipped(skipped_entry(place, outcome));
+        continue;
+      }
+      if (!place_ || place_->model != place.model || place_->layer != place.layer) {
+        finish();
+        place_ = place;
+      }
+      Value& half = place.matrix == role_name(Role::query) ? query_ : kv_;
+      half = expect<Record>(outcome.fields, kLatent);
+      if (!outcome.note.empty()) sink_.add_note(note_of(place, outcome));
+    }
+  }
+
+  void finish() {
+    if (!place_) return;
+    sink_.add_row({{"model", place_->model},
+                   {"layer", place_->layer},
+                   {"query", std::exchange(query_, Value())},
+                   {"kv", std::exchange(kv_, Value())}});
+    place_.reset();
+  }
+
+ private:
+  RowSink& sink_;
+  std::optional<RowPlace> place_;  // of the halves that are held
+  Value query_, kv_;
+};
+
+}  // namespace
+
+const Analysis& mla_analysis() {
+  static constexpr Analysis analysis = {.name = "mla",
+                                        .command = "spectrum",
+                                        .roles = kHalves,
+                                        .compute = compute_half,
+                                        .cost = mla_cost,
+                                        .add_inputs = add_role_inputs,
+                                        .make_rows = gathered_rows<HalfJoiner>,
+                                        .add_model_facts = add_caches};
+  return analysis;
+}
+
+void run_mla(std::span<const Model> models, const SpectrumRequest& request, const Context& context,
+             RowSink& sink) {
+  const std::vector<Role> roles(kHalves.begin(), kHalves.end());
+  for (const Model& model : models) {
+    for (const Role role : roles) {
+      if (model.has(role)) continue;
+      throw Error(ErrorKind::usage,
+                  {.parameter = "mla",
+                   .problem = model.name() + " has no '" + std::string(role_name(role)) + "'"});
+    }
+  }
+  const auto& thresholds = expect_vector<double>(request.options, "energy");
+  Plan plan{.analysis = &mla_analysis(), .parameters = {{"energy", thresholds}}};
+  add_layers(plan, models, std::vector(models.size(), roles), request.layers, sink);
+  run_plan(plan, sources_of(models),
+           {.command = "spectrum",
+            .parameters = {{"mla", true},
+                           {"energy", thresholds},
+                           {"layers", request.layers.parameter()}}},
+           context, sink);
+}
+
+}  // namespace attnscope

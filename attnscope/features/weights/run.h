@@ -1,0 +1,32 @@
+// `weights`: models × layers × projections (× heads) → rows of moments, quantiles and histograms.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/engine/analysis.h"
+#include "attnscope/engine/context.h"
+#include "attnscope/features/common/expert_selection.h"
+#include "attnscope/features/common/matrix_items.h"
+#include "attnscope/numerics/statistics/histogram.h"
+#include "attnscope/rows/sink.h"
+
+namespace attnscope {
+
+struct WeightsRequest {
+  std::vector<Role> matrices;  // projections; empty: those that each model has
+  LayerSelection layers;
+  ExpertSelection experts;
+  /// What is asked of each: "per_head", and what bins_of() reads.
+  Record options;
+};
+
+const Analysis& weights_analysis();
+
+/// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.
+void run_weights(std::span<const Model> models, const WeightsRequest& request,
+                 const Context& context, RowSink& sink);
+
+}  // namespace attnscope

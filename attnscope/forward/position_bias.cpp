@@ -1,0 +1,260 @@
+#include "attnscope/forward/position_bias.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/multiply_rows.h"
+#include "attnscope/model/tensor_names.h"
+
+namespace attnscope {
+namespace {
+
+/// The nearest bfloat16; of two, the even one.
+float rounded_to_bfloat16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t odd = bits >> 16 & 1;
+  return std::bit_cast<float>((bits + 0x7FFF + odd) & 0xFFFF0000);
+}
+
+/// The correctly rounded float32, where the C library's need not be.
+float natural_logarithm(float value) {
+  return static_cast<float>(std::log(static_cast<double>(value)));
+}
+
+/// How many there are up to and from the query on, both with the query's own.
+std::int64_t distances(std::int64_t tokens) { return 2 * tokens - 1; }
+
+}  // namespace
+
+std::vector<float> alibi_slopes(const Alibi& alibi, std::int64_t heads) {
+  const auto above = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
+  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+  // Of the head with that number, counted from 1, among as many as a power of two.
+  const auto slope = [](std::int64_t number, std::int64_t of) {
+    return static_cast<float>(
+        std::exp2(-8.0 * static_cast<double>(number) / static_cast<double>(of)));
+  };
+  std::vector<float> slopes;
+  if (!alibi.of_larger_power) {
+    for (std::int64_t at = 1; at <= below; ++at) slopes.push_back(slope(at, below));
+    for (std::int64_t at = 1; std::ssize(slopes) < heads; at += 2) {
+      slopes.push_back(slope(at, 2 * below));
+    }
+    return slopes;
+  }
+  if (above == heads) {
+    for (std::int64_t at = 1; at <= above; ++at) slopes.push_back(slope(at, above));
+    return slopes;
+  }
+  for (const std::int64_t first : {2, 1}) {
+    for (std::int64_t at = first; at <= above; at += 2) slopes.push_back(slope(at, above));
+  }
+  slopes.resize(static_cast<std::size_t>(heads));
+  return slopes;
+}
+
+float alibi_bias(const Alibi& alibi, float slope, std::int64_t place) {
+  const auto factor = static_cast<float>(place);
+  if (!alibi.in_bfloat16) return slope * factor;
+  return rounded_to_bfloat16(rounded_to_bfloat16(slope) * rounded_to_bfloat16(factor));
+}
+
+std::int64_t bucket_of(const BucketBias& buckets, std::int64_t distance, bool causal) {
+  const std::int64_t count = causal ? buckets.count : buckets.count / 2;
+  const std::int64_t first = !causal && distance > 0 ? count : 0;
+  const std::int64_t away = causal ? std::max<std::int64_t>(-distance, 0) : std::abs(distance);
+  const std::int64_t exact = count / 2;
+  if (away < exact) return first + away;
+  const float far = natural_logarithm(static_cast<float>(away) / static_cast<float>(exact)) /
+                    static_cast<float>(std::log(static_cast<double>(buckets.distant) /
+                                                static_cast<double>(exact))) *
+                    static_cast<float>(count - exact);
+  return first + std::min(exact + static_cast<std::int64_t>(far), count - 1);
+}
+
+std::int64_t disentangled_row(const DisentangledSpec& spec, std::int64_t distance) {
+  const std::int64_t before = -distance, away = std::abs(distance), half = spec.buckets / 2;
+  std::int64_t relative = before;
+  if (spec.buckets > 0 && away > half) {
+    const auto middle = static_cast<float>(half);
+    const float steps =
+        std::ceil(natural_logarithm(static_cast<float>(away) / middle) /
+                  natural_logarithm(static_cast<float>(static_cast<double>(spec.distant - 1) /
+                                                       static_cast<double>(half))) *
+                  static_cast<float>(half - 1));
+    const std::int64_t bucket = static_cast<std::int64_t>(steps) + half;
+    relative = before < 0 ? -bucket : bucket;
+  }
+  return std::clamp<std::int64_t>(relative + spec.span, 0, 2 * spec.span - 1);
+}
+
+ScoreBiases::ScoreBiases(const ModelSpec& spec, const ForwardWeights& weights,
+                         const SequenceRows& rows, const Compute& compute)
+    : spec_(spec), weights_(weights), rows_(rows), compute_(compute) {
+  for (std::size_t at = 0; at < rows.length.size(); ++at) {
+    tokens_ = std::max(tokens_, rows.tokens(at));
+  }
+}
+
+void ScoreBiases::enter(std::int64_t layer) {
+  const auto at = static_cast<std::size_t>(layer);
+  layer_ = &spec_.layers[at].attention;
+  if (layer_->alibi) make_alibi(*layer_->alibi);
+  if (layer_->buckets) {
+    make_buckets(*layer_->buckets, weights_.layers[at].bucket_table, layer_->mask.causal);
+  }
+  if (layer_->disentangled) make_disentangled(*layer_->disentangled, weights_.layers[at]);
+}
+
+void ScoreBiases::make_alibi(const Alibi& alibi) {
+  if (known_alibi_ == alibi) return;
+  known_alibi_ = alibi;
+  const std::vector<float> slopes = alibi_slopes(alibi, spec_.dimensions.heads.heads);
+  const auto scale = static_cast<float>(layer_->scale);
+  table_ = Matrix<float>(std::ssize(slopes), alibi.in_bfloat16 ? tokens_ : distances(tokens_));
+  for (std::int64_t head = 0; head < table_.rows(); ++head) {
+    const float slope = slopes[static_cast<std::size_t>(head)];
+    for (std::int64_t at = 0; at < table_.cols(); ++at) {
+      table_(head, at) = alibi.in_bfloat16 ? scale * alibi_bias(alibi, slope, at)
+                                           : alibi_bias(alibi, slope, at - (tokens_ - 1));
+    }
+  }
+}
+
+void ScoreBiases::make_buckets(const BucketBias& buckets, const std::vector<float>& table,
+                               bool causal) {
+  if (known_buckets_ == buckets && known_bucket_table_ == table) return;
+  known_buckets_ = buckets;
+  known_bucket_table_ = table;
+  const std::int64_t heads = spec_.dimensions.heads.heads;
+  table_ = Matrix<float>(heads, distances(tokens_));
+  for (std::int64_t at = 0; at < table_.cols(); ++at) {
+    const std::int64_t bucket = bucket_of(buckets, at - (tokens_ - 1), causal);
+    for (std::int64_t head = 0; head < heads; ++head) {
+      table_(head, at) = table[static_cast<std::size_t>(bucket * heads + head)];
+    }
+  }
+}
+
+void ScoreBiases::make_disentangled(const DisentangledSpec& spec, const LayerWeights& weights) {
+  if (embedding_rows_.empty()) {
+    for (std::int64_t at = 0; at < distances(tokens_); ++at) {
+      embedding_rows_.push_back(disentangled_row(spec, at - (tokens_ - 1)));
+    }
+    first_row_ = embedding_rows_.back();  // of the key that is furthest after the query
+  }
+  const std::int64_t count = embedding_rows_.front() - first_row_ + 1;
+  const MatrixView<const float> embeddings = weights.distances->view().row_block(first_row_, count);
+  const auto made = [&](const SharedLinear& layer, Matrix<float>& out) {
+    if (out.rows() != count) out = Matrix<float>(count, layer->weights.outputs());
+    apply(*layer, embeddings, {}, out.view(), compute_);
+    return MatrixView<const float>(out.view());
+  };
+  const HeadShape& heads = spec_.dimensions.heads;
+  if (spec.shared) {
+    const MatrixView<const float> all = made(weights.qkv, distances_);
+    const std::int64_t of_queries = heads.total_dim(Role::query);
+    queries_ = all.col_block(0, of_queries);
+    keys_ = all.col_block(of_queries, heads.total_dim(Role::key));
+  } else {
+    if (spec.position_to_content) queries_ = made(weights.distance_query, distances_);
+    if (spec.content_to_position) keys_ = made(weights.distance_key, other_distances_);
+  }
+}
+
+MatrixView<const float> ScoreBiases::of(std::size_t sequence, std::int64_t head,
+                                        MatrixView<const float> q, MatrixView<const float> k,
+                                        Scratch& scratch) const {
+  if (layer_->disentangled) return disentangled(head, q, k, scratch);
+  if (!layer_->alibi && !layer_->buckets) return {};
+  const float* of_head = &table_(head, 0);
+  const std::int64_t tokens = rows_.tokens(sequence);
+  if (layer_->alibi && layer_->alibi->in_bfloat16) {
+    return {of_head, q.rows, tokens, /*row_stride=*/0};
+  }
+  return bias_by_distance(of_head + tokens_ - 1, rows_.first_position(sequence), q.rows, tokens);
+}
+
+MatrixView<const float> ScoreBiases::disentangled(std::int64_t head, MatrixView<const float> q,
+                                                  MatrixView<const float> k,
+                                                  Scratch& scratch) const {
+  const DisentangledSpec& spec = *layer_->disentangled;
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};
+  const auto of_head = [&](MatrixView<const float> all) {
+    return all.col_block(head * q.cols, q.cols);
+  };
+  if (spec.content_to_position) multiply_rows(q, of_head(keys_), scratch.of_queries, alone);
+  if (spec.position_to_content) multiply_rows(k, of_head(queries_), scratch.of_keys, alone);
+  Matrix<float>& bias = scratch.bias;
+  if (bias.rows() != q.rows || bias.cols() != k.rows) bias = Matrix<float>(q.rows, k.rows);
+  const auto scale = static_cast<float>(layer_->scale);
+  for (std::int64_t query = 0; query < q.rows; ++query) {
+    const std::int64_t* rows = &embedding_rows_[static_cast<std::size_t>(tokens_ - 1 - query)];
+    for (std::int64_t key = 0; key < k.rows; ++key) {
+      const std::int64_t row = rows[key] - first_row_;
+      float sum = 0;
+      if (spec.content_to_position) sum += scratch.of_queries(query, row);
+      if (spec.position_to_content) sum += scratch.of_keys(key, row);
+      bias(query, key) = scale * sum;
+    }
+  }
+  return bias.view();
+}
+
+std::string ScoreBiasReader::name_of(const std::string& pattern, std::int64_t layer) const {
+  return model_.prefix() + fill_pattern(pattern, layer_numbers(spec_.dimensions, layer));
+}
+
+std::vector<float> ScoreBiasReader::first_rows(const RowTable& table, std::int64_t count,
+                                               std::int64_t layer) const {
+  check_dtype(*table.tensor);
+  if (table.rows < count) {
+    refuse("'" + table.tensor->name + "' has " + std::to_string(table.rows) + " of the " +
+               std::to_string(count) + " rows that " + spec_.source + " demands",
+           layer);
+  }
+  TensorMatrix matrix = whole_matrix(table.tensor->view);
+  matrix.rows = count;
+  std::vector<float> rows = values(matrix);
+  table.check_intact();
+  return rows;
+}
+
+void ScoreBiasReader::read(std::int64_t layer, LayerWeights& out) {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
+  const std::int64_t heads = spec_.dimensions.heads.heads;
+  if (!spec.sinks.empty()) {
+    out.sinks = values(need(model_.find(name_of(spec.sinks, layer), Shape{heads}), layer));
+  }
+  if (spec.buckets) {
+    const RowTable rows = table(name_of(spec.buckets->table, layer), heads);
+    out.bucket_table = first_rows(rows, spec.buckets->count, layer);
+  }
+  if (spec.disentangled) read_disentangled(*spec.disentangled, layer, out);
+}
+
+void ScoreBiasReader::read_disentangled(const DisentangledSpec& spec, std::int64_t layer,
+                                        LayerWeights& out) {
+  const std::int64_t width = spec_.dimensions.width;
+  const std::int64_t outputs = spec_.dimensions.heads.total_dim(Role::query);
+  if (distances_ == nullptr) {
+    const std::vector<float> rows =
+        first_rows(table(model_.prefix() + spec.table, width), 2 * spec.span, layer);
+    Matrix<float> embeddings(2 * spec.span, width);
+    std::copy(rows.begin(), rows.end(), embeddings.data());
+    if (const OptionalNorm normed = norm(spec.norm, layer, width)) {
+      apply_norm(*normed, embeddings.view(), embeddings.view(), compute_);
+    }
+    distances_ = std::make_shared<const Matrix<float>>(std::move(embeddings));
+  }
+  out.distances = distances_;
+  if (spec.shared) return;
+  if (spec.position_to_content) {
+    out.distance_query = linear(name_of(spec.query, layer), outputs, width);
+  }
+  if (spec.content_to_position) out.distance_key = linear(name_of(spec.key, layer), outputs, width);
+}
+
+}  // namespace attnscope

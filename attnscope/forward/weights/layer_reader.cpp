@@ -1,0 +1,319 @@
+#include "attnscope/forward/weights/layer_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "attnscope/model/head_tensors.h"
+#include "attnscope/model/tensor_names.h"
+
+namespace attnscope {
+
+SharedLinear LayerReader::projections(std::int64_t layer, std::span<const Role> roles) {
+  if (!model_.describes(roles.front())) {
+    if (roles.front() == Role::gate) return nullptr;  // most MLPs have none
+    refuse(model_.weight(layer, roles.front()).missing, layer);
+  }
+  std::vector<const CheckpointTensor*> key;
+  for (const Role role : roles) key.push_back(model_.weight(layer, role).tensor);
+  key.push_back(nullptr);
+  for (const Role role : roles) key.push_back(model_.weight(layer, role).bias);
+  auto& shared = shared_[{key, roles.front()}];
+  if (shared != nullptr) return shared;
+
+  std::vector<TensorMatrix> parts;
+  std::vector<float> bias;
+  for (const Role role : roles) {
+    const Weight& weight = model_.weight(layer, role);
+    if (weight.tensor == nullptr) refuse(weight.missing, layer);
+    check_dtype(*weight.tensor);
+    parts.push_back(weight.matrix);
+    const auto rows = static_cast<std::size_t>(weight.matrix.rows);
+    const std::size_t before = bias.size();
+    if (weight.bias != nullptr) {
+      check_dtype(*weight.bias);
+      const std::vector<float> own = values(weight.bias_column);
+      bias.insert(bias.end(), own.begin(), own.end());
+    } else {
+      require_none(layer, role, weight);
+      bias.resize(before + rows, 0.0F);
+    }
+  }
+  if (std::all_of(roles.begin(), roles.end(),
+                  [&](Role role) { return model_.weight(layer, role).bias == nullptr; })) {
+    bias.clear();
+  }
+  const bool copied = copies(parts);
+  shared = make_linear(std::move(parts), std::move(bias), copied);
+  for (const Role role : roles) {
+    const CheckpointTensor& tensor = *model_.weight(layer, role).tensor;
+    model_.checkpoint().check_intact(tensor);
+    if (copied) model_.checkpoint().release(tensor);
+  }
+  return shared;
+}
+
+void LayerReader::require_none(std::int64_t layer, Role role, const Weight& weight) const {
+  const auto& biased = spec_.layers[static_cast<std::size_t>(layer)].biased;
+  if (std::find(biased.begin(), biased.end(), role) == biased.end()) return;
+  const std::string& name = weight.tensor->name;
+  refuse("the bias of '" + name + "' is missing", layer);
+}
+
+OptionalNorm LayerReader::head_norm(std::int64_t layer, Role role) const {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
+  const std::optional<NormSpec>& of = role == Role::query ? spec.query_norm : spec.key_norm;
+  const HeadShape& heads = spec_.dimensions_of(layer).heads;
+  if (spec.norm_axis == HeadNormAxis::head) return norm(of, layer, heads.head_dim);
+  if (spec.norm_axis == HeadNormAxis::all_heads) return norm(of, layer, heads.total_dim(role));
+  if (!of) return std::nullopt;
+  if (of->tensor.find(kHeadMark) == std::string::npos) {
+    return norm_of_shape(*of, layer, {heads.count(role), heads.head_dim});
+  }
+  NormWeights all{.spec = *of};
+  for (std::int64_t head = 0; head < heads.count(role); ++head) {
+    NormSpec own = *of;
+    own.tensor = name_of_head(of->tensor, head);
+    const OptionalNorm found = norm(own, layer, heads.head_dim);
+    all.gain.insert(all.gain.end(), found->gain.begin(), found->gain.end());
+    all.bias.insert(all.bias.end(), found->bias.begin(), found->bias.end());
+  }
+  return all;
+}
+
+ExpertWeights LayerReader::read_experts_of(std::int64_t layer, const ExpertSpec& spec) {
+  for (std::int64_t expert = 0; expert < spec_.dimensions.experts; ++expert) {
+    compute_.check_stop();
+    for (const Role role : {Role::gate, Role::up, Role::down}) {
+      if (role == Role::gate && !model_.describes_of_expert(role)) continue;
+      const Weight weight = model_.expert_weight(layer, expert, role);
+      if (weight.tensor == nullptr) refuse(weight.missing, layer);
+      check_dtype(*weight.tensor);
+      if (weight.bias == nullptr) require_none(layer, role, weight);
+    }
+  }
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  ExpertWeights out{.model = &model_, .router = one(Role::router)};
+  const Dimensions& dimensions = spec_.dimensions;
+  if (!spec.choice_bias.empty()) out.choice_bias = choice_bias(layer, spec);
+  if (!spec.expert_factors.empty()) {
+    const std::string name = name_in(layer, spec.expert_factors);
+    out.factors = values(need(model_.find(name, Shape{dimensions.experts}), layer));
+  }
+  if (spec.norms) read_expert_norms(layer, *spec.norms, out);
+  if (dimensions.shared_width == 0) return out;
+  if (model_.describes(Role::shared_gate)) out.shared_gate = one(Role::shared_gate);
+  out.shared_up = one(Role::shared_up);
+  out.shared_down = one(Role::shared_down);
+  if (!spec.shared_weight.empty()) {
+    out.shared_weight = linear(name_in(layer, spec.shared_weight), 1, dimensions.width);
+  }
+  return out;
+}
+
+void LayerReader::read_expert_norms(std::int64_t layer, const ExpertNorms& norms,
+                                    ExpertWeights& out) const {
+  const std::int64_t width = spec_.dimensions.width;
+  NormSpec own = *spec_.layers[static_cast<std::size_t>(layer)].mlp_input;
+  const auto norm_called = [&](const std::string& tensor) {
+    own.tensor = tensor;
+    return norm(own, layer, width);
+  };
+  out.input_norm = norm_called(norms.input);
+  out.output_norm = norm_called(norms.output);
+  out.shared_norm = norm_called(norms.shared_output);
+  own.tensor.clear();
+  NormWeights& router = out.router_norm.emplace(NormWeights{.spec = own});
+  router.gain = values(need(model_.find(name_in(layer, norms.router_gain), Shape{width}), layer));
+  const auto root = static_cast<float>(std::sqrt(static_cast<double>(width)));
+  for (float& gain : router.gain) gain /= root;
+}
+
+LatentWeights LayerReader::read_latent_weights(std::int64_t layer, const LatentSpec& spec) {
+  const LatentRanks& ranks = *spec_.dimensions.latent;
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  LatentWeights out{.kv_down = one(Role::kv_down),
+                    .kv_up = one(Role::kv_up),
+                    .query_norm = norm(spec.query_norm, layer, ranks.query),
+                    .kv_norm = norm_of_shape(spec.norm, layer, {ranks.key_value})};
+  if (ranks.query == 0) {
+    out.query = one(Role::query);
+  } else {
+    out.query_down = one(Role::query_down);
+    out.query_up = one(Role::query_up);
+  }
+  return out;
+}
+
+IndexerWeights LayerReader::read_indexer(std::int64_t layer, const IndexerSpec& spec) const {
+  const Dimensions& dimensions = spec_.dimensions;
+  return {.query = linear(name_in(layer, spec.query), spec.heads * spec.head_dim,
+                          dimensions.latent->query),
+          .key = linear(name_in(layer, spec.key), spec.head_dim, dimensions.width),
+          .weights = linear(name_in(layer, spec.weights), spec.heads, dimensions.width),
+          .key_norm = norm_of_shape(spec.key_norm, layer, {spec.head_dim})};
+}
+
+std::string LayerReader::name_in(std::int64_t layer, const std::string& pattern) const {
+  return model_.prefix() + fill_pattern(pattern, layer_numbers(spec_.dimensions, layer));
+}
+
+std::vector<float> LayerReader::choice_bias(std::int64_t layer, const ExpertSpec& spec) const {
+  std::vector<std::string> names;
+  for (const std::string& pattern : spec.choice_bias) names.push_back(name_in(layer, pattern));
+  const CheckpointTensor* found = model_.checkpoint().find_first(names);
+  const CheckpointTensor& tensor =
+      need(model_.find(found == nullptr ? names.front() : found->name), layer);
+  const std::int64_t experts = spec_.dimensions.experts;
+  if (tensor.view.element_count() != experts) {
+    refuse("'" + tensor.name + "' has " + std::to_string(tensor.view.element_count()) +
+               " values for " + std::to_string(experts) + " experts",
+           layer);
+  }
+  return values(tensor);
+}
+
+void LayerReader::read_mixing(std::int64_t layer, LayerWeights& out) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  if (spec.mixer) {
+    out.mixer = mixers_.read(layer, *spec.mixer);
+    out.output = out.mixer->output;
+    return;
+  }
+  out.query_norm = head_norm(layer, Role::query);
+  const bool shares = spec_.sharing_of(layer).from.has_value();
+  if (!shares) out.key_norm = head_norm(layer, Role::key);
+  out.value_norm =
+      norm(spec.attention.value_norm, layer, spec_.dimensions_of(layer).heads.value_dim);
+  if (spec.attention.latent) {
+    out.latent = read_latent_weights(layer, *spec.attention.latent);
+  } else {
+    constexpr std::array kQkv = {Role::query, Role::key, Role::value};
+    out.qkv = projections(layer, shares ? std::span(kQkv).first(1) : std::span(kQkv));
+  }
+  const std::optional<IndexerSpec>& indexer = spec.attention.indexer;
+  if (indexer && !indexer->shared) out.indexer = read_indexer(layer, *indexer);
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  if (model_.describes(Role::attention_gate)) out.attention_gate = one(Role::attention_gate);
+  out.output = one(Role::output);
+  score_biases_.read(layer, out);
+}
+
+LayerWeights LayerReader::read(std::int64_t layer) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const auto own = [&](const std::optional<NormSpec>& of) {
+    return norm(of, layer, spec_.dimensions.width);
+  };
+  LayerWeights out{.attention_input = own(spec.attention_input),
+                   .attention_output = own(spec.attention_output),
+                   .attention_sum = own(spec.attention_sum),
+                   .mlp_input = own(spec.mlp_input),
+                   .mlp_output = own(spec.mlp_output),
+                   .mlp_sum = own(spec.mlp_sum)};
+  read_mixing(layer, out);
+  const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
+  if (spec.experts) {
+    out.experts = read_experts_of(layer, *spec.experts);
+  } else if (spec_.architecture.has_mlp) {
+    out.gate = one(Role::gate);
+    out.up = one(Role::up);
+    out.down = one(Role::down);
+  }
+  if (spec.attention.value_embedding) {
+    const ValueEmbeddingSpec& value = *spec.attention.value_embedding;
+    out.value_embedding =
+        ValueEmbedding{.of_value = scalar(value.of_value),
+                       .of_table = scalar(value.of_table),
+                       .table = table_under_prefix(value.table, spec_.dimensions.width)};
+    const RowTable& table = out.value_embedding->table;
+    if (table.tensor != nullptr && table.rows < tokens_) {
+      refuse("'" + table.tensor->name + "' has fewer rows than there are tokens", layer);
+    }
+  }
+  if (spec.input) {
+    out.input = LayerInput{.skip_from = spec.input->skip_from,
+                           .skip = scalar(spec.input->skip),
+                           .of_stream = scalar(spec.input->of_stream),
+                           .of_embedding = scalar(spec.input->of_embedding)};
+  }
+  if (spec.own_input) out.own_input = read_own_input(*spec.own_input, layer);
+  out.output_factor = output_factor(layer, spec.output_factor);
+  out.attention_factors = factors(layer, spec.attention_factors);
+  out.mlp_factors = factors(layer, spec.mlp_factors);
+  if (spec.convolution) out.convolution = read_convolution(*spec.convolution, layer);
+  return out;
+}
+
+CrossWeights LayerReader::read_cross(std::int64_t layer) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t width = spec_.dimensions.width;
+  constexpr std::array kQuery = {Role::query}, kOutput = {Role::output};
+  constexpr std::array kKeysAndValues = {Role::key, Role::value};
+  return {.input = norm(spec.attention_input, layer, width),
+          .sum = norm(spec.attention_sum, layer, width),
+          .query = projections(layer, kQuery),
+          .output = projections(layer, kOutput),
+          .keys_and_values = projections(layer, kKeysAndValues),
+          .stored_output = model_.weight(layer, Role::output).matrix,
+          .heads = spec_.dimensions.heads,
+          .scale = static_cast<float>(spec.attention.scale)};
+}
+
+PerLayerInputWeights LayerReader::read_own_input(const PerLayerInputSpec& spec,
+                                                 std::int64_t layer) const {
+  const std::int64_t width = spec_.dimensions.width, all = spec_.dimensions.layers * spec.width;
+  PerLayerInputWeights out{.width = spec.width,
+                           .table = table_under_prefix(spec.table, all),
+                           .gate = linear(name_in(layer, spec.gate), spec.width, width),
+                           .up = linear(name_in(layer, spec.up), width, spec.width),
+                           .projection_norm = norm(spec.projection_norm, 0, spec.width),
+                           .norm = norm(spec.norm, layer, width)};
+  if (out.table.rows < tokens_) {
+    refuse("'" + out.table.tensor->name + "' has fewer rows than there are tokens", layer);
+  }
+  out.table.first_col = layer * spec.width;
+  out.table.cols = spec.width;
+  const std::string name = model_.prefix() + spec.projection;
+  TensorMatrix rows = whole_matrix(need(model_.find(name, Shape{all, width}), layer).view);
+  rows.first = rows.row_start(layer * spec.width);
+  rows.rows = rows.block_rows = spec.width;
+  out.projection = make_linear({std::move(rows)}, {}, /*copied=*/false);
+  return out;
+}
+
+float LayerReader::output_factor(std::int64_t layer, const std::string& pattern) const {
+  if (pattern.empty()) return 1;
+  const Site site = model_.find(name_in(layer, pattern), Shape{1});
+  return site.tensor == nullptr ? 1 : values(need(site, layer)).front();
+}
+
+std::vector<float> LayerReader::factors(std::int64_t layer, const std::string& pattern) const {
+  if (pattern.empty()) return {};
+  const Shape shape{spec_.dimensions.width};
+  return values(need(model_.find(name_in(layer, pattern), shape), layer));
+}
+
+ConvolutionWeights LayerReader::read_convolution(const ConvolutionSpec& spec,
+                                                 std::int64_t layer) const {
+  const std::int64_t width = spec_.dimensions.width;
+  const std::string name = model_.prefix() + spec.tensor;
+  const CheckpointTensor& tensor = need(model_.find(name, Shape{width, width, spec.kernel}), layer);
+  TensorMatrix taps{.tensor = tensor.view,
+                    .rows = width,
+                    .cols = width * spec.kernel,
+                    .row_stride = tensor.view.stride(0),
+                    .col_stride = tensor.view.stride(2),
+                    .block_rows = width};
+  if (tensor.view.stride(1) != spec.kernel * taps.col_stride) {
+    refuse("'" + name + "' is not stored row by row", layer);
+  }
+  const CheckpointTensor* bias = model_.checkpoint().find_first(bias_names(name));
+  std::vector<float> of_outputs;
+  if (bias != nullptr) of_outputs = values(need(model_.find(bias->name, Shape{width}), layer));
+  return {.kernel = spec.kernel,
+          .taps = make_linear({std::move(taps)}, std::move(of_outputs), /*copied=*/false),
+          .norm = norm(spec.norm, layer, width),
+          .activation = spec.activation};
+}
+
+}  // namespace attnscope

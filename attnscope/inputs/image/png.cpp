@@ -1,0 +1,116 @@
+// The only user of libpng. It reports errors by longjmp: what follows a setjmp() here owns nothing.
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstring>
+
+#include "attnscope/base/text.h"
+#include "attnscope/inputs/image/image_file.h"
+
+namespace attnscope {
+namespace {
+
+struct PngFile {
+  std::string_view rest;
+  std::array<char, 128> problem = {};
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+
+  PngFile() = default;
+  PngFile(const PngFile&) = delete;
+  PngFile& operator=(const PngFile&) = delete;
+  ~PngFile() { png_destroy_read_struct(&png, &info, nullptr); }
+};
+
+void on_png_error(png_structp png, png_const_charp text) {
+  auto* file = static_cast<PngFile*>(png_get_error_ptr(png));
+  std::strncpy(file->problem.data(), text, file->problem.size() - 1);
+  png_longjmp(png, 1);
+}
+
+void on_png_warning(png_structp, png_const_charp) {}
+
+void read_png_bytes(png_structp png, png_bytep to, std::size_t count) {
+  auto* file = static_cast<PngFile*>(png_get_io_ptr(png));
+  if (count > file->rest.size()) png_error(png, "ends too early");
+  std::memcpy(to, file->rest.data(), count);
+  file->rest.remove_prefix(count);
+}
+
+/// All up to the pixels. False: `problem` says why not.
+bool read_header(PngFile& file) {
+  if (setjmp(png_jmpbuf(file.png)) != 0) return false;
+  png_set_read_fn(file.png, &file, read_png_bytes);
+  png_set_benign_errors(file.png, 1);
+  png_set_chunk_malloc_max(file.png, 8'000'000);
+  png_set_user_limits(file.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // ours say more
+  png_read_info(file.png, file.info);
+  return true;
+}
+
+/// To 8 bits each of red, green and blue; `raw`: as they are.
+bool read_rows(PngFile& file, bool raw, png_bytepp rows) {
+  if (setjmp(png_jmpbuf(file.png)) != 0) return false;
+  if (!raw) {
+    png_set_expand(file.png);
+    png_set_strip_16(file.png);
+    png_set_strip_alpha(file.png);
+    png_set_gray_to_rgb(file.png);
+  }
+  png_read_update_info(file.png, file.info);
+  png_read_image(file.png, rows);
+  png_read_end(file.png, file.info);
+  return true;
+}
+
+/// Grey of 16 bits, the upper byte first.
+void clip_grey(const std::vector<std::uint8_t>& wide, Picture& picture) {
+  for (std::size_t at = 0; at < wide.size(); at += 2) {
+    const std::uint8_t grey = wide[at] > 0 ? 255 : wide[at + 1];
+    picture.clipped = picture.clipped || wide[at] > 0;
+    std::fill_n(picture.rgb.begin() + static_cast<std::ptrdiff_t>(at / 2 * 3), 3, grey);
+  }
+}
+
+[[noreturn]] void refuse_png(const PngFile& file, const std::string& where) {
+  refuse_picture(where, "is a broken PNG picture: " + printable(file.problem.data()));
+}
+
+}  // namespace
+
+StoredPicture read_png(std::string_view bytes, const std::string& where) {
+  PngFile file;
+  file.rest = bytes;
+  file.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &file, on_png_error, on_png_warning);
+  if (file.png == nullptr) throw std::bad_alloc();
+  file.info = png_create_info_struct(file.png);
+  if (file.info == nullptr) throw std::bad_alloc();
+  if (!read_header(file)) refuse_png(file, where);
+
+  const auto rows = png_get_image_height(file.png, file.info);
+  const auto cols = png_get_image_width(file.png, file.info);
+  check_picture_size(rows, cols, where);
+  StoredPicture out;
+  out.picture = {.rows = rows, .cols = cols, .rgb = {}};
+  out.picture.rgb.resize(std::size_t{rows} * cols * 3);
+  const bool wide_grey = png_get_bit_depth(file.png, file.info) == 16 &&
+                         png_get_color_type(file.png, file.info) == PNG_COLOR_TYPE_GRAY;
+  std::vector<std::uint8_t> wide(wide_grey ? std::size_t{rows} * cols * 2 : 0);
+  std::vector<png_bytep> lines(rows);
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    lines[row] =
+        wide_grey ? wide.data() + row * cols * 2 : out.picture.row(static_cast<std::int64_t>(row));
+  }
+  if (!read_rows(file, wide_grey, lines.data())) refuse_png(file, where);
+  if (wide_grey) clip_grey(wide, out.picture);
+  png_bytep exif = nullptr;
+  png_uint_32 exif_bytes = 0;
+  if (png_get_eXIf_1(file.png, file.info, &exif_bytes, &exif) != 0) {
+    out.orientation = exif_orientation({reinterpret_cast<const char*>(exif), exif_bytes});
+  }
+  return out;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,26 @@
+// Arrays that NumPy saved: .npy files of float32, float64 or bool.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/base/model_inputs.h"
+
+namespace attnscope {
+
+/// Values are rounded to float32. Throws Error(format) for what is cut, is in another order than
+/// row by row, or holds other types. `where` names the file. Source: numpy/lib/_format_impl.py.
+Signal read_npy(std::string_view bytes, const std::string& where);
+
+struct NpyBools {
+  std::vector<std::int64_t> shape;
+  std::vector<bool> values;  // row by row
+};
+
+/// An array of bool, stored row by row or column by column (Fortran's order). Throws Error(format)
+/// for what is cut, or holds other types.
+NpyBools read_npy_bools(std::string_view bytes, const std::string& where);
+
+}  // namespace attnscope

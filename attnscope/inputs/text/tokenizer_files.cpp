@@ -1,0 +1,132 @@
+#include "attnscope/inputs/text/tokenizer_files.h"
+
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
+#include "attnscope/inputs/text/convert_slow_tokenizer.h"
+
+namespace attnscope {
+
+std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folder) {
+  const bool whole = folder.has("tokenizer.json");
+  const bool byte_level = folder.has("vocab.json") && folder.has("merges.txt");
+  if (!whole && !byte_level && !folder.has("vocab.txt")) return std::nullopt;
+
+  const TokenizerConfig config = read_tokenizer_config(folder);
+  TokenizerFiles out{.special = config.special};
+  if (whole) {
+    out.file = folder.place_of("tokenizer.json");
+    out.json = folder.read_text("tokenizer.json", kTokenizerLimitBytes);
+  } else if (byte_level) {
+    out.file = folder.place_of("vocab.json");
+    out.json = byte_level_json(folder, config);
+  } else {
+    out.file = folder.place_of("vocab.txt");
+    out.json = word_piece_json(folder, config);
+  }
+  return out;
+}
+
+SpecialTokens special_tokens_of(
+    const SpecialSpellings& named,
+    const std::function<std::optional<std::int64_t>(std::string_view)>& id_of) {
+  const auto find = [&](std::string_view key, std::initializer_list<std::string_view> usual) {
+    if (const auto spelling = named.find(key); spelling != named.end()) {
+      return id_of(spelling->second);
+    }
+    for (const std::string_view spelling : usual) {
+      if (const auto id = id_of(spelling)) return id;
+    }
+    return std::optional<std::int64_t>();
+  };
+  return {.mask = find("mask_token", {"[MASK]", "<mask>"}),
+          .begin = find("bos_token", {"<s>", "<|begin_of_text|>", "<bos>", "<|endoftext|>"}),
+          .end = find("eos_token", {"</s>", "<|end_of_text|>", "<eos>", "<|endoftext|>"}),
+          .unknown = find("unk_token", {"[UNK]", "<unk>"}),
+          .padding = find("pad_token", {"[PAD]", "<pad>"})};
+}
+
+namespace {
+
+constexpr std::uint64_t kConfigLimitBytes = 20'000'000;
+
+constexpr std::array kSpecialKeys = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                     "pad_token", "cls_token", "mask_token"};
+
+[[noreturn]] void refuse_tokenizer_config(const std::string& file, std::string problem) {
+  throw Error(ErrorKind::format, {.file = file, .problem = std::move(problem)});
+}
+
+/// The object in a file, or an empty one where there is no file.
+nlohmann::json read_object(const CheckpointFolder& folder, const char* name) {
+  if (!folder.has(name)) return nlohmann::json::object();
+  const std::string file = folder.place_of(name);
+  nlohmann::json object = parse_python_json(folder.read_text(name, kConfigLimitBytes), file);
+  if (!object.is_object()) refuse_tokenizer_config(file, "is not a JSON object");
+  return object;
+}
+
+/// Spellings are texts, or objects with a "content".
+void add_spellings(const nlohmann::json& object, const std::string& file, SpecialSpellings& into) {
+  for (const char* key : kSpecialKeys) {
+    const auto value = object.find(key);
+    if (value == object.end() || value->is_null()) continue;
+    const nlohmann::json* spelling = &*value;
+    if (value->is_object() && value->contains("content")) spelling = &(*value)["content"];
+    if (!spelling->is_string()) {
+      refuse_tokenizer_config(
+          file, "'" + std::string(key) + "' is neither a text nor an object with 'content'");
+    }
+    into.emplace(key, spelling->get<std::string>());
+  }
+}
+
+std::optional<bool> flag(const nlohmann::json& object, const std::string& file, const char* key) {
+  const auto value = object.find(key);
+  if (value == object.end() || value->is_null()) return std::nullopt;
+  if (!value->is_boolean())
+    refuse_tokenizer_config(file, "'" + std::string(key) + "' is neither true nor false");
+  return value->get<bool>();
+}
+
+std::optional<std::string> text(const nlohmann::json& object, const std::string& file,
+                                const char* key) {
+  const auto value = object.find(key);
+  if (value == object.end() || value->is_null()) return std::nullopt;
+  if (!value->is_string())
+    refuse_tokenizer_config(file, "'" + std::string(key) + "' is not a text");
+  return value->get<std::string>();
+}
+
+}  // namespace
+
+std::string TokenizerConfig::spelling(std::string_view key, std::string_view usual) const {
+  const auto named = special.find(key);
+  return named != special.end() ? named->second : std::string(usual);
+}
+
+TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder) {
+  constexpr const char* kConfig = "tokenizer_config.json";
+  constexpr const char* kMap = "special_tokens_map.json";
+  const std::string file = folder.place_of(kConfig);
+  const nlohmann::json object = read_object(folder, kConfig);
+  TokenizerConfig out{
+      .tokenizer_class = text(object, file, "tokenizer_class"),
+      .add_bos_token = flag(object, file, "add_bos_token"),
+      .add_eos_token = flag(object, file, "add_eos_token"),
+      .add_prefix_space = flag(object, file, "add_prefix_space"),
+      .do_lower_case = flag(object, file, "do_lower_case"),
+      .strip_accents = flag(object, file, "strip_accents"),
+      .tokenize_chinese_chars = flag(object, file, "tokenize_chinese_chars"),
+  };
+  add_spellings(object, file, out.special);
+  add_spellings(read_object(folder, kMap), folder.place_of(kMap), out.special);
+  return out;
+}
+
+}  // namespace attnscope

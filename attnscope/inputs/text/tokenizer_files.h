@@ -1,0 +1,54 @@
+// Finds the files of a folder's tokenizer, and converts those of older checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/inputs/text/tokenizer.h"
+
+namespace attnscope {
+
+/// Special tokens by tokenizer_config.json and special_tokens_map.json: "mask_token" → "[MASK]".
+using SpecialSpellings = std::map<std::string, std::string, std::less<>>;
+
+struct TokenizerFiles {
+  std::string json;  // the text of a tokenizer.json, read or converted
+  std::string file;  // its source file, for messages
+  SpecialSpellings special;
+};
+
+/// Nothing if `folder` has no tokenizer. See Tokenizer::find().
+std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folder);
+
+/// Ids of the spellings that the files name; for others, of spellings in common use.
+SpecialTokens special_tokens_of(
+    const SpecialSpellings& named,
+    const std::function<std::optional<std::int64_t>(std::string_view spelling)>& id_of);
+
+// Values of tokenizer_config.json and special_tokens_map.json.
+
+/// Named as in tokenizer_config.json; nothing if a value is absent.
+struct TokenizerConfig {
+  std::optional<std::string> tokenizer_class;  // "RobertaTokenizer"
+  std::optional<bool> add_bos_token;
+  std::optional<bool> add_eos_token;
+  std::optional<bool> add_prefix_space;
+  std::optional<bool> do_lower_case;
+  std::optional<bool> strip_accents;
+  std::optional<bool> tokenize_chinese_chars;
+  SpecialSpellings special;
+
+  /// The spelling of a special token, or `usual` if no file names one.
+  std::string spelling(std::string_view key, std::string_view usual) const;
+};
+
+/// Reads the files of a folder that exist. Throws Error(io), or Error(format) for a value of the
+/// wrong type.
+TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder);
+
+}  // namespace attnscope

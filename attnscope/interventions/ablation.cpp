@@ -1,0 +1,185 @@
+#include "attnscope/interventions/ablation.h"
+
+#include <optional>
+#include <utility>
+
+#include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/logits.h"
+#include "attnscope/interventions/changed_logits.h"
+#include "attnscope/interventions/linear_unembedding.h"
+
+namespace attnscope {
+namespace {
+
+class LayerAblationRun {
+ public:
+  LayerAblationRun(const ForwardPass& pass, const ForetoldPlaces& texts,
+                   const AblationRequest& request, const Compute& compute)
+      : pass_(pass),
+        texts_(texts),
+        request_(request),
+        compute_(compute),
+        parts_(parts_of_layer(pass, request.place, request.parts)),
+        layer_(pass, request.place, texts.inputs, texts.sources, compute) {
+    const bool encodes = request.place.of == LayerPlace::Of::encoder;
+    if (!encodes && LinearHead::obstacle(pass).empty()) {
+      head_.emplace(pass, mean_output_row(pass, compute));
+    }
+    const std::size_t sequences = texts.inputs.size();
+    out_.loss.assign(sequences, 0);
+    out_.places = texts.of_sequence;
+    out_.predicted.assign(sequences, 0);
+    for (const PartOfLayer& part : parts_) {
+      out_.effects.push_back({.part = part,
+                              .loss = std::vector<double>(sequences, 0),
+                              .kl = std::vector<double>(sequences, 0),
+                              .changed = std::vector<double>(sequences, 0),
+                              .direct = std::vector<double>(head_ ? sequences : 0, 0)});
+    }
+  }
+
+  LayerAblation run() {
+    const Replacements replacements(layer_, request_.how,
+                                    layer_.rows() / std::ssize(texts_.inputs));
+    std::size_t first_place = 0;
+    for (const TextChunk& text : layer_.chunks()) {
+      Chunk chunk{.text = text, .first_place = first_place};
+      for (std::size_t at = 0; at < text.texts.size(); ++at) {
+        chunk.places += static_cast<std::size_t>(texts_.of_sequence[text.first + at]);
+      }
+      first_place += chunk.places;
+      if (chunk.places == 0) continue;  // none of its tokens counts
+      const std::vector<std::int64_t> rows = place_rows(chunk);
+      const CleanLogits clean = run_clean(chunk, rows);
+      layer_.run_replaced(
+          text, parts_, replacements.of(text),
+          [&](std::size_t part, MatrixView<const float> states) {
+            measure(chunk, clean,
+                    finite_logits(pass_, picked_rows(states, rows).view(), room_, compute_),
+                    out_.effects[part]);
+          });
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Chunk {
+    const TextChunk& text;
+    std::size_t first_place = 0, places = 0;
+  };
+
+  /// Of the chunk's own states, the rows of its places.
+  std::vector<std::int64_t> place_rows(const Chunk& chunk) const {
+    std::vector<std::int64_t> rows;
+    for (std::size_t at = 0; at < chunk.places; ++at) {
+      rows.push_back(texts_.rows[chunk.first_place + at] - chunk.text.first_row);
+    }
+    return rows;
+  }
+
+  /// visit(place of the chunk, sequence, token or −1)
+  template <class Visit>
+  void for_places(const Chunk& chunk, const Visit& visit) const {
+    std::size_t place = 0;
+    for (std::size_t at = 0; at < chunk.text.texts.size(); ++at) {
+      const std::size_t sequence = chunk.text.first + at;
+      for (std::int64_t left = texts_.of_sequence[sequence]; left > 0; --left, ++place) {
+        visit(place, sequence, texts_.tokens[chunk.first_place + place]);
+      }
+    }
+  }
+
+  CleanLogits run_clean(const Chunk& chunk, const std::vector<std::int64_t>& rows) {
+    std::vector<double> scales;
+    ForwardObserver observer;
+    observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
+      if (!head_ || index < pass_.model().dimensions().layers) return;
+      scales = head_->scales(picked_rows(stream, rows).view());
+    };
+    const Matrix<float> states = layer_.run(chunk.text, observer);
+    CleanLogits clean = clean_logits(
+        finite_logits(pass_, picked_rows(states.view(), rows).view(), compute_), compute_);
+    for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
+      if (token < 0) return;
+      ++out_.predicted[sequence];
+      out_.loss[sequence] += loss_of(clean.logits.view(), place, clean.odds[place].log_sum, token);
+    });
+    if (head_) add_direct(chunk, rows, scales);
+    return clean;
+  }
+
+  /// What each part adds itself to the logits of the text's tokens.
+  void add_direct(const Chunk& chunk, const std::vector<std::int64_t>& rows,
+                  const std::vector<double>& scales) {
+    const std::span<const std::int64_t> tokens =
+        std::span(texts_.tokens).subspan(chunk.first_place, chunk.places);
+    const Matrix<float> directions = head_->directions(tokens);
+    const std::int64_t layer = request_.place.layer;
+    const bool across = request_.place.of == LayerPlace::Of::cross;
+    const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(layer)];
+    std::vector<std::int64_t> of_layer;  // the same rows of all its chunks
+    for (const std::int64_t row : rows) of_layer.push_back(chunk.text.first_row + row);
+    const auto given_by = [&](LayerPart part) {
+      return picked_rows(layer_.columns({.part = part, .head = {}}).all->view(), of_layer);
+    };
+    const OptionalNorm none;  // of cross attention
+    const OptionalNorm& of_attention = across ? none : weights.attention_output;
+    const OptionalNorm& of_mlp = across ? none : weights.mlp_output;
+    Matrix<float> given;  // by the branch, where its norm is to be known
+    if (of_attention) {
+      given = Matrix<float>(directions.rows(), directions.cols());
+      apply(*weights.output, given_by(LayerPart::attention).view(), {}, given.view(), compute_);
+    }
+    const Matrix<float> through = head_->through_output(
+        layer, through_norm(of_attention, given.view(), directions.view()).view(), compute_,
+        across);
+    if (of_mlp) given = given_by(LayerPart::mlp);
+    const Matrix<float> to_mlp = through_norm(of_mlp, given.view(), directions.view());
+    const double factor =
+        pass_.model().spec().layers[static_cast<std::size_t>(layer)].branch_factor;
+    for (AblationEffect& effect : out_.effects) {
+      const bool is_mlp = effect.part.part == LayerPart::mlp;
+      const LayerParts::Columns columns = layer_.columns(effect.part);
+      for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
+        if (token < 0) return;
+        const auto at = static_cast<std::int64_t>(place);
+        const float* written = &(*columns.all)(of_layer[place], columns.first);
+        const double product =
+            is_mlp ? factor * row_product(written, &to_mlp(at, 0), columns.count)
+                   : row_product(written, &through(at, columns.first), columns.count);
+        effect.direct[sequence] += product / scales[place];
+      });
+    }
+  }
+
+  void measure(const Chunk& chunk, const CleanLogits& clean, MatrixView<const float> logits,
+               AblationEffect& effect) const {
+    const std::vector<ChangedPlace> places = compare_logits(clean, logits, compute_);
+    for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
+      const ChangedPlace& found = places[place];
+      effect.kl[sequence] += found.kl;
+      effect.changed[sequence] += found.changed ? 1 : 0;
+      if (token < 0) return;
+      effect.loss[sequence] += loss_of(logits, place, found.log_sum, token);
+    });
+  }
+
+  const ForwardPass& pass_;
+  const ForetoldPlaces& texts_;
+  const AblationRequest& request_;
+  const Compute& compute_;
+  std::vector<PartOfLayer> parts_;
+  LayerParts layer_;
+  std::optional<LinearHead> head_;
+  Matrix<float> room_;  // of logits
+  LayerAblation out_;
+};
+
+}  // namespace
+
+LayerAblation ablate_layer(const ForwardPass& pass, const ForetoldPlaces& texts,
+                           const AblationRequest& request, const Compute& compute) {
+  return LayerAblationRun(pass, texts, request, compute).run();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,217 @@
+#include "attnscope/interventions/layer_components.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attnscope/forward/logits.h"
+#include "attnscope/forward/matrix_buffers.h"
+
+namespace attnscope {
+namespace {
+
+/// Products of fewer rows read the weights too often.
+constexpr std::int64_t kRowsAtOnce = 512;
+
+/// What the layer gives on the chunk.
+MatrixView<const float> rows_of(const Matrix<float>& all, const TextChunk& chunk) {
+  return all.view().row_block(chunk.first_part_row, chunk.part_rows);
+}
+
+/// One below the other.
+Matrix<float> repeated(MatrixView<const float> rows, std::int64_t copies) {
+  Matrix<float> out(copies * rows.rows, rows.cols);
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    copy_into(out.view().row_block(copy * rows.rows, rows.rows), rows);
+  }
+  return out;
+}
+
+template <class T>
+std::vector<T> repeated(const std::vector<T>& all, std::int64_t copies) {
+  std::vector<T> out;
+  for (std::int64_t copy = 0; copy < copies; ++copy) out.insert(out.end(), all.begin(), all.end());
+  return out;
+}
+
+std::vector<std::int64_t> lengths_of(const std::vector<TokenIds>& texts) {
+  std::vector<std::int64_t> out;
+  for (const TokenIds& text : texts) out.push_back(std::ssize(text));
+  return out;
+}
+
+const ForwardPass& layers_of(const ForwardPass& pass, const LayerPlace& place) {
+  return place.of == LayerPlace::Of::encoder ? *pass.encoder() : pass;
+}
+
+const LayerWeights& weights_of(const ForwardPass& pass, const LayerPlace& place) {
+  return layers_of(pass, place).weights().layers[static_cast<std::size_t>(place.layer)];
+}
+
+HeadShape heads_of(const ForwardPass& pass, const LayerPlace& place) {
+  if (place.of == LayerPlace::Of::cross) return weights_of(pass, place).cross->heads;
+  return layers_of(pass, place).model().spec().dimensions_of(place.layer).heads;
+}
+
+}  // namespace
+
+std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerPlace& place,
+                                        const AskedParts& asked) {
+  const LayerWeights& weights = weights_of(pass, place);
+  const bool across = place.of == LayerPlace::Of::cross;
+  const std::int64_t heads = heads_of(pass, place).heads;
+  std::vector<PartOfLayer> out;
+  if (asked.attention) out.push_back({.part = LayerPart::attention, .head = {}});
+  if (asked.mlp && !across && (weights.up != nullptr || weights.experts)) {
+    out.push_back({.part = LayerPart::mlp, .head = {}});
+  }
+  for (std::int64_t head = 0; asked.heads && head < heads; ++head) {
+    out.push_back({.part = LayerPart::head, .head = head});
+  }
+  return out;
+}
+
+LayerParts::LayerParts(const ForwardPass& pass, const LayerPlace& place,
+                       std::span<const TokenIds> texts, std::span<const TokenIds> sources,
+                       const Compute& compute)
+    : pass_(pass), layers_(layers_of(pass, place)), place_(place), compute_(compute) {
+  cut(texts, sources);
+  for (TextChunk& chunk : chunks_) keep(chunk);
+}
+
+void LayerParts::cut(std::span<const TokenIds> texts, std::span<const TokenIds> sources) {
+  const std::int64_t most = std::min(kRowsAtOnce, rows_of_logits(pass_));
+  TextChunk chunk;
+  std::int64_t of_sources = 0;
+  const auto end = [&] {
+    chunk.part_rows = is_of(LayerPlace::Of::encoder) ? of_sources : chunk.rows;
+    TextChunk next{.first = chunk.first + chunk.texts.size(), .texts = {}};
+    next.first_row = chunk.first_row + chunk.rows;
+    next.first_part_row = chunk.first_part_row + chunk.part_rows;
+    chunks_.push_back(std::exchange(chunk, std::move(next)));
+    of_sources = 0;
+  };
+  for (std::size_t at = 0; at < texts.size(); ++at) {
+    const std::int64_t own = std::ssize(texts[at]);
+    const std::int64_t source = sources.empty() ? 0 : std::ssize(sources[at]);
+    const bool full = chunk.rows + own > most || of_sources + source > kRowsAtOnce;
+    if (chunk.rows > 0 && full) end();
+    chunk.texts.push_back(texts[at]);
+    chunk.rows += own;
+    if (!sources.empty()) chunk.sources.push_back(sources[at]);
+    of_sources += source;
+  }
+  end();
+}
+
+void LayerParts::keep(TextChunk& chunk) {
+  const TextChunk& last = chunks_.back();
+  const std::int64_t all = last.first_part_row + last.part_rows;
+  const auto put = [&](Matrix<float>& into, MatrixView<const float> rows) {
+    if (into.rows() == 0) into = Matrix<float>(all, rows.cols);
+    copy_into(into.view().row_block(chunk.first_part_row, chunk.part_rows), rows);
+  };
+  const bool encodes = is_of(LayerPlace::Of::encoder), across = is_of(LayerPlace::Of::cross);
+  ForwardObserver observer;
+  observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
+    if (index == place_.layer) put(stream_, stream);
+  };
+  observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {
+    if (layer == place_.layer) put(across ? own_heads_ : heads_, heads);
+  };
+  if (across) {
+    observer.on_cross_heads = [&](std::int64_t layer, MatrixView<float> heads) {
+      if (layer == place_.layer) put(heads_, heads);
+    };
+  } else {
+    observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
+      if (layer == place_.layer) put(mlp_, output);
+    };
+  }
+  observer.end_after_layer = place_.layer;
+  if (encodes) {
+    layers_.run(chunk.sources, observer, compute_);
+    return;
+  }
+  if (chunk.sources.empty()) {
+    pass_.run(chunk.texts, observer, compute_);
+    return;
+  }
+  chunk.memory = pass_.encode(chunk.sources, {}, compute_);
+  pass_.run(chunk.texts, observer, compute_, {}, &chunk.memory);
+}
+
+LayerParts::Columns LayerParts::columns(const PartOfLayer& part) const {
+  if (part.part == LayerPart::mlp) return {.all = &mlp_, .first = 0, .count = mlp_.cols()};
+  if (!part.head) return {.all = &heads_, .first = 0, .count = heads_.cols()};
+  const std::int64_t size = heads_of(pass_, place_).value_dim;
+  return {.all = &heads_, .first = *part.head * size, .count = size};
+}
+
+/// Goes on from the layer with these heads; `copies` of the chunk beside each other.
+Matrix<float> LayerParts::run_with(const TextChunk& chunk, std::int64_t copies,
+                                   MatrixView<const float> heads, ForwardObserver observer) const {
+  const bool encodes = is_of(LayerPlace::Of::encoder), across = is_of(LayerPlace::Of::cross);
+  const std::vector<TokenIds> inputs = repeated(encodes ? chunk.sources : chunk.texts, copies);
+  const Memory* memory = encodes || chunk.sources.empty() ? nullptr : &chunk.memory;
+  Matrix<float> states;
+  if (layers_.may_start_between(/*remembers=*/memory != nullptr)) {
+    const Matrix<float> stream = repeated(rows_of(stream_, chunk), copies);
+    PassStart start{.layer = place_.layer, .stream = stream.view(), .heads = heads};
+    Matrix<float> own;
+    if (across) {
+      own = repeated(rows_of(own_heads_, chunk), copies);
+      start.heads = own.view();
+      start.cross_heads = heads;
+    }
+    states = layers_.run_from(start, inputs, observer, compute_, memory);
+  } else {
+    (across ? observer.on_cross_heads : observer.on_heads) = [&](std::int64_t layer,
+                                                                 MatrixView<float> given) {
+      if (layer == place_.layer) copy_into(given, heads);
+    };
+    states = layers_.run(inputs, observer, compute_, {}, memory);
+  }
+  if (!encodes) return states;
+  const Memory replaced{.states = std::move(states),
+                        .lengths = repeated(lengths_of(chunk.sources), copies)};
+  return pass_.run(repeated(chunk.texts, copies), {}, compute_, {}, &replaced);
+}
+
+Matrix<float> LayerParts::run(const TextChunk& chunk, const ForwardObserver& observer) const {
+  return run_with(chunk, 1, rows_of(heads_, chunk), observer);
+}
+
+void LayerParts::run_replaced(
+    const TextChunk& chunk, std::span<const PartOfLayer> parts, const Replace& replace,
+    const std::function<void(std::size_t, MatrixView<const float>)>& visit) const {
+  const std::int64_t rows = std::max(chunk.rows, chunk.part_rows);
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kRowsAtOnce / rows));
+  const auto is_mlp = [&](std::size_t at) { return parts[at].part == LayerPart::mlp; };
+  for (std::size_t first = 0; first < parts.size();) {
+    std::size_t end = first + 1;  // an MLP runs by itself
+    while (!is_mlp(first) && end < parts.size() && end - first < most && !is_mlp(end)) ++end;
+    const auto copies = static_cast<std::int64_t>(end - first);
+    Matrix<float> heads = repeated(rows_of(heads_, chunk), copies);
+    ForwardObserver observer;
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      const PartOfLayer& part = parts[first + static_cast<std::size_t>(copy)];
+      const MatrixView<float> own = heads.view().row_block(copy * chunk.part_rows, chunk.part_rows);
+      if (part.part == LayerPart::mlp) {
+        observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
+          if (layer == place_.layer) replace(part, output);
+        };
+        continue;
+      }
+      const Columns columns = this->columns(part);
+      replace(part, own.col_block(columns.first, columns.count));
+    }
+    const Matrix<float> states = run_with(chunk, copies, heads.view(), observer);
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      visit(first + static_cast<std::size_t>(copy),
+            states.view().row_block(copy * chunk.rows, chunk.rows));
+    }
+    first = end;
+  }
+}
+
+}  // namespace attnscope

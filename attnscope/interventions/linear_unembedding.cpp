@@ -1,0 +1,181 @@
+#include "attnscope/interventions/linear_unembedding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "attnscope/forward/matrix_buffers.h"
+#include "attnscope/numerics/vector_loops.h"
+
+namespace attnscope {
+
+namespace {
+
+/// What a norm divides each row by.
+std::vector<double> row_scales(const NormSpec& norm, MatrixView<const float> rows) {
+  std::vector<double> out;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    out.push_back(
+        normed_row(norm, std::span(&rows(row, 0), static_cast<std::size_t>(rows.cols))).scale);
+  }
+  return out;
+}
+
+}  // namespace
+
+double row_product(const float* a, const float* b, std::int64_t size) {
+  return sum_over(static_cast<std::size_t>(size), [&](std::size_t at) {
+    return static_cast<double>(a[at]) * static_cast<double>(b[at]);
+  });
+}
+
+std::string LinearHead::obstacle(const ForwardPass& pass) {
+  const ForwardWeights& weights = pass.weights();
+  if (!weights.head) return pass.no_logits();
+  if (weights.head->dense != nullptr || weights.head->norm) {
+    return "its output head transforms the stream before it reads it";
+  }
+  if (weights.last_projection != nullptr) return "its output head reads a projection of the stream";
+  if (!weights.last_norm) return "its layers norm the stream itself, so that it is no sum";
+  if (!pass.may_start_between(/*remembers=*/true)) {
+    return "its layers read more than the stream of those before";
+  }
+  for (const LayerWeights& layer : weights.layers) {
+    if (layer.attention_sum || layer.mlp_sum || (layer.cross && layer.cross->sum)) {
+      return "its layers norm the stream itself, so that it is no sum";
+    }
+    for (const OptionalNorm& norm : {layer.attention_output, layer.mlp_output}) {
+      if (norm && !norm->bias.empty()) return "what its layers add passes norms with biases";
+    }
+    if (!layer.attention_factors.empty() || !layer.mlp_factors.empty()) {
+      return "what its layers add is scaled column by column";
+    }
+    if (layer.output_factor != 1) return "its layers multiply the stream";
+    if (layer.mixer != nullptr) return "some of its layers do not attend";
+  }
+  const auto replaces = [](const LayerSpec& layer) { return layer.norms_replace_stream; };
+  const auto& layers = pass.model().spec().layers;
+  if (std::any_of(layers.begin(), layers.end(), replaces)) {
+    return "its layers norm the stream itself, so that it is no sum";
+  }
+  return "";
+}
+
+bool LinearHead::norms_branches(const ForwardPass& pass) {
+  const auto& layers = pass.weights().layers;
+  return std::any_of(layers.begin(), layers.end(), [](const LayerWeights& layer) {
+    return layer.attention_output || layer.mlp_output;
+  });
+}
+
+std::vector<double> mean_output_row(const ForwardPass& pass, const Compute& compute) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(pass.logits_width()));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  compute.check_stop();
+  return mean_output_row(pass, all);
+}
+
+std::vector<double> mean_output_row(const ForwardPass& pass, std::span<const std::int64_t> tokens) {
+  const RowTable& rows = pass.weights().head->rows;
+  std::vector<double> mean(static_cast<std::size_t>(rows.cols), 0.0);
+  std::vector<float> row(mean.size());
+  for (const std::int64_t token : tokens) {
+    rows.read(token, row);
+    for (std::size_t col = 0; col < row.size(); ++col) mean[col] += static_cast<double>(row[col]);
+  }
+  rows.check_intact();
+  for (double& value : mean) value /= static_cast<double>(tokens.size());
+  return mean;
+}
+
+LinearHead::LinearHead(const ForwardPass& pass, std::vector<double> from)
+    : pass_(pass), from_(std::move(from)), gain_(from_.size(), 1.0) {
+  const NormWeights& norm = *pass.weights().last_norm;
+  centred_ = norm.spec.kind == NormKind::layer;
+  if (!norm.gain.empty()) gain_ = gains_of(norm);
+}
+
+Matrix<float> LinearHead::directions(std::span<const std::int64_t> tokens) const {
+  const double factor = pass_.model().spec().head.factor;
+  Matrix<float> out(std::ssize(tokens), std::ssize(from_));
+  std::vector<float> row(from_.size());
+  std::vector<double> direction(from_.size());
+  for (std::int64_t at = 0; at < out.rows(); ++at) {
+    const std::int64_t token = tokens[static_cast<std::size_t>(at)];
+    if (token < 0) {
+      std::fill_n(&out(at, 0), out.cols(), 0.0F);
+      continue;
+    }
+    pass_.weights().head->rows.read(token, row);
+    double sum = 0;
+    for (std::size_t col = 0; col < row.size(); ++col) {
+      direction[col] = factor * gain_[col] * (static_cast<double>(row[col]) - from_[col]);
+      sum += direction[col];
+    }
+    const double mean = centred_ ? sum / static_cast<double>(row.size()) : 0.0;
+    for (std::size_t col = 0; col < row.size(); ++col) {
+      out(at, static_cast<std::int64_t>(col)) = static_cast<float>(direction[col] - mean);
+    }
+  }
+  return out;
+}
+
+double LinearHead::constant(std::int64_t token) const {
+  const std::vector<float>& bias = pass_.weights().last_norm->bias;
+  if (bias.empty() || token < 0) return 0;
+  std::vector<float> row(from_.size());
+  pass_.weights().head->rows.read(token, row);
+  double sum = 0;
+  for (std::size_t col = 0; col < row.size(); ++col) {
+    sum += static_cast<double>(bias[col]) * (static_cast<double>(row[col]) - from_[col]);
+  }
+  return pass_.model().spec().head.factor * sum;
+}
+
+std::vector<double> LinearHead::scales(MatrixView<const float> stream) const {
+  return row_scales(pass_.weights().last_norm->spec, stream);
+}
+
+Matrix<float> through_norm(const OptionalNorm& norm, MatrixView<const float> given,
+                           MatrixView<const float> directions) {
+  Matrix<float> out = copied(directions);
+  if (!norm) return out;
+  const std::vector<double> gains = gains_of(*norm), scales = row_scales(norm->spec, given);
+  std::vector<double> row(static_cast<std::size_t>(out.cols()));
+  for (std::int64_t at = 0; at < out.rows(); ++at) {
+    double sum = 0;
+    for (std::size_t col = 0; col < row.size(); ++col) {
+      const auto value = static_cast<double>(out(at, static_cast<std::int64_t>(col)));
+      row[col] = (gains.empty() ? 1.0 : gains[col]) * value / scales[static_cast<std::size_t>(at)];
+      sum += row[col];
+    }
+    const double mean =
+        norm->spec.kind == NormKind::layer ? sum / static_cast<double>(row.size()) : 0.0;
+    for (std::size_t col = 0; col < row.size(); ++col) {
+      out(at, static_cast<std::int64_t>(col)) = static_cast<float>(row[col] - mean);
+    }
+  }
+  return out;
+}
+
+Matrix<float> LinearHead::through_output(std::int64_t layer, MatrixView<const float> directions,
+                                         const Compute& compute, bool across) const {
+  TensorMatrix matrix =
+      across ? pass_.weights().layers[static_cast<std::size_t>(layer)].cross->stored_output
+             : pass_.model().weight(layer, Role::output).matrix;
+  std::swap(matrix.rows, matrix.cols);
+  std::swap(matrix.row_stride, matrix.col_stride);
+  matrix.block_rows = matrix.rows;
+  const LinearWeights transposed({matrix}, /*packed=*/false, compute);
+  Matrix<float> out(directions.rows, transposed.outputs());
+  apply_linear(directions, transposed, {}, out.view(), compute);
+  const LayerSpec& spec = pass_.model().spec().layers[static_cast<std::size_t>(layer)];
+  if (spec.branch_factor != 1) {
+    const auto factor = static_cast<float>(spec.branch_factor);
+    for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) out.data()[at] *= factor;
+  }
+  return out;
+}
+
+}  // namespace attnscope

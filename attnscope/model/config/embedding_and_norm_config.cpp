@@ -1,0 +1,165 @@
+#include "attnscope/model/config/embedding_and_norm_config.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attnscope/base/text.h"
+
+namespace attnscope {
+
+void set_stream(ModelSpec& spec, const ConfigReader& config) {
+  const Architecture& architecture = spec.architecture;
+  const NormRule& norms = *architecture.norm;
+  StreamSpec& stream = spec.stream;
+  EmbeddingRule& embedding = stream.embedding;
+  embedding = architecture.embedding;
+  if (!config.flag(embedding.has_positions)) embedding.positions.clear();
+  if (config.number(embedding.type_count, /*least=*/0) == 0) embedding.types.clear();
+  if (!config.flag(embedding.has_norm)) embedding.norm.clear();
+  stream.embedding_norm = norm_at(norms, config, embedding.norm);
+  const std::int64_t width = spec.dimensions.width;
+  if (embedding.waves && (width % 2 != 0 || width < 4) && spec.not_run.empty()) {
+    spec.not_run =
+        "its positions are waves, which a width of " + std::to_string(width) + " has no room for";
+  }
+  stream.embedding_width = config.number(embedding.width).value_or(width);
+  const bool if_narrow = embedding.projects_tokens || embedding.projects_if_narrow;
+  stream.has_projection =
+      !embedding.projection.empty() && (!if_narrow || stream.embedding_width != width);
+  stream.embedding_factor = config.flag(embedding.times_sqrt_width)
+                                ? std::sqrt(static_cast<double>(width))
+                                : config.positive(architecture.multipliers.embedding).value_or(1);
+  if (config.flag(embedding.drops_masked)) {
+    stream.dropped_token = config.number(embedding.masked_token, /*least=*/0);
+    if (!stream.dropped_token && spec.not_run.empty()) {
+      spec.not_run = "'" + embedding.drops_masked.name + "' is true, and '" +
+                     embedding.masked_token.name + "' is not said";
+    }
+  }
+  stream.padding_token = config.number(architecture.padding_token, /*least=*/0).value_or(0);
+  if (config.flag(norms.first) && !config.flag(norms.without_last)) {
+    stream.last_norm = norm_at(norms, config, norms.last);
+  }
+  if (norms.bare_stream) stream.embedding_norm = norm_named(norms, config, "");
+  stream.shows_last_normed = norms.shows_last;
+  if (architecture.sound) {
+    const std::string unknown = set_sound(spec, config);
+    if (spec.not_run.empty()) spec.not_run = unknown;
+  }
+  if (!architecture.patches) return;
+  const PatchRule& patches = *architecture.patches;
+  stream.patches = PatchSpec{.rule = patches,
+                             .image_size = config.required(patches.image_size),
+                             .size = config.required(patches.patch_size),
+                             .channels = config.required(patches.channels),
+                             .registers = config.number(patches.register_count, 0).value_or(0)};
+}
+
+NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std::string& tensor) {
+  const double standard = rule.epsilon.fallback.value_or(0);
+  return {.kind = rule.kind,
+          .epsilon = config.real(rule.epsilon).value_or(standard),
+          .gain_offset = config.real(rule.gain_offset).value_or(0),
+          .tensor = config.flag(rule.affine) ? tensor : "",
+          .biased = config.flag(rule.biased)};
+}
+
+std::optional<NormSpec> norm_at(const NormRule& rule, const ConfigReader& config,
+                                const std::string& tensor) {
+  if (tensor.empty()) return std::nullopt;
+  return norm_named(rule, config, tensor);
+}
+
+void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& config) {
+  const auto norm = [&](const std::string& tensor) { return norm_at(rule, config, tensor); };
+  const bool first = config.flag(rule.first);
+  layer.attention_input = norm(first ? rule.attention_input : "");
+  layer.attention_output = norm(rule.attention_output);
+  layer.attention_sum = norm(first ? rule.attention_sum : rule.attention_input);
+  layer.mlp_input = norm(first ? rule.mlp_input : "");
+  layer.mlp_output = norm(rule.mlp_output);
+  layer.mlp_sum = norm(first ? rule.mlp_sum : rule.mlp_input);
+  if (config.flag(rule.queries_and_keys)) {
+    layer.attention.query_norm = norm(rule.query);
+    layer.attention.key_norm = norm(rule.key);
+    for (auto* own : {&layer.attention.query_norm, &layer.attention.key_norm}) {
+      if (*own && !rule.heads_biased) (*own)->biased = false;
+    }
+  }
+  layer.attention.norm_axis = rule.head_axis;
+  layer.attention.norms_after_rotation = rule.after_rotation;
+  const NormSpec bare = norm_named(rule, config, "");
+  if (config.flag(rule.bare_heads)) {
+    layer.attention.query_norm = layer.attention.key_norm = bare;
+  }
+  if (rule.bare_values) layer.attention.value_norm = bare;
+  if (rule.bare_stream) layer.mlp_input = bare;
+  if (layer.parallel && rule.shared_if_parallel) layer.mlp_input.reset();
+  layer.norms_replace_stream = config.flag(rule.replaces_stream);
+}
+
+std::string set_sound(ModelSpec& spec, const ConfigReader& config) {
+  const SoundRule& rule = *spec.architecture.sound;
+  const auto list = [&](const ConfigList& of) {
+    const auto found =
+        of.name.empty() ? std::vector<std::int64_t>{} : config.numbers(of.name, /*least=*/1);
+    return found.empty() ? of.fallback : found;
+  };
+  std::vector<std::int64_t> widths = list(rule.widths);
+  const std::vector<std::int64_t> kernels = list(rule.kernels), strides = list(rule.strides);
+  if (widths.empty()) widths.assign(kernels.size(), spec.dimensions.width);
+  if (widths.size() != kernels.size() || widths.size() != strides.size() || widths.empty()) {
+    config.refuse("'" + rule.kernels.name + "', '" + rule.strides.name + "' and '" +
+                  rule.widths.name + "' are not of one length");
+  }
+  SoundSpec& sound = spec.stream.sound.emplace();
+  sound.of_waves = rule.of_waves;
+  sound.features = rule.of_waves ? 1 : config.required(rule.features);
+  const std::string kind = config.text(rule.norm_key);
+  const auto numbered = [](std::string pattern, std::int64_t number) {
+    const std::string mark = "{number}";
+    const auto at = pattern.find(mark);
+    if (at != std::string::npos) pattern.replace(at, mark.size(), std::to_string(number));
+    return pattern;
+  };
+  for (std::size_t at = 0; at < widths.size(); ++at) {
+    const auto number = static_cast<std::int64_t>(at);
+    SoundConvolution& own = sound.convolutions.emplace_back(
+        SoundConvolution{.name = numbered(rule.place, rule.first_number + number),
+                         .outputs = widths[at],
+                         .kernel = kernels[at],
+                         .stride = strides[at],
+                         .padding = rule.padding});
+    if (rule.norm.empty()) continue;
+    own.norm_name = numbered(rule.norm, number);
+    if (kind == "layer") own.norm = SoundNorm::frames;
+    if (kind != "layer" && at == 0) own.norm = SoundNorm::channels;
+  }
+  if (config.flag(rule.has_projection_norm)) {
+    sound.projection_norm = norm_at(*spec.architecture.norm, config, rule.projection_norm);
+  }
+  sound.projection = rule.projection;
+  if (!rule.places.empty()) {
+    sound.places = SoundPlaces{.name = rule.places,
+                               .kernel = config.required(rule.places_kernel),
+                               .groups = config.required(rule.places_groups)};
+    if (spec.dimensions.width % sound.places->groups != 0) {
+      config.refuse("the width is no multiple of '" + rule.places_groups.name + "'");
+    }
+  }
+  if (config.flag(rule.places_batch_norm)) {
+    return "'" + rule.places_batch_norm.name + "' is true, which is not known";
+  }
+  if (!kind.empty() && kind != "group" && kind != "layer") {
+    return "'" + rule.norm_key + "' " + printable(kind) + " is not known";
+  }
+  const std::string named = config.text(rule.activation_key);
+  const auto activation = activation_from_name(named.empty() ? rule.activation : named);
+  if (!activation) return "activation '" + printable(named) + "' is not known";
+  sound.activation = *activation;
+  return "";
+}
+
+}  // namespace attnscope

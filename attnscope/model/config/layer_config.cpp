@@ -1,0 +1,230 @@
+#include "attnscope/model/config/layer_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "attnscope/base/text.h"
+#include "attnscope/model/config/daisy_config.h"
+#include "attnscope/model/config/embedding_and_norm_config.h"
+#include "attnscope/model/config/expert_config.h"
+#include "attnscope/model/config/mixer_config.h"
+#include "attnscope/model/config/mla_and_indexer_config.h"
+#include "attnscope/model/config/position_bias_config.h"
+
+namespace attnscope {
+namespace {
+
+double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensions& dimensions,
+                std::int64_t layer) {
+  const std::int64_t dimension =
+      config.number(rule.scale_dimension).value_or(dimensions.heads.head_dim);
+  double scale = 1 / std::sqrt(static_cast<double>(dimension));
+  scale = config.positive(rule.scale).value_or(scale);
+  if (!config.flag(rule.scaled)) scale = 1;
+  return config.flag(rule.by_layer) ? scale / static_cast<double>(layer + 1) : scale;
+}
+
+/// Source: yarn_apply_mscale() of transformers' models/deepseek_v2: of any kind of scaling.
+double stretched_scale(const std::optional<Rope>& rope) {
+  if (!rope || rope->scaling == RopeScaling::none) return 1;
+  const double factor = rope->factor.value_or(rope->context / rope->original_context);
+  const double gain = yarn_gain(rope->mscale_all_dim.value_or(0), factor);
+  return gain * gain;
+}
+
+std::optional<TemperatureSpec> temperature_of(const Architecture& architecture,
+                                              const ConfigReader& config) {
+  const TemperatureRule& rule = architecture.scores.temperature;
+  if (!config.flag(rule.enabled)) return std::nullopt;
+  nlohmann::json standard;
+  const ConfigReader parameters =
+      rule.in_rope ? rope_parameters(architecture, config, standard) : config;
+  const auto growth = parameters.positive(rule.growth);
+  const auto period = parameters.number(rule.period);
+  if (!growth || !period) return std::nullopt;
+  return TemperatureSpec{.growth = *growth, .period = *period, .first = rule.first};
+}
+
+/// Why the file's kind of positions cannot be computed; empty where it can. Of older files of BERT:
+/// transformers 5 takes no notice of it, and runs the model with positions it was not trained with.
+std::string unknown_positions(const Architecture& architecture, const ConfigReader& config) {
+  constexpr const char* kKey = "position_embedding_type";
+  const std::string kind = config.text(kKey);
+  const auto& conditions = architecture.conditions;
+  const bool chosen_by_it = std::any_of(conditions.begin(), conditions.end(),
+                                        [](const auto& each) { return each.key == kKey; });
+  if (kind.empty() || kind == "absolute" || chosen_by_it) return "";
+  return "position_embedding_type '" + printable(kind) + "' is not known";
+}
+
+double branch_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t layers) {
+  const auto factor = config.positive(rule.branches);
+  if (!factor) return 1;
+  return rule.by_depth ? *factor / std::sqrt(static_cast<double>(layers)) : *factor;
+}
+
+double logits_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t width) {
+  const double divisor = config.positive(rule.logits_divisor).value_or(1);
+  const auto of_width = config.number(rule.logits_width);
+  const double widths =
+      of_width ? static_cast<double>(width) / static_cast<double>(*of_width) : 1.0;
+  const double root =
+      config.flag(rule.logits_by_root) ? std::sqrt(static_cast<double>(width)) : 1.0;
+  return config.positive(rule.logits).value_or(1) / divisor / widths / root;
+}
+
+/// Empty where it is known.
+std::string set_activation(Activation& activation, const std::string& name) {
+  const auto found = activation_from_name(name);
+  if (!found) return "activation '" + printable(name) + "' is not known";
+  activation = *found;
+  return "";
+}
+
+/// The name of the MLP's activation.
+std::string activation_name(const Architecture& architecture, const ConfigReader& config) {
+  std::string name = config.text(architecture.activation_key);
+  // Source: T5Config, whose `feed_forward_proj` says of gated MLPs that they are.
+  constexpr std::string_view kGated = "gated-";
+  if (name == "gated-gelu") return "gelu_new";
+  if (name.starts_with(kGated)) name.erase(0, kGated.size());
+  if (name.empty()) name = architecture.activation;
+  return name == "gelu" && !architecture.gelu_means.empty() ? architecture.gelu_means : name;
+}
+
+std::optional<PerLayerInputSpec> own_input_of(const PerLayerInputRule& rule, const NormRule& norms,
+                                              const ConfigReader& config, std::int64_t width) {
+  const std::int64_t own = config.number(rule.width, /*least=*/0).value_or(0);
+  if (own == 0) return std::nullopt;
+  PerLayerInputSpec spec{.width = own,
+                         .table = rule.table,
+                         .projection = rule.projection,
+                         .gate = rule.gate,
+                         .up = rule.up,
+                         .projection_norm = norm_named(norms, config, rule.projection_norm),
+                         .norm = norm_named(norms, config, rule.norm)};
+  // That of y / √D with this epsilon is that of y with D times it.
+  spec.projection_norm.epsilon *= static_cast<double>(width);
+  return spec;
+}
+
+/// Why the layer cannot be computed; empty where it can.
+std::string set_convolution(LayerSpec& layer, const Architecture& architecture,
+                            const ConfigReader& config) {
+  const ConvolutionRule& rule = *architecture.convolution;
+  const std::int64_t kernel = config.number(rule.kernel, /*least=*/0).value_or(0);
+  if (kernel == 0) return "";
+  const std::int64_t groups = config.number(rule.groups).value_or(1);
+  if (kernel % 2 == 0 || groups != 1) {
+    return "a convolution of " + std::to_string(kernel) + " tokens in " + counted(groups, "group") +
+           " is not known";
+  }
+  ConvolutionSpec& own = layer.convolution.emplace(
+      ConvolutionSpec{.kernel = kernel,
+                      .tensor = rule.tensor,
+                      .norm = norm_named(*architecture.norm, config, rule.norm)});
+  const std::string named = config.text(rule.activation_key);
+  return set_activation(own.activation, named.empty() ? rule.activation : named);
+}
+
+}  // namespace
+
+void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
+  const Architecture& architecture = spec.architecture;
+  spec.causal = reads_one_way(architecture, config);
+  if (!architecture.norm) {
+    spec.not_run = unknown_mixer(spec);
+    if (spec.not_run.empty()) spec.not_run = "does not describe the forward pass";
+    return;
+  }
+  const std::int64_t layers = spec.dimensions.layers;
+  const std::vector<bool> windowed = windowed_layers(architecture, config, layers);
+  const std::vector<std::optional<Rope>> ropes =
+      read_ropes(architecture, config, windowed, spec.dimensions);
+  const std::vector<MaskSpec> masks = read_masks(architecture, config, windowed);
+
+  const std::string activation = activation_name(architecture, config);
+  LayerSpec common{.parallel = config.flag(architecture.parallel)};
+  set_norms(common, *architecture.norm, config);
+  if (architecture.latent) {
+    common.attention.latent = latent_norms(*architecture.latent, spec.dimensions);
+  }
+  spec.not_run = set_activation(common.activation, activation);
+  if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_mixer(spec);
+  const std::optional<MixerSpec> mixer = mixer_spec(spec, config, common.activation);
+  common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
+  common.attention.temperature = temperature_of(architecture, config);
+  if (architecture.patches) {
+    common.attention.patch_rotation = config.positive(architecture.patches->rotation);
+  }
+  common.attention_factors = architecture.multipliers.attention;
+  common.mlp_factors = architecture.multipliers.mlp;
+  common.output_factor = architecture.multipliers.layer_output;
+  if (architecture.per_layer_input) {
+    common.own_input = own_input_of(*architecture.per_layer_input, *architecture.norm, config,
+                                    spec.dimensions.width);
+  }
+  common.branch_factor = branch_factor(architecture.multipliers, config, layers);
+  for (const BiasRule& rule : architecture.biases) {
+    if (!config.flag(rule.needed)) continue;
+    common.biased.insert(common.biased.end(), rule.roles.begin(), rule.roles.end());
+  }
+  std::optional<ExpertSpec> experts;
+  if (spec.dimensions.experts > 0) experts = read_experts(spec, config);
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    LayerSpec& own = spec.layers.emplace_back(common);
+    own.attention.scale = scale_of(architecture.scores, config, spec.dimensions_of(layer), layer);
+    own.attention.mask = masks[at];
+    own.attention.rope = ropes[at];
+    if (!ropes[at] && architecture.norm->heads_if_rotated) {
+      own.attention.query_norm.reset();
+      own.attention.key_norm.reset();
+    }
+    if (ropes[at] && architecture.scores.temperature.unrotated_only) {
+      own.attention.temperature.reset();
+    }
+    if (spec.has_experts(layer)) own.experts = experts;
+    if (!spec.dimensions.attends(layer)) own.mixer = mixer;
+    if (own.experts && own.experts->norms && !own.mlp_input && spec.not_run.empty()) {
+      spec.not_run = "experts have norms of their own, and the MLP's input has none";
+    }
+    const std::string unknown =
+        set_score_biases(own.attention, architecture, config, spec.dimensions);
+    if (spec.not_run.empty()) spec.not_run = unknown;
+    if (layer == 0 && architecture.norm->not_in_first_layer) own.attention_input.reset();
+    if (architecture.scores.times_yarn_gain) own.attention.scale *= stretched_scale(ropes[at]);
+  }
+  const std::string unknown_indexer = set_indexers(spec, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_indexer;
+  if (architecture.daisy) set_daisy(spec.layers, *architecture.daisy);
+  if (architecture.convolution && !spec.layers.empty()) {
+    const std::string unknown = set_convolution(spec.layers.front(), architecture, config);
+    if (spec.not_run.empty()) spec.not_run = unknown;
+  }
+
+  set_stream(spec, config);
+  spec.head.rule = architecture.head;
+  spec.head.norm = norm_at(*architecture.norm, config, architecture.head.norm);
+  if (architecture.norm->bare_stream) {
+    spec.head.norm = norm_named(*architecture.norm, config, "");
+  }
+  spec.head.activation = common.activation;
+  std::string of_head = config.text(architecture.head.activation_key);
+  if (of_head.empty()) of_head = architecture.head.activation;
+  if (!of_head.empty()) {
+    const std::string unknown = set_activation(spec.head.activation, of_head);
+    if (spec.not_run.empty()) spec.not_run = unknown;
+  }
+  if (!architecture.not_run.empty()) spec.not_run = architecture.not_run;
+  spec.head.soft_cap = config.positive(architecture.head.soft_cap);
+  spec.head.end_token = config.number(architecture.head.end_token, /*least=*/0);
+  spec.head.factor = logits_factor(architecture.multipliers, config, spec.dimensions.width);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,227 @@
+#include "attnscope/model/config/mixer_config.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "attnscope/base/text.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+LayerMixer mixer_of(const LayerKind& kind) {
+  return {.attends = kind.attends, .name = kind.mixer, .after = kind.after};
+}
+
+/// A kind that is not known does not attend: nothing says that it does.
+LayerMixer named_mixer(const std::vector<LayerKind>& kinds, const std::string& name) {
+  for (const LayerKind& kind : kinds) {
+    if (kind.name == name) return mixer_of(kind);
+  }
+  return {.attends = false, .name = "the unknown kind '" + printable(name) + "'"};
+}
+
+const LayerKind& first_kind(const MixerRule& rule, bool attends) {
+  return *std::find_if(rule.kinds.begin(), rule.kinds.end(),
+                       [&](const LayerKind& kind) { return kind.attends == attends; });
+}
+
+LayerMixer mixer_that(const MixerRule& rule, bool attends) {
+  return mixer_of(first_kind(rule, attends));
+}
+
+std::string list_key(const MixerRule& rule, const ConfigReader& config) {
+  for (const std::string& key : rule.list_keys) {
+    if (config.find(key) != nullptr) return key;
+  }
+  return "";
+}
+
+std::vector<LayerMixer> listed_mixers(const MixerRule& rule, const ConfigReader& config) {
+  std::vector<LayerMixer> mixers;
+  if (const std::string key = list_key(rule, config); !key.empty()) {
+    for (const std::string& name : config.texts(key)) {
+      mixers.push_back(named_mixer(rule.kinds, name));
+      if (std::ssize(mixers) > kMaxLayers) break;
+    }
+    return mixers;
+  }
+  // The reader takes no longer texts than some thousand bytes.
+  for (const char letter : config.text(rule.letters_key)) {
+    mixers.push_back(named_mixer(rule.letters, std::string(1, letter)));
+  }
+  return mixers;
+}
+
+bool has_list(const MixerRule& rule, const ConfigReader& config) {
+  return !list_key(rule, config).empty() || config.find(rule.letters_key) != nullptr;
+}
+
+/// `first`: the number of the first layer.
+std::vector<LayerMixer> attending_in(const MixerRule& rule, std::int64_t first,
+                                     const std::vector<std::int64_t>& attending,
+                                     std::size_t layers) {
+  std::vector<LayerMixer> mixers(layers, mixer_that(rule, false));
+  for (const std::int64_t number : attending) {
+    const auto layer = static_cast<std::size_t>(number - first);
+    if (layer < layers) mixers[layer] = mixer_that(rule, true);
+  }
+  return mixers;
+}
+
+std::vector<LayerMixer> at_intervals(const MixerRule& rule, const ConfigReader& config,
+                                     std::int64_t layers) {
+  const auto interval = config.number(rule.interval);
+  std::vector<LayerMixer> mixers;
+  const std::int64_t n = interval.value_or(1);
+  const std::int64_t offset = config.number(rule.offset, /*least=*/0).value_or(n - 1);
+  if (offset >= n) {
+    config.refuse("'" + rule.offset.name + "' is " + std::to_string(offset) +
+                  ", and layers are counted from 0 to " + std::to_string(n - 1));
+  }
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const bool attends = layer % n == offset && !(rule.not_first && layer == 0);
+    mixers.push_back(mixer_that(rule, attends));
+  }
+  return mixers;
+}
+
+std::vector<LayerMixer> read_layers(const MixerRule& rule, const ConfigReader& config,
+                                    std::int64_t layers) {
+  const auto count = static_cast<std::size_t>(layers);
+  if (has_list(rule, config)) {
+    std::vector<LayerMixer> mixers = listed_mixers(rule, config);
+    if (mixers.size() < count) {
+      const std::string key = list_key(rule, config);
+      config.refuse("'" + (key.empty() ? rule.letters_key : key) + "' lists " +
+                    std::to_string(mixers.size()) + " of " + counted(layers, "layer"));
+    }
+    mixers.resize(count);
+    return mixers;
+  }
+  if (config.find(rule.attending_key) != nullptr) {
+    const auto listed = config.numbers(rule.attending_key, rule.first_layer);
+    return attending_in(rule, rule.first_layer, listed, count);
+  }
+  if (!rule.usual.empty()) return {count, named_mixer(rule.kinds, rule.usual)};
+  if (!rule.usual_attending.empty()) return attending_in(rule, 0, rule.usual_attending, count);
+  return at_intervals(rule, config, layers);
+}
+
+/// The layers that attend take turns.
+void share_blocks(std::vector<LayerMixer>& layers, std::int64_t blocks) {
+  std::vector<std::int64_t> owners;
+  std::int64_t turn = 0;
+  for (std::int64_t layer = 0; layer < std::ssize(layers); ++layer) {
+    LayerMixer& own = layers[static_cast<std::size_t>(layer)];
+    if (!own.attends) continue;
+    if (turn < blocks) owners.push_back(layer);
+    own.weights_of = owners[static_cast<std::size_t>(turn % blocks)];
+    ++turn;
+  }
+}
+
+/// Products of the sizes of a layer are each below this.
+void check_size(std::int64_t a, std::int64_t b, const ConfigReader& config) {
+  if (a <= kMaxSize / b) return;
+  config.refuse("layers without attention that keep " + std::to_string(a) + " times " +
+                counted(b, "number") + " are over the limit of " + std::to_string(kMaxSize));
+}
+
+DeltaNetSpec read_delta_net(const DeltaNetRule& rule, const ConfigReader& config) {
+  DeltaNetSpec spec{.key_heads = config.required(rule.key_heads),
+                    .value_heads = config.required(rule.value_heads),
+                    .key_dim = config.required(rule.key_dim),
+                    .value_dim = config.required(rule.value_dim),
+                    .kernel = config.required(rule.kernel),
+                    .place = rule.place,
+                    .by_head = rule.by_head,
+                    .rates_kept = config.flag(rule.rates_kept)};
+  if (spec.value_heads % spec.key_heads != 0) {
+    config.refuse(counted(spec.value_heads, "value head") +
+                  " of linear attention are no multiple " + "of " +
+                  counted(spec.key_heads, "key head"));
+  }
+  check_size(spec.key_heads, spec.key_dim, config);
+  check_size(spec.value_heads, spec.value_dim, config);
+  check_size(spec.values(), spec.key_dim, config);
+  check_size(spec.convolved(), spec.kernel, config);
+  return spec;
+}
+
+ShortConvolutionSpec read_short_convolution(const ShortConvolutionRule& rule,
+                                            const ConfigReader& config, std::int64_t width) {
+  const ShortConvolutionSpec spec{.kernel = config.required(rule.kernel),
+                                  .place = rule.place,
+                                  .biased = config.flag(rule.biased)};
+  check_size(3 * width, spec.kernel, config);
+  return spec;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> listed_layer_count(const MixerRule& rule, const ConfigReader& config) {
+  if (!rule.lists_every_layer || !has_list(rule, config)) return std::nullopt;
+  const auto count = std::ssize(listed_mixers(rule, config));
+  return count == 0 ? std::nullopt : std::optional(count);
+}
+
+void read_mixers(ModelSpec& spec, const ConfigReader& config) {
+  if (spec.architecture.mixers == nullptr) return;
+  const MixerRule& rule = *spec.architecture.mixers;
+  Dimensions& dimensions = spec.dimensions;
+  MixerSizes sizes{.layers = read_layers(rule, config, dimensions.layers)};
+  const auto plain = [](const LayerMixer& layer) { return layer.attends && layer.name.empty(); };
+  if (std::all_of(sizes.layers.begin(), sizes.layers.end(), plain) &&
+      rule.shared_blocks.name.empty()) {
+    return;
+  }
+  if (const auto blocks = config.number(rule.shared_blocks)) share_blocks(sizes.layers, *blocks);
+  if (rule.delta_net) {
+    const DeltaNetSpec own = read_delta_net(*rule.delta_net, config);
+    sizes.state = (own.kernel - 1) * own.convolved() + own.values() * own.key_dim;
+    sizes.row = own.projected() + own.convolved() + 2 * own.values();
+  }
+  if (rule.short_convolution) {
+    const auto own = read_short_convolution(*rule.short_convolution, config, dimensions.width);
+    sizes.state = (own.kernel - 1) * dimensions.width;
+    sizes.row = 4 * dimensions.width;
+  }
+  dimensions.mixers = std::make_shared<const MixerSizes>(std::move(sizes));
+}
+
+std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& config,
+                                    Activation activation) {
+  if (spec.dimensions.mixers == nullptr) return std::nullopt;
+  const MixerRule& rule = *spec.architecture.mixers;
+  if (rule.delta_net) {
+    DeltaNetSpec own = read_delta_net(*rule.delta_net, config);
+    const ConfigNumber& epsilon = spec.architecture.norm->epsilon;
+    own.epsilon = config.real(epsilon).value_or(epsilon.fallback.value_or(0));
+    own.activation = activation;
+    return MixerSpec{.delta_net = std::move(own)};
+  }
+  if (!rule.short_convolution) return std::nullopt;
+  return MixerSpec{.short_convolution = read_short_convolution(*rule.short_convolution, config,
+                                                               spec.dimensions.width)};
+}
+
+std::string unknown_mixer(const ModelSpec& spec) {
+  if (spec.dimensions.mixers == nullptr) return "";
+  const MixerRule& rule = *spec.architecture.mixers;
+  const bool computed = rule.delta_net || rule.short_convolution;
+  const std::string known = computed ? first_kind(rule, false).mixer : "";
+  const std::vector<LayerMixer>& layers = spec.dimensions.mixers->layers;
+  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+    const LayerMixer& own = layers[layer];
+    if (own.name.empty() || (computed && !own.attends && own.name == known)) continue;
+    return "layer " + std::to_string(layer) + " has " + own.name +
+           (own.attends ? " beside its attention" : " in place of attention") +
+           ", which is not computed";
+  }
+  return "";
+}
+
+}  // namespace attnscope

@@ -1,0 +1,182 @@
+#include "attnscope/model/layout/layout_attention.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+/// The kind of each layer, as config.json lists them.
+json kinds_of_indexers(const LayoutFields& fields, const json& shared, std::int64_t layers) {
+  if (!shared.is_array()) fields.fail("'shared_layers' is not a list of layers");
+  json kinds(static_cast<std::size_t>(layers), "full");
+  for (const json& layer : shared) {
+    const bool is_layer = layer.is_number_unsigned() &&
+                          layer.get<std::uint64_t>() < static_cast<std::uint64_t>(layers);
+    if (!is_layer) {
+      fields.fail("'shared_layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+    }
+    kinds[layer.get<std::size_t>()] = "shared";
+  }
+  return kinds;
+}
+
+}  // namespace
+
+void parse_layout_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
+  constexpr const char* kKinds = "indexer_types";
+  auto fields = attention.object("indexer");
+  if (!fields) return;
+  if (!spec.dimensions.latent || spec.dimensions.latent->query == 0) {
+    fields->fail("needs a 'latent' with a 'query_rank'");
+  }
+  const ScoreRule& scores = spec.architecture.scores;
+  if (scores.alibi || scores.buckets || scores.disentangled) {
+    attention.fail("gives an 'indexer' beside 'alibi', 'buckets' or 'disentangled'");
+  }
+  IndexerRule& rule = spec.architecture.indexer.emplace();
+  rule.kept = {"", fields->required_number("kept")};
+  rule.heads = {"", fields->required_number("heads")};
+  rule.head_dim = {"", fields->required_number("head_dim")};
+  rule.neighbours = fields->choice<bool>("pairs", {{"halves", false}, {"neighbours", true}});
+  rule.query = fields->required_text("query");
+  rule.key = fields->required_text("key");
+  rule.key_norm = fields->required_text("key_norm");
+  rule.weights = fields->required_text("weights");
+  rule.epsilon = fields->not_negative("epsilon").value_or(rule.epsilon);
+  if (const json* shared = fields->find("shared_layers")) {
+    config[kKinds] = kinds_of_indexers(*fields, *shared, spec.dimensions.layers);
+    rule.kinds = kKinds;
+  }
+  fields->refuse_unknown();
+}
+
+void parse_layout_latent(LayoutFields& fields, ModelSpec& spec) {
+  auto own = fields.object("latent");
+  if (!own) return;
+  HeadShape& heads = spec.dimensions.heads;
+  if (heads.kv_heads != heads.heads) own->fail("needs as many 'kv_heads' as 'heads'");
+  spec.dimensions.latent = LatentRanks{.query = own->number("query_rank").value_or(0),
+                                       .key_value = own->required_number("rank")};
+  heads.shared_key_dim = own->number("rotary_dim", /*least=*/0).value_or(0);
+  if (heads.shared_key_dim % 2 != 0 || heads.shared_key_dim >= heads.head_dim) {
+    own->fail("'rotary_dim' is not an even number below 'head_dim'");
+  }
+  LatentRule& rule = spec.architecture.latent.emplace();
+  rule.query_norm = own->text("query_norm");
+  rule.norm = own->text("norm");
+  rule.epsilon = own->not_negative("epsilon").value_or(rule.epsilon);
+  own->refuse_unknown();
+}
+
+void check_layout_latent(const LayoutFields& fields, const ModelSpec& spec) {
+  const auto& latent = spec.dimensions.latent;
+  const bool of_queries = latent && latent->query > 0;
+  for (const WeightRule& rule : spec.architecture.weights) {
+    const std::string role = '\'' + std::string(role_name(rule.role)) + '\'';
+    switch (rule.role) {
+      case Role::query:
+        if (of_queries) fields.fail(role + " is made of a latent");
+        break;
+      case Role::key:
+      case Role::value:
+        if (latent) fields.fail(role + " is made of a latent");
+        break;
+      case Role::query_down:
+      case Role::query_up:
+        if (!of_queries) fields.fail(role + " needs a 'latent' with a 'query_rank'");
+        break;
+      case Role::kv_down:
+      case Role::kv_up:
+        if (!latent) fields.fail(role + " needs a 'latent'");
+        break;
+      default: break;
+    }
+  }
+}
+
+namespace {
+
+Alibi parse_alibi(LayoutFields& attention) {
+  enum class Kind { usual, larger_power, bfloat16 };
+  const auto kind = attention.choice<Kind>(
+      "alibi",
+      {{"usual", Kind::usual}, {"larger_power", Kind::larger_power}, {"bfloat16", Kind::bfloat16}});
+  return {.of_larger_power = kind == Kind::larger_power, .in_bfloat16 = kind == Kind::bfloat16};
+}
+
+BucketRule parse_buckets(LayoutFields fields) {
+  const BucketBias standard;
+  const std::int64_t count = fields.number("count", /*least=*/4).value_or(standard.count);
+  const std::int64_t distant = fields.number("distant").value_or(standard.distant);
+  if (distant <= count / 2) fields.fail("'distant' is no more than half of 'count'");
+  const BucketRule buckets{fields.required_text("table"), {"", count}, {"", distant}};
+  fields.refuse_unknown();
+  return buckets;
+}
+
+DisentangledRule parse_disentangled(LayoutFields fields, nlohmann::json& config) {
+  constexpr const char* kKinds = "kinds";
+  DisentangledRule rule{.kinds_key = kKinds,
+                        .table = fields.required_text("table"),
+                        .norm = fields.text("norm"),
+                        .buckets = {"", fields.number("buckets")},
+                        .distant = {"", fields.number("distant")},
+                        .query = fields.text("query"),
+                        .key = fields.text("key")};
+  rule.shared = {"", rule.query.empty() && rule.key.empty()};
+  const auto has = [&](const char* kind) {
+    const nlohmann::json* kinds = fields.find(kKinds);
+    if (kinds == nullptr) return true;
+    if (!kinds->is_array()) fields.fail("'kinds' is not a list");
+    return std::find(kinds->begin(), kinds->end(), kind) != kinds->end();
+  };
+  nlohmann::json kinds = nlohmann::json::array();
+  for (const auto& [kind, projection] : {std::pair("c2p", &rule.key), {"p2c", &rule.query}}) {
+    if (!has(kind)) continue;
+    kinds.push_back(kind);
+    if (!rule.shared.fallback && projection->empty()) {
+      fields.fail(std::string("'") + kind + "' needs a '" +
+                  (projection == &rule.key ? "key'" : "query'"));
+    }
+  }
+  const nlohmann::json* listed = fields.find(kKinds);
+  if (kinds.empty() || (listed != nullptr && listed->size() != kinds.size())) {
+    fields.fail("'kinds' is not a list of \"c2p\" and \"p2c\"");
+  }
+  config[kKinds] = std::move(kinds);
+  fields.refuse_unknown();
+  return rule;
+}
+
+}  // namespace
+
+void parse_layout_scores(LayoutFields& attention, ModelSpec& spec, nlohmann::json& config) {
+  ScoreRule& scores = spec.architecture.scores;
+  scores.clip = {"", attention.positive("clip")};
+  scores.sinks = attention.text("sinks");
+  int kinds = 0;
+  if (attention.find("alibi") != nullptr) {
+    scores.alibi = parse_alibi(attention);
+    ++kinds;
+  }
+  if (const auto buckets = attention.object("buckets")) {
+    scores.buckets = parse_buckets(*buckets);
+    ++kinds;
+  }
+  if (const auto disentangled = attention.object("disentangled")) {
+    scores.disentangled = parse_disentangled(*disentangled, config);
+    if (spec.architecture.causal.fallback) {
+      attention.fail("'disentangled' is of models whose 'causal' is false");
+    }
+    ++kinds;
+  }
+  if (kinds > 1) attention.fail("gives more than one of 'alibi', 'buckets' and 'disentangled'");
+}
+
+}  // namespace attnscope

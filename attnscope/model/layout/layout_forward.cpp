@@ -1,0 +1,302 @@
+#include "attnscope/model/layout/layout_forward.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "attnscope/model/layout/layout_attention.h"
+#include "attnscope/model/layout/layout_layers.h"
+#include "attnscope/model/tensor_names.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+/// A number that the file itself gives, where an architecture would name a key of config.json.
+ConfigNumber constant(std::optional<double> value) { return {"", value}; }
+
+NormRule parse_norms(LayoutFields fields) {
+  const auto kind =
+      fields.choice<NormKind>("kind", {{"layer", NormKind::layer}, {"rms", NormKind::rms}});
+  const auto epsilon = fields.not_negative("epsilon");
+  if (!epsilon) fields.fail("has no 'epsilon'");
+  const bool bare_heads = fields.flag("bare_heads", false);
+  NormRule norms{.kind = kind,
+                 .epsilon = constant(epsilon),
+                 .gain_offset = {"", fields.not_negative("gain_offset").value_or(0)},
+                 .affine = {"", fields.flag("affine", true)},
+                 .biased = {"", fields.flag("biased", true)},
+                 .attention_input = fields.text("attention_input"),
+                 .attention_output = fields.text("attention_output"),
+                 .attention_sum = fields.text("attention_sum"),
+                 .mlp_input = fields.text("mlp_input"),
+                 .mlp_output = fields.text("mlp_output"),
+                 .mlp_sum = fields.text("mlp_sum"),
+                 .last = fields.text("last"),
+                 .query = fields.text("query"),
+                 .key = fields.text("key"),
+                 .head_axis = fields.choice<HeadNormAxis>("head_axis",
+                                                          {{"head", HeadNormAxis::head},
+                                                           {"each_head", HeadNormAxis::each_head},
+                                                           {"all_heads", HeadNormAxis::all_heads}}),
+                 .heads_biased = fields.flag("heads_biased", true),
+                 .after_rotation = fields.flag("after_rotation", false),
+                 .bare_heads = {"", bare_heads || fields.flag("bare_queries_and_keys", false)},
+                 .bare_values = bare_heads || fields.flag("bare_values", false),
+                 .heads_if_rotated = fields.flag("heads_if_rotated", false),
+                 .bare_stream = fields.flag("bare_stream", false),
+                 .not_in_first_layer = fields.flag("not_in_first_layer", false),
+                 .replaces_stream = {"", fields.flag("replaces_stream", false)}};
+  fields.refuse_unknown();
+  return norms;
+}
+
+/// Of each layer 1 where the list names it, else 0.
+json listed_layers(const LayoutFields& fields, const json& list, std::int64_t layers) {
+  if (!list.is_array()) fields.fail("'layers' is not a list of layers");
+  json marks(static_cast<std::size_t>(layers), 0);
+  for (const json& layer : list) {
+    const bool is_number = layer.is_number_unsigned();
+    if (!is_number || layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
+      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+    }
+    marks[layer.get<std::size_t>()] = 1;
+  }
+  return marks;
+}
+
+/// Says in `config` which layers see the window, as config.json would.
+WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) {
+  const WindowRule window{.size = {"", fields.required_number("size")},
+                          .chunked = fields.flag("chunked", false),
+                          .reads_layer_types = true};
+  const json* listed = fields.find("layers");
+  fields.refuse_unknown();
+  if (listed == nullptr) return window;
+  json kinds = json::array();
+  for (const json& windowed : listed_layers(fields, *listed, layers)) {
+    const char* narrow = window.chunked ? "chunked_attention" : "sliding_attention";
+    kinds.push_back(windowed == 1 ? narrow : "full_attention");
+  }
+  config["layer_types"] = std::move(kinds);
+  return window;
+}
+
+void parse_attention(LayoutFields fields, ModelSpec& spec, json& config) {
+  spec.architecture.scores = {.scale = constant(fields.positive("scale")),
+                              .by_layer = {"", fields.flag("by_layer", false)},
+                              .soft_cap = constant(fields.positive("soft_cap"))};
+  if (auto temperature = fields.object("temperature")) {
+    spec.architecture.scores.temperature = {
+        .growth = constant(temperature->positive("growth")),
+        .period = {"", temperature->required_number("period")},
+        .first = temperature->number("first", /*least=*/0).value_or(0),
+        .unrotated_only = temperature->flag("unrotated_only", false)};
+    temperature->refuse_unknown();
+  }
+  parse_layout_scores(fields, spec, config);
+  parse_layout_indexer(fields, spec, config);
+  if (const auto window = fields.object("window")) {
+    spec.architecture.window = parse_window(*window, spec.dimensions.layers, config);
+  }
+  fields.refuse_unknown();
+}
+
+/// Fields of config.json's rope_parameters, which resolve_layers() reads and checks.
+constexpr std::array kScalingFields = {
+    "rope_type",       "factor",           "original_max_position_embeddings",
+    "low_freq_factor", "high_freq_factor", "beta_fast",
+    "beta_slow",       "truncate",         "mscale",
+    "mscale_all_dim",  "attention_factor", "short_factor",
+    "long_factor",     "short_mscale",     "long_mscale"};
+
+RopeRule parse_rope(LayoutFields fields, const Dimensions& dimensions, json& config) {
+  RopeRule rope{.theta_key = ""};
+  rope.theta = fields.positive("theta").value_or(rope.theta);
+  rope.fraction = fields.positive("fraction").value_or(rope.fraction);
+  if (rope.fraction > 1) fields.fail("'fraction' is more than 1");
+  rope.half_truncated = fields.flag("half_truncated", false);
+  rope.gains_by_length = fields.flag("gains_by_length", false);
+  if (const auto local = fields.positive("local_theta")) {
+    rope.local_theta_key = "local_theta";
+    rope.local_theta = *local;
+  }
+  rope.dimensions = {"", fields.number("dimensions")};
+  if (rope.dimensions.fallback.value_or(0) > dimensions.heads.head_dim) {
+    fields.fail("'dimensions' is more than a head has");
+  }
+  rope.neighbours = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbours", true}})};
+  if (const json* list = fields.find("layers")) {
+    config["rotated_layers"] = listed_layers(fields, *list, dimensions.layers);
+    rope.layers = RotatedLayers::listed;
+    rope.layer_list = "rotated_layers";
+    rope.interval = {"", 1};
+  }
+  const json* found = fields.find("scaling");
+  if (auto scaling = fields.object("scaling")) {
+    for (const char* key : kScalingFields) scaling->find(key);
+    scaling->required_text("rope_type");
+    scaling->refuse_unknown();
+    config["rope_parameters"] = *found;
+  }
+  fields.refuse_unknown();
+  return rope;
+}
+
+/// A name alone is that of the tokens' tensor.
+void parse_embedding(LayoutFields& fields, Architecture& architecture) {
+  EmbeddingRule& embedding = architecture.embedding;
+  const json* found = fields.find("embedding");
+  if (found == nullptr || found->is_string()) {
+    embedding.tokens = fields.text("embedding");
+    return;
+  }
+  LayoutFields own = *fields.object("embedding");
+  embedding = {.tokens = own.required_text("tokens"),
+               .positions = own.text("positions"),
+               .position_offset = own.number("position_offset", /*least=*/0).value_or(0),
+               .types = own.text("types"),
+               .norm = own.text("norm"),
+               .projection = own.text("projection"),
+               .projects_tokens = own.flag("projects_tokens", false),
+               .norms_projected = own.flag("norms_projected", false),
+               .width = {"", own.number("width")},
+               .times_sqrt_width = {"", own.flag("times_sqrt_width", false)},
+               .last_projection = own.text("last_projection")};
+  if (const auto padding = own.number("positions_after_padding", /*least=*/0)) {
+    embedding.positions_after_padding = true;
+    architecture.padding_token = {"", padding};
+  }
+  if (const auto masked = own.number("dropped_token", /*least=*/0)) {
+    embedding.drops_masked = {"", true};
+    embedding.masked_token = {"", masked};
+  }
+  if (embedding.width.fallback && embedding.projection.empty()) {
+    own.fail("'width' is that of a 'projection'");
+  }
+  own.refuse_unknown();
+}
+
+ConvolutionRule parse_convolution(LayoutFields fields) {
+  ConvolutionRule rule{.kernel = {"", fields.required_number("kernel")},
+                       .groups = {"", 1},
+                       .tensor = fields.required_text("tensor"),
+                       .norm = fields.required_text("norm"),
+                       .activation = fields.required_text("activation")};
+  fields.refuse_unknown();
+  return rule;
+}
+
+void parse_head(LayoutFields& fields, HeadRule& head) {
+  std::string weight = fields.text("output_head");
+  auto own = fields.object("head");
+  if (own && !weight.empty()) {
+    fields.fail("'output_head' is the 'weight' of 'head': give one of them");
+  }
+  if (own) weight = own->text("weight");
+  head.needed = own.has_value() || !weight.empty();
+  if (!weight.empty()) {
+    head.weight = {weight};
+    head.bias = bias_names(weight);
+  }
+  if (!own) return;
+  if (const std::string name = own->text("bias"); !name.empty()) {
+    head.bias = {name};
+    head.needs_bias = true;
+  }
+  head.dense = own->text("dense");
+  head.norm = own->text("norm");
+  head.activation = own->text("activation");
+  head.soft_cap = constant(own->positive("soft_cap"));
+  if (head.dense.empty() != head.norm.empty()) own->fail("'dense' and 'norm' belong together");
+  if (head.dense.empty() && !head.activation.empty()) own->fail("'activation' follows a 'dense'");
+  own->refuse_unknown();
+}
+
+/// Of layers that end with their attention, nothing else may be said of an MLP.
+void refuse_mlp(const LayoutFields& fields, const ModelSpec& spec) {
+  const Architecture& architecture = spec.architecture;
+  const auto says = [&](const char* key) {
+    fields.fail(std::string("'mlp' is false, and '") + key + "' says something of one");
+  };
+  const auto is_mlp = [](Role role) { return !is_attention(role); };
+  if (spec.dimensions.mlp_width > 0) says("mlp_width");
+  if (spec.dimensions.experts > 0) says("experts");
+  for (const WeightRule& rule : architecture.weights) {
+    if (is_mlp(rule.role)) says("weights");
+  }
+  for (const BiasRule& rule : architecture.biases) {
+    if (std::any_of(rule.roles.begin(), rule.roles.end(), is_mlp)) says("biases");
+  }
+  if (!architecture.activation.empty()) says("activation");
+  if (architecture.parallel.fallback) says("parallel");
+  const NormRule& norm = *architecture.norm;
+  if (!norm.mlp_input.empty() || !norm.mlp_output.empty() || !norm.mlp_sum.empty()) says("norms");
+}
+
+/// Norms that stand after attention or MLP have no place where both are added at once.
+void refuse_norms_between(const LayoutFields& fields, const NormRule& norms) {
+  for (const auto& [key, name] : {std::pair{"attention_sum", norms.attention_sum},
+                                  {"mlp_output", norms.mlp_output},
+                                  {"mlp_sum", norms.mlp_sum}}) {
+    if (name.empty()) continue;
+    fields.fail("'parallel' adds what attention and MLP give at once, with no '" +
+                std::string(key) + "' of 'norms'");
+  }
+}
+
+}  // namespace
+
+json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
+  Architecture& architecture = spec.architecture;
+  json config = json::object();
+  parse_embedding(fields, architecture);
+  parse_head(fields, architecture.head);
+  if (const auto norms = fields.object("norms")) architecture.norm = parse_norms(*norms);
+  if (const auto attention = fields.object("attention")) {
+    parse_attention(*attention, spec, config);
+  }
+  if (const auto rope = fields.object("rope")) {
+    architecture.rope = parse_rope(*rope, spec.dimensions, config);
+  }
+  if (auto multipliers = fields.object("multipliers")) {
+    architecture.multipliers = {.embedding = constant(multipliers->positive("embedding")),
+                                .branches = constant(multipliers->positive("branches")),
+                                .logits = constant(multipliers->positive("logits")),
+                                .layer_output = multipliers->text("layer_output")};
+    multipliers->refuse_unknown();
+  }
+  if (const auto layer_input = fields.object("layer_input")) {
+    architecture.per_layer_input = parse_layout_layer_input(*layer_input);
+  }
+  if (const auto convolution = fields.object("convolution")) {
+    architecture.convolution = parse_convolution(*convolution);
+  }
+  architecture.activation = fields.text("activation");
+  architecture.parallel = {"", fields.flag("parallel", false)};
+  if (std::vector<Role> biased = fields.roles("biases"); !biased.empty()) {
+    architecture.biases = {{std::move(biased)}};
+  }
+  architecture.has_mlp = fields.flag("mlp", true);
+  if (!architecture.norm) {
+    for (const char* key : {"attention", "rope", "multipliers", "layer_input", "convolution",
+                            "activation", "parallel", "biases", "mlp"}) {
+      if (fields.find(key) != nullptr) {
+        fields.fail("'" + std::string(key) + "' means nothing without 'norms'");
+      }
+    }
+    return config;
+  }
+  if (!architecture.has_mlp) refuse_mlp(fields, spec);
+  if (architecture.parallel.fallback) refuse_norms_between(fields, *architecture.norm);
+  if (architecture.activation.empty()) {
+    if (spec.dimensions.mlp_width > 0 || spec.dimensions.experts > 0)
+      fields.fail("has 'norms' and an MLP, but no 'activation'");
+    architecture.activation = "linear";
+  }
+  return config;
+}
+
+}  // namespace attnscope

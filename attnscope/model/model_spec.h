@@ -1,0 +1,130 @@
+// A model before its tensors are located: its architecture and its sizes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnscope/base/role.h"
+#include "attnscope/model/architecture.h"
+#include "attnscope/model/layer_spec.h"
+#include "attnscope/model/tensor_names.h"
+
+namespace attnscope {
+
+/// Ranks of the latents of multi-head latent attention.
+struct LatentRanks {
+  std::int64_t query = 0;      // 0: queries have no latent
+  std::int64_t key_value = 0;  // c; 0: keys and values have none, but W_K and W_V
+};
+
+struct Dimensions {
+  std::int64_t layers = 0;        // counted as run; ALBERT runs its groups several times
+  std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own
+  std::int64_t layers_per_group = 1;
+  HeadShape heads;
+  std::int64_t width = 0;          // D
+  std::int64_t mlp_width = 0;      // F; 0 if no MLP is described
+  std::int64_t experts = 0;        // in each layer that has experts; 0: no layer has
+  std::int64_t expert_width = 0;   // F of one expert
+  std::int64_t expert_inputs = 0;  // what it reads and gives; D but for latent experts
+  std::int64_t shared_width = 0;   // F of the shared experts together; 0: there are none
+  std::optional<std::int64_t> vocabulary;
+  std::optional<std::int64_t> context;  // tokens
+  std::optional<LatentRanks> latent;    // none: W_Q, W_K and W_V are stored
+  std::int64_t attention_streams = 1;   // so many of width D, side by side, are attention's input
+  std::shared_ptr<const MixerSizes> mixers;  // null: every layer attends, and has nothing beside
+
+  bool attends(std::int64_t layer) const {
+    return mixers == nullptr || mixers->layers[static_cast<std::size_t>(layer)].attends;
+  }
+  /// Those that attend, ascending.
+  std::vector<std::int64_t> attention_layers() const;
+};
+
+/// Why a layer has no matrix of that role: it does not attend, or is one block alone. Empty where
+/// neither is so.
+std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t layer);
+
+/// What a decoder of this shape keeps of each token, at 16 bits: keys and values of every layer
+/// that attends, or the latent that they are made of and the key that all heads share.
+std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions);
+
+struct ModelSpec;
+
+/// The same, of layers that differ. Those that take an earlier layer's keys and values keep none.
+std::int64_t kv_cache_bytes_per_token(const ModelSpec& spec);
+
+/// The quantization_config of a config.json.
+struct Quantisation {
+  std::string method;  // empty if there is none
+  std::string config;  // the whole object, as JSON
+};
+
+struct ModelSpec {
+  Architecture architecture;
+  Dimensions dimensions;
+  std::vector<Dimensions> own_dimensions;   // of each layer; empty: all have `dimensions`
+  std::vector<KeyValueSharing> key_values;  // of each layer; empty: all make their own
+  bool tied = false;                        // tie_word_embeddings
+  bool causal = true;                       // a decoder, which keeps a KV cache
+  std::vector<LayerSpec> layers;            // empty if the forward pass is not described
+  std::vector<bool> expert_layers;          // which layers have experts; empty: none
+  StreamSpec stream;
+  HeadSpec head;
+  std::string not_run;      // why the forward pass cannot be computed; empty: it can
+  bool multimodal = false;  // the files hold other models beside this one
+  Quantisation quantisation;
+  std::string source;  // the file that describes the model, for messages
+  std::string text;    // that file's text
+
+  bool has_experts(std::int64_t layer) const {
+    return !expert_layers.empty() && expert_layers[static_cast<std::size_t>(layer)];
+  }
+  const Dimensions& dimensions_of(std::int64_t layer) const {
+    return own_dimensions.empty() ? dimensions : own_dimensions[static_cast<std::size_t>(layer)];
+  }
+  KeyValueSharing sharing_of(std::int64_t layer) const {
+    return key_values.empty() ? KeyValueSharing{} : key_values[static_cast<std::size_t>(layer)];
+  }
+};
+
+/// Of each size the largest that a layer has: what memory is estimated by.
+Dimensions largest_dimensions(const ModelSpec& spec);
+
+/// Shape in canonical orientation, (rows, cols). Of the MLP's roles, the shape in layers without
+/// experts.
+std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
+
+/// The same model's with `mlp_width` and `width` of one expert.
+Dimensions of_expert(const Dimensions& dimensions);
+
+/// The group and inner layer of a layer's weights; the layer's own number if none are shared.
+LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
+
+/// From the text of a config.json of any architecture. Throws Error(format).
+Quantisation parse_quantisation(std::string_view text, std::string_view where);
+
+/// From the text of a config.json. Throws Error(format) for a contradiction or a missing number,
+/// Error(unsupported) for an architecture that is not in the list, or has several stacks.
+ModelSpec parse_config(std::string_view text, std::string_view where);
+
+/// Of each stack of a model that has several; else the model alone.
+std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view where);
+
+/// From the text of a layout file, "attnscope-layout/1"; see docs/formats.md.
+ModelSpec parse_layout(std::string_view text, std::string_view where);
+
+/// Called by both functions above. Throws Error(format) for numbers that contradict each other or
+/// are over a limit.
+void check_dimensions(const Dimensions& dimensions, std::string_view where);
+
+/// The largest accepted number of layers and of anything else.
+inline constexpr std::int64_t kMaxLayers = 10'000;
+inline constexpr std::int64_t kMaxSize = 1'000'000'000;
+
+}  // namespace attnscope

@@ -1,0 +1,37 @@
+// Patterns of tensor names: `{layer}`, `{group}`, `{inner}` and `{expert}` stand for numbers, `*`
+// for any text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnscope {
+
+struct LayerNumbers {
+  std::int64_t layer = 0;
+  std::int64_t group = 0;
+  std::int64_t inner = 0;
+  std::int64_t expert = 0;
+};
+
+/// The pattern with its numbers filled in.
+std::string fill_pattern(std::string_view pattern, const LayerNumbers& numbers);
+
+struct PatternMatch {
+  std::optional<std::int64_t> layer;   // the number that stood for `{layer}`
+  std::optional<std::int64_t> expert;  // likewise
+};
+
+/// Matches the whole of `name`, in time at most proportional to the product of the lengths.
+std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view name);
+
+// How files name the bias of a weight.
+
+/// The names that it may have, the likeliest first: `q.bias` of `q.weight`, `in_proj_bias` of
+/// `in_proj_weight`, `fc_b` of `fc_w`, `wq.bias` and `wq_bias` of `wq`.
+std::vector<std::string> bias_names(std::string_view weight);
+
+}  // namespace attnscope

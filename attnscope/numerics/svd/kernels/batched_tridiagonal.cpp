@@ -1,0 +1,560 @@
+// Many small matrices at once, one in each lane.
+#include "attnscope/numerics/kernels/targets.h"
+//
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnscope/numerics/svd/kernels/batched_tridiagonal.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/kernels/vectors-inl.h"
+#include "attnscope/numerics/svd/kernels/batched_tridiagonal.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnscope::kernels::HWY_NAMESPACE {
+
+/// Columns (or rows) of a block that are worked on together: what the registers hold.
+constexpr std::size_t kTogether = kLanes == 4 ? 2 : 4;
+/// Squared norms below this count as zero: 1e-20 beside elements of order 1.
+constexpr double kLeastSquare = 1e-40;
+
+std::size_t lanes() { return kLanes; }
+
+template <class T>
+HWY_INLINE void interleave(std::span<const T* const> lines, const double* scales,
+                           std::size_t columns, double* out) {
+  // Missing lanes repeat the last line with scale zero, so that the loop has no cases.
+  const T* line[kLanes];
+  double scale[kLanes];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    line[lane] = lines[std::min(lane, lines.size() - 1)];
+    scale[lane] = lane < lines.size() ? scales[lane] : 0;
+  }
+  std::size_t column = 0;
+  for (; column + kLanes <= columns; column += kLanes) {
+    Vector x[kLanes];
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      x[lane] = hn::Mul(load_float64(line[lane] + column), hn::Set(Doubles(), scale[lane]));
+    }
+    transpose(x);
+#pragma GCC unroll 8
+    for (std::size_t at = 0; at < kLanes; ++at) {
+      store(x[at], out + (column + at) * kBlock * kLanes);
+    }
+  }
+  for (; column < columns; ++column) {
+    double* element = out + column * kBlock * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      element[lane] = scale[lane] * static_cast<double>(line[lane][column]);
+    }
+  }
+}
+
+void interleave_float32(std::span<const float* const> lines, const double* scales,
+                        std::size_t columns, double* out) {
+  interleave(lines, scales, columns, out);
+}
+
+void interleave_float64(std::span<const double* const> lines, const double* scales,
+                        std::size_t columns, double* out) {
+  interleave(lines, scales, columns, out);
+}
+
+// ------------------------------------------------------------------ Gram matrix
+
+/// Columns that are multiplied at once: of two blocks of rows they stay in the first-level cache.
+constexpr std::size_t kGramColumns = 32;
+
+/// Rows [part, part + kTogether) of one block against those of another; added to what is there,
+/// unless they are the first.
+template <bool kFirst>
+HWY_INLINE void gram_block(const double* left, const double* right, std::size_t depth,
+                           std::size_t part, double* out) {
+  Vector sums[kTogether][kBlock];
+#pragma GCC unroll 4
+  for (std::size_t row = 0; row < kTogether; ++row) {
+#pragma GCC unroll 4
+    for (std::size_t column = 0; column < kBlock; ++column) {
+      sums[row][column] = hn::Zero(Doubles());
+    }
+  }
+  for (std::size_t k = 0; k < depth; ++k) {
+    Vector a[kTogether];
+#pragma GCC unroll 4
+    for (std::size_t row = 0; row < kTogether; ++row) {
+      a[row] = load(left + (k * kBlock + part + row) * kLanes);
+    }
+#pragma GCC unroll 4
+    for (std::size_t column = 0; column < kBlock; ++column) {
+      const Vector b = load(right + (k * kBlock + column) * kLanes);
+#pragma GCC unroll 4
+      for (std::size_t row = 0; row < kTogether; ++row) {
+        sums[row][column] = hn::MulAdd(a[row], b, sums[row][column]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t row = 0; row < kTogether; ++row) {
+#pragma GCC unroll 4
+    for (std::size_t column = 0; column < kBlock; ++column) {
+      double* at = out + ((part + row) * kBlock + column) * kLanes;
+      store(kFirst ? sums[row][column] : hn::Add(load(at), sums[row][column]), at);
+    }
+  }
+}
+
+void batched_gram(const double* rows, std::size_t order, bool lower, double* triangle) {
+  const std::size_t blocks = order / kBlock;
+  for (std::size_t column = 0; column < blocks; ++column) {
+    const double* right = rows + row_block_offset(column, order, lower) * kLanes;
+    const std::size_t depth = lower ? (column + 1) * kBlock : order;
+    for (std::size_t first = 0; first < depth; first += kGramColumns) {
+      const std::size_t count = std::min(kGramColumns, depth - first);
+      const std::size_t start = first * kBlock * kLanes;
+      double* out = triangle + column_block_offset(column, order) * kLanes;
+      for (std::size_t row = column; row < blocks; ++row, out += kBlock * kBlock * kLanes) {
+        const double* left = rows + row_block_offset(row, order, lower) * kLanes;
+        for (std::size_t part = 0; part < kBlock; part += kTogether) {
+          if (first == 0) {
+            gram_block<true>(left, right, count, part, out);
+          } else {
+            gram_block<false>(left + start, right + start, count, part, out);
+          }
+        }
+      }
+    }
+  }
+}
+
+// ------------------------------------------------------------------ tridiagonal form
+
+/// The reflectors of one block of columns and their partners: they take V Wᵀ + W Vᵀ from the
+/// matrix. (order, kBlock) each, rows of kBlock together.
+struct Pairs {
+  double *v, *w;
+};
+
+/// A reflector and the product of the matrix with it, (order,) each.
+struct Product {
+  double *reflector, *y;
+};
+
+/// Columns [part, part + kTogether) of a tile.
+using TilePart = Vector[kBlock][kTogether];
+
+HWY_INLINE void load_part(const double* tile, std::size_t part, TilePart& x) {
+#pragma GCC unroll 4
+  for (std::size_t line = 0; line < kBlock; ++line) {
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      x[line][at] = in_register(load(tile + (line * kBlock + part + at) * kLanes));
+    }
+  }
+}
+
+HWY_INLINE void store_part(const TilePart& x, double* tile, std::size_t part) {
+#pragma GCC unroll 4
+  for (std::size_t line = 0; line < kBlock; ++line) {
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      store(x[line][at], tile + (line * kBlock + part + at) * kLanes);
+    }
+  }
+}
+
+/// x, rows from `row` and columns from `column` of the matrix, gets the update.
+HWY_INLINE void update_part(TilePart& x, std::size_t row, std::size_t column, const Pairs& pairs) {
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kBlock; ++k) {
+    Vector v[kTogether], w[kTogether];
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      const std::size_t place = ((column + at) * kBlock + k) * kLanes;
+      v[at] = load(pairs.v + place);
+      w[at] = load(pairs.w + place);
+    }
+#pragma GCC unroll 4
+    for (std::size_t line = 0; line < kBlock; ++line) {
+      const std::size_t place = ((row + line) * kBlock + k) * kLanes;
+      const Vector v_row = load(pairs.v + place), w_row = load(pairs.w + place);
+#pragma GCC unroll 4
+      for (std::size_t at = 0; at < kTogether; ++at) {
+        x[line][at] = hn::NegMulAdd(v_row, w[at], x[line][at]);
+        x[line][at] = hn::NegMulAdd(w_row, v[at], x[line][at]);
+      }
+    }
+  }
+}
+
+/// x, rows from `row` of the matrix, times the reflector, whose elements at x's columns are
+/// `factor` (kTogether,): `y` (kTogether,) gets the columns' sums, product.y the rows'.
+template <bool kOnDiagonal>
+HWY_INLINE void multiply_part(const TilePart& x, std::size_t row, const Vector* factor,
+                              const Product& product, Vector* y) {
+#pragma GCC unroll 4
+  for (std::size_t line = 0; line < kBlock; ++line) {
+    const Vector row_factor = load(product.reflector + (row + line) * kLanes);
+    Vector y_row = load(product.y + (row + line) * kLanes);
+#pragma GCC unroll 4
+    for (std::size_t column = 0; column < kTogether; ++column) {
+      y_row = hn::MulAdd(x[line][column], factor[column], y_row);
+      // A tile on the diagonal is whole: its rows say it all.
+      if constexpr (!kOnDiagonal) y[column] = hn::MulAdd(x[line][column], row_factor, y[column]);
+    }
+    store(y_row, product.y + (row + line) * kLanes);
+  }
+}
+
+/// The state of one reduction.
+struct Reduction {
+  double* triangle;
+  std::size_t order;
+  Pairs pending, own;  // of the block before, which its first sweep applies; of this block
+  Product product;
+  double *diagonal, *off_diagonal;
+
+  double* tile(std::size_t row, std::size_t column) const {  // in blocks
+    return triangle +
+           (column_block_offset(column, order) + (row - column) * kBlock * kBlock) * kLanes;
+  }
+};
+
+/// product.y += the matrix times the reflector, from column block `start` on.
+HWY_INLINE void multiply(const Reduction& state, std::size_t start) {
+  const std::size_t blocks = state.order / kBlock;
+  const Product& product = state.product;
+  for (std::size_t block = start; block < blocks; ++block) {
+    for (std::size_t part = 0; part < kBlock; part += kTogether) {
+      double* y_columns = product.y + (block * kBlock + part) * kLanes;
+      Vector factor[kTogether], y[kTogether];
+#pragma GCC unroll 4
+      for (std::size_t column = 0; column < kTogether; ++column) {
+        factor[column] = load(product.reflector + (block * kBlock + part + column) * kLanes);
+        y[column] = hn::Zero(Doubles());
+      }
+      TilePart x;
+      load_part(state.tile(block, block), part, x);
+      multiply_part<true>(x, block * kBlock, factor, product, y);
+      for (std::size_t row = block + 1; row < blocks; ++row) {
+        load_part(state.tile(row, block), part, x);
+        multiply_part<false>(x, row * kBlock, factor, product, y);
+      }
+#pragma GCC unroll 4
+      for (std::size_t column = 0; column < kTogether; ++column) {
+        store(hn::Add(load(y_columns + column * kLanes), y[column]), y_columns + column * kLanes);
+      }
+    }
+  }
+}
+
+/// The same of one tile, at (row, column) in blocks, which gets the pending update first.
+template <bool kOnDiagonal>
+HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t row, std::size_t column) {
+  const Product& product = state.product;
+  double* tile = state.tile(row, column);
+  for (std::size_t part = 0; part < kBlock; part += kTogether) {
+    const std::size_t place = (column * kBlock + part) * kLanes;
+    TilePart x;
+    load_part(tile, part, x);
+    update_part(x, row * kBlock, column * kBlock + part, state.pending);
+    store_part(x, tile, part);
+    Vector factor[kTogether], y[kTogether];
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      factor[at] = load(product.reflector + place + at * kLanes);
+      y[at] = load(product.y + place + at * kLanes);
+    }
+    multiply_part<kOnDiagonal>(x, row * kBlock, factor, product, y);
+    if constexpr (kOnDiagonal) continue;
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      store(y[at], product.y + place + at * kLanes);
+    }
+  }
+}
+
+/// And of all tiles from column block `first` on.
+HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t first) {
+  const std::size_t blocks = state.order / kBlock;
+  // Some columns of tiles at a time, for which the pairs of a row are fetched once.
+  constexpr std::size_t kAcross = 4;
+  for (std::size_t start = first; start < blocks; start += kAcross) {
+    for (std::size_t row = start; row < blocks; ++row) {
+      const std::size_t end = std::min(start + kAcross, row);
+      for (std::size_t column = start; column < end; ++column) {
+        update_and_multiply<false>(state, row, column);
+      }
+      if (row < start + kAcross) update_and_multiply<true>(state, row, row);
+    }
+  }
+}
+
+/// What a column leaves for its pair: the reflector's factor tau, and the products of the block's
+/// earlier pairs with the reflector.
+template <std::size_t kCount>
+struct Made {
+  Vector tau, with_v[kCount + 1], with_w[kCount + 1];
+
+  HWY_INLINE Made() {}  // the compiler's own would lack the instruction set, and NEON's needs it
+};
+
+/// The reflector I − tau v vᵀ that clears column kCount of block `block` below its second element,
+/// from the column less what the pairs take: those pending, or else the earlier ones of the block.
+/// Writes the diagonal and the coupling.
+template <std::size_t kCount, bool kPending>
+HWY_INLINE Made<kCount> make_reflector(const Reduction& state, std::size_t block) {
+  constexpr std::size_t kPairs = kPending ? kBlock : kCount;
+  static_assert(!kPending || kCount == 0);
+  const Doubles d;
+  const Pairs& pairs = kPending ? state.pending : state.own;
+  const std::size_t first = block * kBlock, column = first + kCount;
+  const double* lines = state.tile(block, block);
+  double* reflector = state.product.reflector;
+  Made<kCount> made;
+  Vector v[kPairs + 1], w[kPairs + 1];
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kPairs; ++k) {
+    v[k] = load(pairs.v + (column * kBlock + k) * kLanes);
+    w[k] = load(pairs.w + (column * kBlock + k) * kLanes);
+  }
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kCount; ++k) made.with_v[k] = made.with_w[k] = hn::Zero(d);
+  // The element of `row`, and what it adds to the products.
+  const auto element = [&](std::size_t row, auto add) HWY_ATTR {
+    Vector x = load(lines + ((row - first) * kBlock + kCount) * kLanes);
+    Vector v_row[kPairs + 1], w_row[kPairs + 1];
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < kPairs; ++k) {
+      v_row[k] = in_register(load(pairs.v + (row * kBlock + k) * kLanes));
+      w_row[k] = in_register(load(pairs.w + (row * kBlock + k) * kLanes));
+      x = hn::NegMulAdd(v_row[k], w[k], x);
+      x = hn::NegMulAdd(w_row[k], v[k], x);
+    }
+    if constexpr (add.value) {
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < kCount; ++k) {
+        made.with_v[k] = hn::MulAdd(v_row[k], x, made.with_v[k]);
+        made.with_w[k] = hn::MulAdd(w_row[k], x, made.with_w[k]);
+      }
+    }
+    return x;
+  };
+  store(element(column, std::false_type()), state.diagonal + column * kLanes);
+  for (std::size_t line = 0; line <= kCount; ++line) {
+    store(hn::Zero(d), reflector + (first + line) * kLanes);
+  }
+  Vector square = hn::Zero(d);
+  for (std::size_t row = column + 1; row < state.order; ++row) {
+    const Vector x = element(row, std::true_type());
+    store(x, reflector + row * kLanes);
+    square = hn::MulAdd(x, x, square);
+  }
+  if (column + 1 >= state.order) {
+    store(hn::Zero(d), state.off_diagonal + column * kLanes);
+    made.tau = hn::Zero(d);
+    return made;
+  }
+  double* head = reflector + (column + 1) * kLanes;
+  const Vector alpha = load(head);
+  const auto some = hn::Gt(square, hn::Set(d, kLeastSquare));
+  const Vector norm = hn::Sqrt(square);
+  const Vector beta = hn::IfThenElse(some, hn::Neg(hn::CopySign(norm, alpha)), alpha);
+  const Vector first_v = hn::Sub(alpha, beta);
+  store(beta, state.off_diagonal + column * kLanes);
+  store(first_v, head);
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kCount; ++k) {
+    const std::size_t at = ((column + 1) * kBlock + k) * kLanes;
+    made.with_v[k] = hn::NegMulAdd(load(pairs.v + at), beta, made.with_v[k]);
+    made.with_w[k] = hn::NegMulAdd(load(pairs.w + at), beta, made.with_w[k]);
+  }
+  // Where there is no reflector tau is 0, and so are the products with it.
+  const Vector divisor = hn::IfThenElse(some, hn::Mul(beta, first_v), hn::Set(d, 1.0));
+  made.tau = hn::IfThenElseZero(some, hn::Neg(hn::Div(hn::Set(d, 1.0), divisor)));
+  return made;
+}
+
+/// Pair kCount of the block, from the reflector of its column and the product that the earlier
+/// ones have not been taken from yet: w = tau y − ½ tau (tau yᵀv) v.
+template <std::size_t kCount>
+HWY_INLINE void add_pair(const Reduction& state, std::size_t block, const Made<kCount>& made) {
+  const Doubles d;
+  const Product& product = state.product;
+  const std::size_t column = block * kBlock + kCount;
+  // Several sums, for each waits for its last product. Before its head the reflector is zero.
+  Vector inners[kBlock];
+#pragma GCC unroll 4
+  for (Vector& sum : inners) sum = hn::Zero(d);
+  for (std::size_t row = block * kBlock; row < state.order; row += kBlock) {
+#pragma GCC unroll 4
+    for (std::size_t line = 0; line < kBlock; ++line) {
+      const std::size_t at = (row + line) * kLanes;
+      inners[line] = hn::MulAdd(load(product.y + at), load(product.reflector + at), inners[line]);
+    }
+  }
+  Vector inner = hn::Add(hn::Add(inners[0], inners[1]), hn::Add(inners[2], inners[3]));
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kCount; ++k) {
+    inner = hn::NegMulAdd(hn::Add(made.with_v[k], made.with_v[k]), made.with_w[k], inner);
+  }
+  const Vector tau = made.tau;
+  const Vector share = hn::Mul(hn::Mul(hn::Set(d, -0.5), tau), hn::Mul(tau, inner));
+  for (std::size_t row = block * kBlock; row < state.order; ++row) {
+    const Vector reflector = load(product.reflector + row * kLanes);
+    Vector y = load(product.y + row * kLanes);
+    double* v = state.own.v + row * kBlock * kLanes;
+    double* w = state.own.w + row * kBlock * kLanes;
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < kCount; ++k) {
+      y = hn::NegMulAdd(load(v + k * kLanes), made.with_w[k], y);
+      y = hn::NegMulAdd(load(w + k * kLanes), made.with_v[k], y);
+    }
+    const Vector partner = hn::MulAdd(share, reflector, hn::Mul(tau, y));
+    store(reflector, v + kCount * kLanes);
+    store(row > column ? partner : hn::Zero(d), w + kCount * kLanes);
+  }
+}
+
+/// Column kCount of block `block`.
+template <std::size_t kCount, bool kPending = false>
+HWY_INLINE void reduce_column(const Reduction& state, std::size_t block) {
+  const std::size_t column = block * kBlock + kCount;
+  const Made<kCount> made = make_reflector<kCount, kPending>(state, block);
+  if (column + 1 == state.order) return;
+  std::fill(state.product.y + block * kBlock * kLanes, state.product.y + state.order * kLanes, 0.0);
+  const std::size_t start = (column + 1) / kBlock;
+  if constexpr (kPending) {
+    update_and_multiply(state, start);
+  } else {
+    multiply(state, start);
+  }
+  add_pair<kCount>(state, block, made);
+}
+
+// The update of a block of columns waits for the next block's first sweep, so that the matrix is
+// written once a block; its other sweeps only read, and take from their products what the block's
+// earlier pairs would have taken from the matrix.
+void batched_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
+                         double* off_diagonal) {
+  static_assert(kBlock == 4);
+  const std::size_t size = order * kLanes;
+  Reduction state{.triangle = triangle,
+                  .order = order,
+                  .pending = {work, work + kBlock * size},
+                  .own = {work + 2 * kBlock * size, work + 3 * kBlock * size},
+                  .product = {work + 4 * kBlock * size, work + (4 * kBlock + 1) * size},
+                  .diagonal = diagonal,
+                  .off_diagonal = off_diagonal};
+  for (std::size_t block = 0; block < order / kBlock; ++block) {
+    if (block == 0) {
+      reduce_column<0>(state, block);
+    } else {
+      reduce_column<0, /*kPending=*/true>(state, block);
+    }
+    reduce_column<1>(state, block);
+    reduce_column<2>(state, block);
+    reduce_column<3>(state, block);
+    std::swap(state.pending, state.own);
+  }
+}
+
+// ------------------------------------------------------------------ extent
+
+/// The largest magnitudes at or below the diagonal of a matrix, and above it.
+template <class T>
+HWY_INLINE Extents extents_of(MatrixView<const T> matrix) {
+  const hn::ScalableTag<T> d;
+  constexpr std::size_t kWidth = hn::MaxLanes(d);
+  const auto rows = static_cast<std::size_t>(matrix.rows);
+  const auto columns = static_cast<std::size_t>(matrix.cols);
+  const auto lane = hn::Iota(d, T{0});
+  auto below = hn::Zero(d), above = hn::Zero(d);
+  T rest_below = 0, rest_above = 0;
+  const bool together = matrix.col_stride == 1 && columns >= kWidth;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const T* line = matrix.data + static_cast<std::int64_t>(row) * matrix.row_stride;
+    if (!together) {
+      for (std::size_t col = 0; col < columns; ++col) {
+        const T magnitude = std::abs(line[static_cast<std::int64_t>(col) * matrix.col_stride]);
+        T& largest = col <= row ? rest_below : rest_above;
+        largest = std::max(largest, magnitude);
+      }
+      continue;
+    }
+    for (std::size_t at = 0; at < columns; at += kWidth) {
+      const std::size_t first = std::min(at, columns - kWidth);  // the last ones overlap
+      const auto x = hn::Abs(hn::LoadU(d, line + first));
+      if (first + kWidth <= row + 1) {
+        below = hn::Max(below, x);
+      } else if (first > row) {
+        above = hn::Max(above, x);
+      } else {
+        const auto is_below = hn::Le(lane, hn::Set(d, static_cast<T>(row - first)));
+        below = hn::Max(below, hn::IfThenElseZero(is_below, x));
+        above = hn::Max(above, hn::IfThenZeroElse(is_below, x));
+      }
+    }
+  }
+  const T whole_below = hn::GetLane(hn::MaxOfLanes(d, below));
+  const T whole_above = hn::GetLane(hn::MaxOfLanes(d, above));
+  return {static_cast<double>(std::max(whole_below, rest_below)),
+          static_cast<double>(std::max(whole_above, rest_above))};
+}
+
+Extents extents_float32(MatrixView<const float> matrix) { return extents_of(matrix); }
+Extents extents_float64(MatrixView<const double> matrix) { return extents_of(matrix); }
+
+}  // namespace attnscope::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnscope::kernels {
+
+HWY_EXPORT(lanes);
+HWY_EXPORT(interleave_float32);
+HWY_EXPORT(interleave_float64);
+HWY_EXPORT(batched_gram);
+HWY_EXPORT(batched_tridiagonal);
+HWY_EXPORT(extents_float32);
+HWY_EXPORT(extents_float64);
+
+std::size_t lanes(Kernels kernels) { return ATTNSCOPE_KERNEL(kernels, lanes)(); }
+
+void interleave_row(Kernels kernels, std::span<const float* const> lines, const double* scales,
+                    std::size_t columns, double* out) {
+  ATTNSCOPE_KERNEL(kernels, interleave_float32)(lines, scales, columns, out);
+}
+
+void interleave_row(Kernels kernels, std::span<const double* const> lines, const double* scales,
+                    std::size_t columns, double* out) {
+  ATTNSCOPE_KERNEL(kernels, interleave_float64)(lines, scales, columns, out);
+}
+
+void batched_gram(Kernels kernels, const double* rows, std::size_t order, bool lower,
+                  double* triangle) {
+  ATTNSCOPE_KERNEL(kernels, batched_gram)(rows, order, lower, triangle);
+}
+
+void batched_tridiagonal(Kernels kernels, double* triangle, std::size_t order, double* work,
+                         double* diagonal, double* off_diagonal) {
+  ATTNSCOPE_KERNEL(kernels, batched_tridiagonal)
+  (triangle, order, work, diagonal, off_diagonal);
+}
+
+Extents extents(Kernels kernels, MatrixView<const float> matrix) {
+  return ATTNSCOPE_KERNEL(kernels, extents_float32)(matrix);
+}
+
+Extents extents(Kernels kernels, MatrixView<const double> matrix) {
+  return ATTNSCOPE_KERNEL(kernels, extents_float64)(matrix);
+}
+
+}  // namespace attnscope::kernels
+#endif

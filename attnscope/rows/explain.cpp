@@ -1,0 +1,180 @@
+#include "attnscope/rows/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "attnscope/base/text.h"
+#include "attnscope/rows/field.h"
+#include "attnscope/rows/search.h"
+#include "attnscope/rows/sink.h"
+#include "attnscope/rows/table/style.h"
+
+namespace attnscope {
+namespace {
+
+/// Indexed by the enumerators of FieldType, FieldForm and Nulls; stable, since JSON has them.
+constexpr const char* kTypes[] = {"text", "integer", "number", "flag", "record"};
+constexpr const char* kForms[] = {"single",       "list",    "matrix",
+                                  "by_threshold", "by_rank", "by_fraction"};
+constexpr const char* kNulls[] = {"none", "whole", "entries"};
+
+template <class Enumerator, std::size_t count>
+const char* name_of(Enumerator value, const char* const (&names)[count]) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+/// "number", "list of integers", "map of integers by threshold", …
+std::string type_text(const Field& field) {
+  const std::string type = name_of(field.type, kTypes);
+  const std::string many = field.type == FieldType::text ? "texts" : type + "s";
+  switch (field.form) {
+    case FieldForm::single: return type;
+    case FieldForm::list: return "list of " + many;
+    case FieldForm::matrix: return "matrix of " + many;
+    case FieldForm::by_threshold: return "map of " + many + " by threshold";
+    case FieldForm::by_rank: return "map of " + many + " by rank";
+    case FieldForm::by_fraction: return "map of " + many + " by fraction";
+  }
+  return type;
+}
+
+/// "rows of spectrum --mla", "rows of experts with a text", "parameters of weights", "models of
+/// every report".
+std::string part_text(const FieldPlace& place, const SpellParameter& spell) {
+  std::string text = std::string(place.part) + " of ";
+  if (place.kind == nullptr) return text + "every report";
+  text += place.kind->command;
+  if (place.kind->option.empty()) return text;
+  const std::string_view words = asked_in_words(place.kind->command, place.kind->option);
+  return text + (words.empty() ? " " + spell(place.kind->option) : " with " + std::string(words));
+}
+
+/// The same, and in which record: "kv in rows of spectrum --mla".
+std::string place_text(const FieldPlace& place, const SpellParameter& spell) {
+  const std::size_t dot = place.path.rfind('.');
+  const std::string record = dot == std::string::npos ? "" : place.path.substr(0, dot) + " in ";
+  return record + part_text(place, spell);
+}
+
+std::vector<FieldPlace> places_of(std::string_view name) {
+  if (name.empty()) return field_places();
+  std::vector<FieldPlace> found = find_fields(name);
+  if (!found.empty()) return found;
+  std::vector<std::string> names;
+  for (const FieldPlace& place : field_places()) names.emplace_back(place.field->name);
+  throw Error(ErrorKind::usage, ErrorParts{.parameter = "field",
+                                           .problem = fmt::format("no field is called '{}'{}", name,
+                                                                  suggestion(name, names)),
+                                           .hint = "without a name all are listed"});
+}
+
+/// A description once, with every place that has it.
+void write_field(const std::vector<FieldPlace>& places, const SpellParameter& spell,
+                 std::ostream& out) {
+  const Field& field = *places.front().field;
+  std::vector<std::string> details = {type_text(field)};
+  if (!field.unit.empty()) details.emplace_back(field.unit);
+  if (!field.with.empty()) {
+    const RowKind* kind = places.front().kind;
+    const std::string_view words = asked_in_words(kind == nullptr ? "" : kind->command, field.with);
+    details.push_back("only with " + (words.empty() ? spell(field.with) : std::string(words)));
+  }
+  if (field.nulls == Nulls::whole) details.emplace_back("may be null");
+  if (field.nulls == Nulls::entries) details.emplace_back("entries may be null");
+  out << field.name << ": " << join(details, "; ") << '\n';
+  out << "  " << field.meaning << '\n';
+  if (!field.choices.empty()) {
+    const std::vector<std::string> choices(field.choices.begin(), field.choices.end());
+    out << (field.type == FieldType::text ? "  one of: " : "  or: ") << join(choices) << '\n';
+  }
+  std::vector<std::string> texts;
+  for (const FieldPlace& place : places) texts.push_back(place_text(place, spell));
+  out << "  in: " << join(texts) << '\n';
+  out << "  see: docs/" << field.where << '\n';
+}
+
+bool same_description(const FieldPlace& a, const FieldPlace& b) {
+  const auto parts = [](const FieldPlace& place) {
+    const Field& field = *place.field;
+    return std::tuple(field.name, field.type, field.form, field.nulls, field.unit, field.meaning,
+                      field.where, field.with);
+  };
+  return parts(a) == parts(b);
+}
+
+void write_all(const SpellParameter& spell, std::ostream& out) {
+  std::vector<std::vector<std::string>> lines;
+  std::string section;
+  const auto flush = [&] {
+    if (lines.empty()) return;
+    out << section << '\n' << align(lines, /*left_columns=*/2) << '\n';
+    lines.clear();
+  };
+  for (const FieldPlace& place : field_places()) {
+    const std::string own = part_text(place, spell);
+    if (own != section) flush();
+    section = own;
+    lines.push_back({"  " + place.path, std::string(place.field->meaning)});
+  }
+  flush();
+}
+
+}  // namespace
+
+void write_explanation(std::string_view name, const SpellParameter& spell, std::ostream& out) {
+  if (name.empty()) return write_all(spell, out);
+  std::vector<std::vector<FieldPlace>> descriptions;
+  for (const FieldPlace& place : places_of(name)) {
+    const auto known =
+        std::find_if(descriptions.begin(), descriptions.end(),
+                     [&](const auto& places) { return same_description(places.front(), place); });
+    if (known == descriptions.end()) {
+      descriptions.push_back({place});
+    } else {
+      known->push_back(place);
+    }
+  }
+  for (std::size_t at = 0; at < descriptions.size(); ++at) {
+    if (at > 0) out << '\n';
+    write_field(descriptions[at], spell, out);
+  }
+}
+
+void write_explanation_json(std::string_view name, std::ostream& out) {
+  using nlohmann::ordered_json;
+  const auto text = [](std::string_view words) {
+    return words.empty() ? ordered_json() : ordered_json(words);
+  };
+  out << "{\"schema\": \"" << kSchema << "\",\n\"fields\": [";
+  const char* separator = "\n";
+  for (const FieldPlace& place : places_of(name)) {
+    const Field& field = *place.field;
+    const RowKind none;
+    const RowKind& kind = place.kind == nullptr ? none : *place.kind;
+    const ordered_json entry = {{"kind", text(kind.name)},
+                                {"command", text(kind.command)},
+                                {"option", text(kind.option)},
+                                {"asked", text(asked_in_words(kind.command, kind.option))},
+                                {"part", place.part},
+                                {"path", place.path},
+                                {"name", field.name},
+                                {"type", name_of(field.type, kTypes)},
+                                {"form", name_of(field.form, kForms)},
+                                {"null", name_of(field.nulls, kNulls)},
+                                {"unit", text(field.unit)},
+                                {"heading", text(field.heading)},
+                                {"meaning", field.meaning},
+                                {"where", field.where},
+                                {"with", text(field.with)},
+                                {"optional", field.optional || !field.with.empty()},
+                                {"choices", field.choices}};
+    out << separator << entry.dump();
+    separator = ",\n";
+  }
+  out << "\n]}\n";
+}
+
+}  // namespace attnscope

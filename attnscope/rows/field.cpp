@@ -1,0 +1,113 @@
+#include "attnscope/rows/field.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace attnscope {
+namespace {
+
+void add_places(const RowKind* kind, std::string_view part, std::span<const Field> fields,
+                const std::string& outer, std::vector<FieldPlace>& places) {
+  for (const Field& field : fields) {
+    const std::string path = outer + std::string(field.name);
+    places.push_back({.kind = kind, .part = part, .path = path, .field = &field});
+    add_places(kind, part, field.fields, path + ".", places);
+  }
+}
+
+std::vector<FieldPlace> make_field_places() {
+  std::vector<FieldPlace> places;
+  for (const RowKind& kind : row_kinds()) {
+    add_places(&kind, "rows", kind.place, "", places);
+    add_places(&kind, "rows", kind.fields, "", places);
+    add_places(&kind, "parameters", kind.parameters, "", places);
+  }
+  add_places(nullptr, "models", model_facts(), "", places);
+  for (const RowKind& kind : row_kinds()) {  // what its reports add to those
+    const std::span<const Field> facts = kind.models;
+    if (facts.size() <= model_facts().size()) continue;
+    add_places(&kind, "models", facts.subspan(model_facts().size()), "", places);
+  }
+  add_places(nullptr, "skipped", skipped_fields(), "", places);
+  return places;
+}
+
+/// Whether a flag is set, or another parameter has a value.
+bool asked_for(const Record& parameters, std::string_view option) {
+  const Value* value = parameters.find(option);
+  if (value == nullptr) return false;
+  const bool* flag = value->get<bool>();
+  return flag == nullptr || *flag;
+}
+
+}  // namespace
+
+const RowKind& find_row_kind(std::string_view name) {
+  for (const RowKind& kind : row_kinds()) {
+    if (kind.name == name) return kind;
+  }
+  throw std::out_of_range("no kind of row is called '" + std::string(name) + "'");
+}
+
+int revision_of(std::string_view name) {
+  for (const RowKind& kind : row_kinds()) {
+    if (kind.name == name) return kind.revision;
+  }
+  return 1;
+}
+
+const RowKind& row_kind_of(std::string_view command, const Record& parameters) {
+  const RowKind* usual = nullptr;
+  for (const RowKind& kind : row_kinds()) {
+    if (kind.command != command) continue;
+    if (kind.option.empty()) usual = &kind;
+    if (!kind.option.empty() && asked_for(parameters, kind.option)) return kind;
+  }
+  if (usual != nullptr) return *usual;
+  throw std::out_of_range("no command that makes rows is called '" + std::string(command) + "'");
+}
+
+const Field& model_fact(std::string_view name) {
+  for (const Field& fact : model_facts()) {
+    if (fact.name == name) return fact;
+  }
+  throw std::out_of_range("no fact of a model is called '" + std::string(name) + "'");
+}
+
+std::vector<const Field*> fields_of_rows(const RowKind& kind) {
+  std::vector<const Field*> all;
+  for (const Field& field : kind.place) all.push_back(&field);
+  for (const Field& field : kind.fields) all.push_back(&field);
+  return all;
+}
+
+std::vector<const Field*> fields_of_rows(const RowKind& kind, const Record& parameters) {
+  std::vector<const Field*> fields = fields_of_rows(kind);
+  std::erase_if(fields, [&](const Field* field) {
+    return !field->with.empty() && !asked_for(parameters, field->with);
+  });
+  return fields;
+}
+
+std::string heading(std::string_view kind, std::string_view name) {
+  for (const Field* field : fields_of_rows(find_row_kind(kind))) {
+    if (field->name == name) return std::string(field->heading);
+  }
+  throw std::out_of_range("rows of '" + std::string(kind) + "' have no field '" +
+                          std::string(name) + "'");
+}
+
+const std::vector<FieldPlace>& field_places() {
+  static const std::vector<FieldPlace> places = make_field_places();
+  return places;
+}
+
+std::vector<FieldPlace> find_fields(std::string_view name) {
+  std::vector<FieldPlace> found;
+  std::copy_if(
+      field_places().begin(), field_places().end(), std::back_inserter(found),
+      [&](const FieldPlace& place) { return place.field->name == name || place.path == name; });
+  return found;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,33 @@
+#include "attnscope/rows/npy.h"
+
+#include <bit>
+#include <string>
+
+namespace attnscope {
+
+static_assert(std::endian::native == std::endian::little,
+              "write_npy stores elements as they lie in memory");
+
+void write_npy(const WeightMatrix& matrix, std::ostream& out) {
+  std::visit(
+      [&](const auto& dense) {
+        constexpr std::size_t kElementBytes = sizeof(*dense.data());
+        std::string header = std::string("{'descr': '<f") + std::to_string(kElementBytes) +
+                             "', 'fortran_order': False, 'shape': (" +
+                             std::to_string(dense.rows()) + ", " + std::to_string(dense.cols()) +
+                             "), }";
+        // Magic, version, length and header together are a multiple of 64; the header ends a line.
+        constexpr std::size_t kFixedBytes = 10, kAlignment = 64;
+        while ((kFixedBytes + header.size() + 1) % kAlignment != 0) header += ' ';
+        header += '\n';
+        const auto length = static_cast<unsigned>(header.size());
+        out << "\x93NUMPY" << '\x01' << '\x00' << static_cast<char>(length & 0xFF)
+            << static_cast<char>(length >> 8) << header;
+        out.write(reinterpret_cast<const char*>(dense.data()),
+                  static_cast<std::streamsize>(dense.rows() * dense.cols()) *
+                      static_cast<std::streamsize>(kElementBytes));
+      },
+      matrix);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,94 @@
+// Where rows go as they are made: no command holds all of its rows at once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnscope/rows/record.h"
+
+namespace attnscope {
+
+// What one command found: what table, CSV and JSON are all made of.
+
+inline constexpr std::string_view kSchema = "attnscope/1";
+
+/// A matrix or head that could not be analysed; the run goes on.
+struct Skipped {
+  std::string model;
+  std::optional<std::int64_t> layer;
+  std::string matrix;
+  std::optional<std::int64_t> head;  // none: the whole matrix
+  std::string reason;
+};
+
+/// What is known before the first row.
+struct ReportHead {
+  std::string command;
+  std::vector<Record> models;  // facts of each model
+  Record parameters;           // what was asked, as far as it decides the rows
+};
+
+struct Report : ReportHead {
+  std::vector<Record> rows;  // sorted as documented for the command
+  std::vector<Skipped> skipped;
+  /// What a reader should know though nothing is missing, a line each; not part of the data.
+  std::vector<std::string> notes;
+};
+
+/// Takes what a command finds: begin(), then rows in their final order, with notes and what was
+/// skipped among them, then end(). Always called from one thread. What it throws ends the run.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+
+  virtual void begin(const ReportHead& head) = 0;
+  virtual void add_row(Record row) = 0;
+  virtual void add_skipped(Skipped skipped) = 0;
+  virtual void add_note(std::string note) = 0;
+  /// Nothing more comes, and what came is whole. Not called where the run fails.
+  virtual void end() = 0;
+};
+
+/// Keeps everything in memory: for reports with few rows, and for tests.
+class ReportCollector : public RowSink {
+ public:
+  void begin(const ReportHead& head) override { static_cast<ReportHead&>(report_) = head; }
+  void add_row(Record row) override { report_.rows.push_back(std::move(row)); }
+  void add_skipped(Skipped skipped) override { report_.skipped.push_back(std::move(skipped)); }
+  void add_note(std::string note) override { report_.notes.push_back(std::move(note)); }
+  void end() override {}
+
+  const Report& report() const { return report_; }
+  Report take() { return std::move(report_); }
+
+ private:
+  Report report_;
+};
+
+/// Gives a whole report to a sink.
+void send(const Report& report, RowSink& sink);
+
+// Rows of models of several stacks say which stack they are of.
+
+/// Passes everything on, and puts `stack` beside `model` in rows of models whose facts have one.
+class StackRows : public RowSink {
+ public:
+  explicit StackRows(RowSink& sink) : sink_(sink) {}
+
+  void begin(const ReportHead& head) override;
+  void add_row(Record row) override;
+  void add_skipped(Skipped skipped) override { sink_.add_skipped(std::move(skipped)); }
+  void add_note(std::string note) override { sink_.add_note(std::move(note)); }
+  void end() override { sink_.end(); }
+
+ private:
+  RowSink& sink_;
+  std::map<std::string, std::string, std::less<>> stack_of_;  // by a model's name
+};
+
+}  // namespace attnscope

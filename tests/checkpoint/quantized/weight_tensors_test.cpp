@@ -1,0 +1,47 @@
+// Weights of which a part is missing, or the configuration that names their method.
+#include <gtest/gtest.h>
+
+#include "tests/checkpoint/quantized/samples.h"
+#include "tests/support/expect_error.h"
+
+namespace attnscope::test {
+namespace {
+
+// A part of a checkpoint is enough for what it holds.
+TEST(QuantisedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
+  const TempFolder folder;
+  QuantisedSample two = gptq();
+  for (TensorToWrite tensor : gptq().tensors) {
+    tensor.name[0] = 'b';
+    two.tensors.push_back(tensor);
+  }
+  folder.write("one.safetensors", safetensors_bytes(two.without("b.scales").tensors));
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map": {"a.qweight": "one.safetensors", "a.qzeros": "one.safetensors",
+                   "a.scales": "one.safetensors", "b.qweight": "one.safetensors",
+                   "b.qzeros": "one.safetensors", "b.scales": "two.safetensors"}})");
+  Checkpoint checkpoint = Checkpoint::open(folder.path());
+  checkpoint.compose_quantised("gptq", two.config.dump(), "config.json");
+  EXPECT_NE(checkpoint.find("a.weight"), nullptr);
+  EXPECT_EQ(checkpoint.find("b.weight"), nullptr);
+  EXPECT_EQ(checkpoint.find("b.qweight"), nullptr);
+}
+
+TEST(QuantisedMalformed, WithoutAConfigurationThePartsSpeak) {
+  for (const QuantisedSample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
+    const TempFolder folder;
+    Checkpoint checkpoint =
+        Checkpoint::open(folder.write("model.safetensors", safetensors_bytes(sample.tensors)));
+    if (sample.config["quant_method"] == "fp8") {  // then blocks are of 128 x 128
+      EXPECT_ERROR_SAYING(ErrorKind::format, checkpoint.compose_quantised("", "", "config.json"),
+                          "[2, 2] is not the [1, 1]");
+      continue;
+    }
+    checkpoint.compose_quantised("", "", "config.json");
+    ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
+    EXPECT_NE(checkpoint.tensors()[0].view.source, nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,68 @@
+#include "attnscope/features/attention/saved_maps.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "attnscope/features/attention/run.h"
+
+namespace attnscope {
+namespace {
+
+using Maps = std::vector<std::vector<float>>;  // of each layer
+
+/// What is held of a run over these sequences, and what keep_maps() gives of them. Where the model
+/// needs to be run again for the first, `runs_again` says so.
+struct Found {
+  Maps held, kept;
+  bool runs_again = false;
+};
+
+Found maps_of(const std::vector<TokenIds>& sequences, const Context& context = {}) {
+  const Model model =
+      Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward/gpt2");
+  const KeptMapsRequest kept{.sequences = sequences, .layers = {0, 1}};
+  const auto into = [](Maps& maps) {
+    return [&maps](std::span<const float> layer) { maps.emplace_back(layer.begin(), layer.end()); };
+  };
+  HeldMaps held(model, kept);
+  ReportCollector rows;
+  run_attention(std::span(&model, 1),
+                {.sequences = {sequences}, .options = {{"energy", 0.9}, {"without_first", false}}},
+                held.watching(context), rows);
+  Found found;
+  Context stopped;  // in which nothing can be run
+  std::stop_source stop;
+  stop.request_stop();
+  stopped.stop = stop.get_token();
+  try {
+    held.give(stopped, into(found.held));
+  } catch (const Stopped&) {
+    found.runs_again = true;
+    held.give({}, into(found.held));
+  }
+  keep_maps(model, kept, {}, into(found.kept));
+  return found;
+}
+
+TEST(HeldMaps, OfASequenceThatRunsAloneNeedNoRunOfTheirOwn) {
+  const Found found = maps_of({{1, 2, 3, 4, 5}});
+  EXPECT_FALSE(found.runs_again);
+  EXPECT_EQ(found.kept.size(), 2u);
+  EXPECT_EQ(found.held, found.kept);
+}
+
+TEST(HeldMaps, AreMadeAgainWhereTheSequenceHadOthersBesideIt) {
+  const Found found = maps_of({{1, 2, 3}, {4, 5, 6}});
+  EXPECT_TRUE(found.runs_again);
+  EXPECT_EQ(found.held, found.kept);
+}
+
+TEST(HeldMaps, AreMadeAgainWhereThereIsLittleMemory) {
+  const Found found = maps_of({{1, 2, 3, 4, 5}}, {.memory_bytes = 1000});
+  EXPECT_TRUE(found.runs_again);
+  EXPECT_EQ(found.held, found.kept);
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,102 @@
+// The nulls of attention maps against the measures of the map that they stand for.
+#include "attnscope/features/attention/uniform_baseline.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/compute.h"
+
+namespace attnscope {
+namespace {
+
+/// Written out, weight by weight.
+Matrix<float> even_map_of(std::int64_t tokens, const AttentionMask& mask) {
+  Matrix<float> map(tokens, tokens);
+  for (std::int64_t query = 0; query < tokens; ++query) {
+    const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
+    for (std::int64_t key = 0; key < tokens; ++key) {
+      map(query, key) = key < first || key >= end ? 0 : 1 / static_cast<float>(end - first);
+    }
+  }
+  return map;
+}
+
+struct Case {
+  const char* name;
+  AttentionMask mask;
+  bool causal;
+};
+
+class EvenAttentionOf : public testing::TestWithParam<Case> {};
+
+TEST_P(EvenAttentionOf, HasTheMeasuresOfItsMap) {
+  const auto& [name, mask, causal] = GetParam();
+  for (const std::int64_t tokens : {1, 2, 3, 8, 20, 50}) {
+    SCOPED_TRACE(tokens);
+    const EvenAttention even = {.tokens = tokens, .mask = mask};
+    const Matrix<float> map = even_map_of(tokens, mask);
+    for (const bool without_first : {false, true}) {
+      for (const double energy : {0.5, 0.9}) {
+        const std::vector<MatrixView<const float>> views = {map.view()};
+        const AttentionMapMeasures wanted =
+            measure_attention_maps(
+                views, {.energy = energy, .without_first = without_first, .causal = causal},
+                test::test_compute())
+                .front();
+        EXPECT_NEAR(sink_mass(even).value(), wanted.value("sink_mass").value(), 1e-7);
+        EXPECT_EQ(previous_token(even).has_value(), wanted.value("previous_token").has_value());
+        EXPECT_NEAR(previous_token(even).value_or(0), wanted.value("previous_token").value_or(0),
+                    1e-7);
+        EXPECT_EQ(columns(even, energy, without_first), wanted.value("columns"))
+            << energy << without_first;
+      }
+    }
+    const std::int64_t block = tokens / 2;
+    if (tokens % 2 != 0) continue;
+    EXPECT_NEAR(repeated_token(even, block, block - 1).value(),
+                induction_score(map.view(), block).value(), 1e-7);
+    EXPECT_NEAR(repeated_token(even, block, block).value(),
+                duplicate_token_score(map.view(), block).value(), 1e-7);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Masks, EvenAttentionOf,
+    testing::Values(Case{"causal", AttentionMask::causal(), true},
+                    Case{"causal_window", AttentionMask::causal(10), true},
+                    Case{"causal_window_of_one", AttentionMask::causal(1), true},
+                    Case{"two_sided", AttentionMask::bidirectional(), false},
+                    Case{"chunks", AttentionMask{.chunk = 7}, true},
+                    Case{"chunked_window", AttentionMask{.keys_before = 3, .chunk = 8}, true},
+                    Case{"bidiagonal_window", AttentionMask::bidirectional(3), false}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST(EvenAttention, OfEncodersGivesEveryTokenAsMuch) {
+  const EvenAttention even = {.tokens = 100, .mask = AttentionMask::bidirectional()};
+  EXPECT_DOUBLE_EQ(repeated_token(even, 50, 49).value(), 0.01);
+  EXPECT_DOUBLE_EQ(sink_mass(even).value(), 0.01);
+  EXPECT_EQ(columns(even, 0.9, false), 90);
+}
+
+TEST(EvenAttention, SeesNothingBeyondAWindow) {
+  const EvenAttention even = {.tokens = 40, .mask = AttentionMask::causal(20)};
+  EXPECT_DOUBLE_EQ(repeated_token(even, 20, 19).value(), 1.0 / 20);
+  EXPECT_EQ(repeated_token(even, 20, 20).value(), 0);
+}
+
+TEST(EvenAttention, WithoutASecondBlockHasNoScore) {
+  EXPECT_FALSE(repeated_token({.tokens = 4, .mask = {}}, 0, -1));
+  EXPECT_FALSE(repeated_token({.tokens = 4, .mask = {}}, 4, 3));
+}
+
+TEST(EvenAttention, AcrossTwoTextsSeesEveryKey) {
+  const EvenAttention even = {.tokens = 20, .mask = AttentionMask::bidirectional(), .queries = 3};
+  EXPECT_DOUBLE_EQ(sink_mass(even).value(), 0.05);
+  EXPECT_EQ(columns(even, 0.9, false), 18);
+  EXPECT_EQ(columns(even, 0.9, true), 18);  // of 19
+  EXPECT_FALSE(previous_token(even));
+}
+
+}  // namespace
+}  // namespace attnscope

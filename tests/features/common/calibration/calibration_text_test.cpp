@@ -1,0 +1,96 @@
+// Texts of plans: short ones, and what is said of them.
+#include "tests/features/plan/plan_case.h"
+
+namespace attnscope::test {
+namespace {
+
+class PlanTexts : public PlanCase {
+ protected:
+  /// A text of the first characters of the others' text.
+  std::string text_of(const std::string& name, std::size_t characters) const {
+    return scratch_.write(name, verses().substr(0, characters)).string();
+  }
+
+  RunResult run_plan(const std::string& text, const Words& more) const {
+    const RunResult run = run_attnscope(Words{"plan", kPlanExample, "--text-file", text} + more);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run;
+  }
+};
+
+const Words kToWidth = {"--set", "width=500", "--format", "json"};
+
+TEST_F(PlanTexts, OfLessThanOneWindowRunsAndSaysHowLittleItIs) {
+  const RunResult run = run_plan(text_of("short.txt", 300), kToWidth);
+  EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 1);
+  const std::string before = "the text has ", after = " tokens, fewer than the 512 inputs";
+  const std::size_t begin = run.err.find(before), end = run.err.find(after);
+  ASSERT_TRUE(begin < end && end != std::string::npos) << run.err;
+  const int tokens = std::stoi(run.err.substr(begin + before.size()));
+  EXPECT_GT(tokens, 20);
+  EXPECT_LT(tokens, 256);
+}
+
+TEST_F(PlanTexts, OfFewerTokensThanInputsSaysBoth) {
+  const RunResult run = run_plan(text_, kToWidth + Words{"--length", "32", "--sequences", "3"});
+  EXPECT_TRUE(contains(run.err, "the text has 96 tokens, fewer than the 512 inputs")) << run.err;
+  const RunResult enough = run_plan(text_, kToWidth + Words{"--length", "32", "--sequences", "16"});
+  EXPECT_FALSE(contains(enough.err, "fewer than")) << enough.err;
+}
+
+TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
+  const std::string note = "the held-out text is the one that is fitted to";
+  const std::string text = text_of("text.txt", 2000), copy = text_of("copy.txt", 2000),
+                    other = text_of("other.txt", 1900);
+  const auto said = [&](const std::string& held_out) {
+    return run_plan(text, kToWidth + Words{"--held-out", held_out, "--length", "64"}).err;
+  };
+  EXPECT_TRUE(contains(said(text), note));
+  EXPECT_TRUE(contains(said(copy), note));  // another file of the same tokens
+  EXPECT_FALSE(contains(said(other), note));
+}
+
+/// Held-out windows are as long as the model's context also where the text to fit to is shorter.
+TEST_F(PlanTexts, OfLessThanOneWindowGoWithLongerHeldOutOnes) {
+  const std::string brief = text_of("brief.txt", 400), longer = text_of("longer.txt", 4000);
+  const Words texts = {"--text-file", brief, "--held-out", longer, "--quiet"};
+  for (const Words& target : {Words{"--set", "width=500"}, Words{"--by", "ranks", "--keep", "0.9"},
+                              Words{"--set", "without=2"}}) {
+    SCOPED_TRACE(target.back());
+    std::filesystem::remove_all(path("out"));
+    output_of(Words{"plan", kPlanExample} + texts + target + Words{"-o", path("plan.json")});
+    const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
+    const RunResult run = run_attnscope(
+        Words{"shrink", kPlanExample, path("plan.json"), "-o", path("out"), "--format", "json"} +
+        texts);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const json made = json::parse(run.out)["models"][0]["shrunk"];
+    EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
+  }
+}
+
+/// The same of a text of which the last tenth is held out.
+TEST_F(PlanTexts, OfLessThanOneWindowAreWrittenAsPlanned) {
+  const std::string brief = text_of("brief.txt", 400);
+  const Words texts = {"--text-file", brief, "--quiet"};
+  output_of(Words{"plan", kPlanExample, "--set", "width=500", "-o", path("plan.json")} + texts);
+  const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
+  const json made = json::parse(output_of(
+      Words{"shrink", kPlanExample, path("plan.json"), "-o", path("out"), "--format", "json"} +
+      texts))["models"][0]["shrunk"];
+  EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
+}
+
+TEST_F(PlanTexts, OfNoTokensAreRefused) {
+  for (const std::size_t characters : {0u, 1u}) {
+    const RunResult run = run_attnscope(
+        Words{"plan", kPlanExample, "--text-file", text_of("none.txt", characters)} + kToWidth);
+    EXPECT_EQ(run.exit_code, kUsage) << run.err;
+    EXPECT_TRUE(contains(run.err, "is too short to fit to and to measure on") ||
+                contains(run.err, "is empty"))
+        << run.err;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::test

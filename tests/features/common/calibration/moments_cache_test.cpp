@@ -1,0 +1,152 @@
+// Second moments that are kept on the disk: what a stopped run summed is taken, bit for bit, and
+// nothing that is not whole or not of the same text.
+#include "attnscope/features/common/calibration/moments_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "attnscope/features/common/calibration/calibration.h"
+#include "tests/support/compute.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kAlways = 1e9;  // as a share of the time that keeping may take
+constexpr std::uint64_t kAllLayers = 1'000'000'000, kOneLayer = 0;
+
+class KeptMomentsTest : public ::testing::Test {
+ protected:
+  KeptMomentsTest()
+      : model_(Model::open(fs::path(ATTNSCOPE_SOURCE_DIR) / "examples/shakespeare-gpt2")) {
+    std::int64_t token = 0;
+    for (int window = 0; window < 6; ++window) {  // two make a batch of 512 tokens
+      for (std::vector<TokenIds>* text : {&windows_, &others_}) {
+        TokenIds& ids = text->emplace_back();
+        for (int at = 0; at < 256; ++at) ids.push_back(token = (token * 31 + window + 7) % 300);
+      }
+    }
+  }
+
+  fs::path made() const { return folder_.path() / "rows.sqlite"; }
+  fs::path hidden() const { return folder_.path() / ".rows.sqlite.attnscope-moments"; }
+
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> out;
+    if (!fs::exists(hidden())) return out;
+    for (const auto& entry : fs::directory_iterator(hidden())) out.push_back(entry.path());
+    return out;
+  }
+
+  /// Of all layers, one after the other: every bit that later steps may read.
+  std::vector<double> moments(const std::vector<TokenIds>& windows, KeptMoments* kept,
+                              std::uint64_t memory = kAllLayers) const {
+    Calibration calibration(model_, {.windows = windows}, memory, /*ridge=*/0, kept);
+    const Compute compute = test_compute();
+    const TextStatistics text = calibration.statistics(compute);
+    std::vector<double> out;
+    for (std::int64_t layer = 0; layer < model_.dimensions().layers; ++layer) {
+      for (const Role role : {Role::query, Role::output, Role::up, Role::down}) {
+        const SecondMoments& own = text.moments(layer, role);
+        out.push_back(static_cast<double>(own.rows));
+        out.insert(out.end(), own.first.begin(), own.first.end());
+        for (std::int64_t row = 0; row < own.size(); ++row) {
+          for (std::int64_t col = 0; col <= row; ++col) out.push_back(own.second(row, col));
+        }
+      }
+    }
+    return out;
+  }
+
+  std::vector<double> kept_moments(const std::vector<TokenIds>& windows, const std::string& key,
+                                   std::uint64_t memory = kAllLayers,
+                                   double share = kAlways) const {
+    KeptMoments kept(made(), key, share);
+    return moments(windows, &kept, memory);
+  }
+
+  Model model_;
+  std::vector<TokenIds> windows_, others_;
+  TempFolder folder_;
+};
+
+/// A run that was stopped after two batches of three: one over these alone.
+TEST_F(KeptMomentsTest, GoOnAfterTheLastBatch) {
+  const std::vector<double> whole = moments(windows_, nullptr);
+  kept_moments({windows_.begin(), windows_.begin() + 4}, "a");
+  ASSERT_EQ(files().size(), 1u);
+  EXPECT_EQ(kept_moments(windows_, "a"), whole);
+
+  // Of another text under the same key: the first batches are indeed not run again.
+  std::vector<TokenIds> mixed(others_.begin(), others_.begin() + 4);
+  kept_moments(mixed, "b");
+  mixed.insert(mixed.end(), windows_.begin() + 4, windows_.end());
+  const std::vector<double> of_mixed = moments(mixed, nullptr);
+  ASSERT_NE(of_mixed, whole);
+  EXPECT_EQ(kept_moments(windows_, "b"), of_mixed);
+}
+
+/// Layers that had to leave the memory are not summed again.
+TEST_F(KeptMomentsTest, OfLayersThatWereSummedNeedNoOtherPass) {
+  const std::vector<double> first = kept_moments(others_, "a", kOneLayer);
+  EXPECT_EQ(std::ssize(files()), model_.dimensions().layers);
+  EXPECT_EQ(first, moments(others_, nullptr));
+  EXPECT_EQ(kept_moments(windows_, "a", kOneLayer), first);
+}
+
+TEST_F(KeptMomentsTest, AreSummedAgainWhereAByteIsWrong) {
+  const std::vector<double> whole = moments(windows_, nullptr);
+  kept_moments(others_, "a");
+  const fs::path file = files().at(0);
+  std::ifstream in(file, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), {});
+  const auto write = [&](const std::string& bytes) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+  };
+  for (const std::size_t at : {std::size_t{0}, std::size_t{20}, good.size() / 2, good.size() - 1}) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    write(bad);
+    EXPECT_EQ(kept_moments(windows_, "a", kAllLayers, /*share=*/0), whole) << "byte " << at;
+  }
+  for (const std::size_t length : {std::size_t{0}, std::size_t{7}, good.size() - 8}) {
+    write(good.substr(0, length));
+    EXPECT_EQ(kept_moments(windows_, "a", kAllLayers, /*share=*/0), whole) << length << " bytes";
+  }
+  write(good);
+  EXPECT_NE(kept_moments(windows_, "a", kAllLayers, /*share=*/0), whole);
+}
+
+TEST_F(KeptMomentsTest, OfAnotherKeyGo) {
+  kept_moments(others_, "a");
+  std::ofstream(hidden() / "b-0-1.safetensors.tmp") << "half";
+  ASSERT_EQ(files().size(), 2u);
+  KeptMoments(made(), "b");
+  EXPECT_EQ(files(), std::vector<fs::path>());
+}
+
+TEST_F(KeptMomentsTest, GoWhenThePlanIsDone) {
+  KeptMoments kept(made(), "a", kAlways);
+  moments(windows_, &kept);
+  ASSERT_TRUE(fs::exists(hidden()));
+  kept.remove();
+  EXPECT_FALSE(fs::exists(hidden()));
+}
+
+/// Keeping must not be what takes long.
+TEST_F(KeptMomentsTest, AreNotKeptWhereSummingIsNoLonger) {
+  kept_moments(windows_, "a", kAllLayers, /*share=*/0);
+  EXPECT_FALSE(fs::exists(hidden()));
+}
+
+TEST_F(KeptMomentsTest, AreNotNeeded) {
+  std::ofstream(hidden()) << "no folder";
+  EXPECT_EQ(kept_moments(windows_, "a"), moments(windows_, nullptr));
+}
+
+}  // namespace
+}  // namespace attnscope::test

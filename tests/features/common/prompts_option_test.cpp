@@ -1,0 +1,171 @@
+// `--prompts` of `ablate`, `lens` and `predict --attribution`: prompts with an answer.
+#include "tests/interventions/goldens.h"
+
+namespace attnscope::test {
+namespace {
+
+/// The golden's prompts, one a line.
+std::string prompt_lines(const json& golden) {
+  std::string lines;
+  for (const json& prompt : golden["prompts"]) lines += prompt.dump() + "\n";
+  return lines;
+}
+
+class PromptGoldens : public testing::TestWithParam<std::string> {};
+
+TEST_P(PromptGoldens, AreTransformersWithHooks) {
+  const json golden = intervention_golden(GetParam());
+  const TempFolder folder;
+  const Words prompts = {source_path(golden["model"]), "--prompts",
+                         folder.write("prompts.jsonl", prompt_lines(golden)).string()};
+  for (const auto& [how, wanted] : golden["ablate"].items()) {
+    SCOPED_TRACE(how);
+    const Words replaced = how == "corrupted" ? Words{} : Words{"--how", how};
+    const json rows = report_of(Words{"ablate"} + prompts + replaced +
+                                Words{"--layers", golden["layers"]})["rows"];
+    expect_rows(rows, wanted, 1e-5, 1e-4);
+    if (how != "corrupted") {
+      EXPECT_TRUE(rows[0]["restored"].is_null());
+    }
+  }
+  expect_rows(report_of(Words{"lens"} + prompts)["rows"], golden["lens"], 1e-5, 1e-4);
+
+  const json report = report_of(Words{"predict", "--attribution"} + prompts);
+  json parts = json::array();
+  double sum = 0, share = 0;
+  for (const json& row : report["rows"]) {
+    sum += row["direct"].get<double>();
+    share += row["share"].get<double>();
+    if (row["component"] == "head" || row["component"] == "mlp") parts.push_back(row);
+  }
+  expect_rows(parts, golden["attribution"], 2e-5, 0);
+  EXPECT_NEAR(sum, report["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
+  EXPECT_NEAR(share, 1, 1e-5);  // parts have all of it between them
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, PromptGoldens,
+                         testing::Values("shakespeare-gpt2-prompts", "induction-gpt2-prompts"),
+                         [](const auto& golden) {
+                           return golden.param.substr(0, golden.param.find('-'));
+                         });
+
+TEST(Prompts, OfTextsAreThoseOfTheirTokens) {
+  const json golden = intervention_golden("shakespeare-gpt2-prompts");
+  const json rows =
+      report_of({"lens", kShakespeare, "--prompts", source_path("examples/prompts.jsonl")})["rows"];
+  expect_rows(rows, golden["lens"], 1e-5, 1e-4);
+}
+
+/// The last state is what shares are of, so that its own is 1 on any prompts.
+TEST(Prompts, TheWholeHasNoErrorAsAShare) {
+  const json rows =
+      report_of({"lens", kShakespeare, "--prompts", source_path("examples/prompts.jsonl")})["rows"];
+  EXPECT_EQ(rows.back()["share"], 1.0);
+  EXPECT_EQ(rows.back()["share_error"], 0.0);
+  EXPECT_GT(rows[0]["share_error"], 0.0);
+}
+
+TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
+  const TempFolder folder;
+  const auto ablated = [&](const std::string& right, const std::string& wrong) {
+    const std::string line = "{\"clean\": \"I say that thou\", \"right\": \" " + right +
+                             "\", \"wrong\": \" " + wrong + "\"}\n";
+    return run_attnscope({"ablate", kShakespeare, "--prompts",
+                          folder.write("p.jsonl", line).string(), "--layers", "0", "--format",
+                          "json"});
+  };
+  const json found = json::parse(ablated("art", "are").out);
+  for (const json& row : found["rows"]) {
+    EXPECT_EQ(row["how"], "mean");
+    EXPECT_TRUE(row["destroyed"].is_number());
+    EXPECT_TRUE(row["destroyed_error"].is_null());  // of one prompt
+    EXPECT_TRUE(row["restored"].is_null());
+    EXPECT_TRUE(row["corrupted_logit_difference"].is_null());
+    EXPECT_NEAR(row["logit_difference"].get<double>(), 5.7358, 1e-3);
+  }
+  // Where the wrong answer is ahead, there is nothing to share, and it says so.
+  const RunResult none = ablated("are", "art");
+  EXPECT_TRUE(contains(none.err, "there are no shares of it")) << none.err;
+  EXPECT_TRUE(json::parse(none.out)["rows"][0]["destroyed"].is_null());
+}
+
+/// Before the cap of its logits, as what parts add is.
+TEST(Prompts, PartsOfACappedModelSumToItsPreference) {
+  const TempFolder folder;
+  const auto prompts = folder.write("p.jsonl",
+                                    "{\"clean\": [1, 5, 9, 2], \"right\": 7, \"wrong\": 3}\n"
+                                    "{\"clean\": [4, 5, 6, 2], \"right\": 8, \"wrong\": 3}\n");
+  const json found =
+      json::parse(run_attnscope({"predict", data_path("forward/gemma2"), "--attribution",
+                                 "--prompts", prompts.string(), "--format", "json"})
+                      .out);
+  double sum = 0;
+  for (const json& row : found["rows"]) sum += row["direct"].get<double>();
+  EXPECT_NEAR(sum, found["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
+}
+
+TEST(Prompts, FaultsOfAFileNameItsLine) {
+  const TempFolder folder;
+  const std::string good = R"({"clean": "To be", "right": " or", "wrong": " the"})";
+  const struct {
+    std::string text, fault;
+  } faults[] = {
+      {"", "holds no prompts"},
+      {"\n  \n", "holds no prompts"},
+      {good + "\n{\"clean\": \"a\", \"right\": \" b\"}", "line 2: has no 'wrong'"},
+      {"{\"right\": \" be\", \"wrong\": \" the\"}", "line 1: has no 'clean'"},
+      {"{\"clean\": \"\", \"right\": \" be\", \"wrong\": \" the\"}", "line 1: 'clean' is empty"},
+      {"[1, 2]", "line 1: is no JSON object"},
+      {good + "\n\n{\"clean\": ", "line 3"},
+      {"{\"clean\": \"a\xff\"}", "line 1: is not UTF-8 at byte 12"},
+      {R"({"clean": "To be", "right": " shakespeares", "wrong": " the"})", "expected one"},
+      {R"({"clean": "To be", "right": " the", "wrong": " the"})", "are the same token"},
+      {R"({"clean": "To be", "right": 5, "wrong": 5000})", "5000"},
+      {R"({"clean": [1, -2], "right": 5, "wrong": 6})", "neither a text nor ids of tokens"},
+      {R"({"clean": {"a": 1}, "right": 5, "wrong": 6})", "neither a text nor ids of tokens"},
+      {R"({"clean": "To be", "corrupted": "To be or", "right": 5, "wrong": 6})",
+       "line 1: 'clean' is 2 tokens, 'corrupted' 3"},
+      {R"({"clean": "To be", "corupted": "To do", "right": 5, "wrong": 6})",
+       "line 1: has 'corupted', which is none of clean, corrupted, right and wrong"},
+      {good + "\n" + R"({"clean": "To be", "corrupted": "To do", "right": 5, "wrong": 6})",
+       "line 2: has a 'corrupted', and line 1 has none"},
+      {R"({"clean": "To be", "clean": "To do", "right": 5, "wrong": 6})", "line 1"}};
+  for (const auto& [text, fault] : faults) {
+    SCOPED_TRACE(text);
+    const std::string file = folder.write("p.jsonl", text).string();
+    const RunResult run = run_attnscope({"ablate", kShakespeare, "--prompts", file});
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_EQ(run.out, "");
+    EXPECT_TRUE(contains(run.err, fault)) << run.err;
+    EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+  }
+}
+
+TEST(Prompts, WhatTheyCannotAskIsRefused) {
+  const TempFolder folder;
+  const std::string ids =
+      folder.write("p.jsonl", "{\"clean\": [1, 2, 3], \"right\": 5, \"wrong\": 6}\n").string();
+  const std::string texts = source_path("examples/prompts.jsonl");
+  const struct {
+    Words command;
+    std::string reason;
+  } refused[] = {
+      {{"predict", kShakespeare, "--prompts", ids}, "--prompts: needs --attribution"},
+      {{"ablate", kShakespeare, "--prompts", ids, "--how", "resample"}, "prompts are no windows"},
+      {{"ablate", kShakespeare, "--prompts", ids, "--text", "To be"}, "--prompts"},
+      {{"lens", data_path("forward/bert"), "--prompts", ids}, "sees texts both ways"},
+      {{"lens", data_path("forward/llama-body"), "--prompts", ids}, "no logits"},
+      {{"lens", data_path("stacks/vit"), "--prompts", ids}, "reads no text"},
+      {{"lens", data_path("forward/llama"), "--prompts", texts}, "holds no tokenizer.json"},
+      {{"predict", data_path("forward/gemma4"), "--attribution", "--prompts", ids},
+       "read more than the stream"}};
+  for (const auto& [command, reason] : refused) {
+    SCOPED_TRACE(command_text(command));
+    const RunResult run = run_attnscope(command);
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_TRUE(contains(run.err, reason)) << run.err;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,95 @@
+// Adapters that PEFT wrote, merged into their bases, against PEFT's own merge_and_unload()
+// (tools/golden_adapters.py): every tensor of the model, changed or not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "attnscope/features/diff/adapter.h"
+#include "attnscope/tensor/decode.h"
+#include "attnscope/tensor/encode.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kAdapters = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/adapters";
+
+std::vector<std::string> adapter_cases() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kAdapters)) {
+    if (fs::exists(entry.path() / "base.txt")) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<double> values_of(const TensorView& tensor) {
+  const std::vector<std::byte> bytes = encoded_elements(tensor, DType::f64);
+  std::vector<double> out(static_cast<std::size_t>(tensor.element_count()));
+  const TensorView plain{.dtype = DType::f64, .shape = tensor.shape, .bytes = bytes};
+  decode_elements(plain, 0, 1, std::ssize(out), out.data());
+  return out;
+}
+
+class MergedByPeft : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(MergedByPeft, EveryTensorIsTheSame) {
+  const fs::path folder = kAdapters / GetParam();
+  std::string base_name;
+  std::getline(std::ifstream(folder / "base.txt"), base_name);
+  const Model base = Model::open(kAdapters / base_name);
+  const Model merged = with_adapter(base, folder, "merged", {}).model;
+  const Checkpoint expected = Checkpoint::open(folder / "merged.safetensors");
+  ASSERT_FALSE(expected.tensors().empty());
+  std::map<std::string, TensorView> wanted;
+  for (const CheckpointTensor& tensor : base.checkpoint().tensors()) {
+    wanted[tensor.name] = tensor.view;
+  }
+  for (const CheckpointTensor& tensor : expected.tensors()) wanted[tensor.name] = tensor.view;
+  for (const auto& [name, view] : wanted) {
+    const CheckpointTensor* got = merged.checkpoint().find(name);
+    if (got == nullptr && name == "lm_head.weight") {
+      EXPECT_TRUE(merged.spec().tied);
+      got = merged.checkpoint().find("model.embed_tokens.weight");
+    }
+    ASSERT_NE(got, nullptr) << name;
+    ASSERT_EQ(got->view.shape, view.shape) << name;
+    const std::vector<double> values = values_of(got->view), same = values_of(view);
+    double largest = 0, difference = 0;
+    for (std::size_t at = 0; at < same.size(); ++at) {
+      largest = std::max(largest, std::abs(same[at]));
+      difference = std::max(difference, std::abs(values[at] - same[at]));
+    }
+    // PEFT computes in float32: some ten roundings of 2^-24, and decompositions whose error the
+    // gap of two singular values, a tenth of the largest, magnifies.
+    EXPECT_LE(difference, 2e-5 * std::max(largest, 1.0)) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Adapters, MergedByPeft, ::testing::ValuesIn(adapter_cases()),
+                         [](const auto& one) { return one.param; });
+
+TEST(MergedByPeft, AHeadOfItsOwnIsUntied) {
+  const Model base = Model::open(kAdapters / "base-tied");
+  EXPECT_TRUE(base.spec().tied);
+  EXPECT_FALSE(with_adapter(base, kAdapters / "saved_head", "merged", {}).model.spec().tied);
+  EXPECT_FALSE(with_adapter(base, kAdapters / "saved_embedding", "merged", {}).model.spec().tied);
+  EXPECT_TRUE(with_adapter(base, kAdapters / "saved_tie", "merged", {}).model.spec().tied);
+}
+
+TEST(MergedByPeft, ABaseThatWasChangedBeforeTrainingIsNoted) {
+  const Model base = Model::open(kAdapters / "base-llama");
+  const auto notes = with_adapter(base, kAdapters / "lora_ga", "merged", {}).notes;
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes.front().find("LoRA-GA"), std::string::npos);
+  EXPECT_TRUE(with_adapter(base, kAdapters / "pissa", "merged", {}).notes.empty());
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,261 @@
+// Plans, the models that they leave, and differences of models, as a user makes them.
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/features/plan/plan_case.h"
+#include "tests/support/sqlite_query.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Plan = PlanCase;
+
+TEST_F(Plan, TheMenuHasEveryFormThatTheArchitectureAllows) {
+  std::set<std::string> forms;
+  const json report = planned(kPlanExample, {});
+  for (const json& row : report["rows"]) {
+    forms.insert(row["form"].get<std::string>());
+    EXPECT_NEAR(row["perplexity"].get<double>(), std::exp(row["mean_nll"].get<double>()), 1e-9);
+    EXPECT_EQ(row["loadable"], row["form"] != "ranks");
+  }
+  EXPECT_EQ(forms.size(), 8u);
+  forms.clear();
+  const json of_gpt2 = planned(kPlanGpt2, {});
+  for (const json& row : of_gpt2["rows"]) forms.insert(row["form"].get<std::string>());
+  EXPECT_EQ(forms, (std::set<std::string>{"layers", "width", "ranks"}));
+}
+
+/// What a plan says of each form is what the written model has.
+TEST_F(Plan, WhatIsWrittenIsWhatWasPlanned) {
+  const struct {
+    std::string name;
+    Words words;
+  } forms[] = {{"layers", {"--set", "without=2"}},
+               {"width", {"--by", "width", "--keep", "0.8"}},
+               {"hidden", {"--set", "hidden=144"}},
+               {"head-width", {"--by", "head-width", "--kv-bytes", "0.5"}},
+               {"kv-heads", {"--set", "kv-heads=1"}},
+               {"heads", {"--set", "heads=4"}},
+               {"latent", {"--set", "latent=32+32"}},
+               {"ranks", {"--by", "ranks", "--keep", "0.7"}}};
+  for (const auto& [name, words] : forms) {
+    Words write = plan(kPlanExample, words);
+    write.insert(write.end(), {"-o", path(name + ".json")});
+    output_of(write);
+    Words make = shrink(kPlanExample, name + ".json", name);
+    make.insert(make.end(), {"--format", "json"});
+    const json made = json::parse(output_of(make))["models"][0]["shrunk"];
+    std::ifstream file(path(name + ".json"));
+    const json plan = json::parse(file)["models"][0]["plan"];
+    EXPECT_EQ(plan["form"], name);
+    EXPECT_EQ(made["form"], name);
+    // The same float32 products in another order: the bytes that are written were measured.
+    EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4) << name;
+    EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]) << name;
+    if (name != "ranks") {
+      EXPECT_EQ(made["flops_per_token"], plan["flops_per_token_after"]) << name;
+      EXPECT_EQ(made["parameters"], plan["parameters_after"]) << name;
+    }
+    EXPECT_TRUE(fs::exists(path(name) + "/tokenizer.json"));
+    EXPECT_EQ(output_of({"info", path(name), "--format", "json"}).empty(), false);
+  }
+}
+
+/// It is measured all the same: `hidden` at full width turns the stream and unties the head.
+TEST_F(Plan, AWholeModelLosesNothing) {
+  for (const std::string set :
+       {"hidden=192", "head-width=32", "kv-heads=2", "heads=6", "width=512"}) {
+    const json plan = planned(kPlanExample, {"--set", set})["models"][0]["plan"];
+    const double before = plan["mean_nll_before"].get<double>();
+    // Numbers that are made anew are rounded to bfloat16 once more: 2^-9 of each, at random.
+    EXPECT_NEAR(plan["mean_nll_after"].get<double>(), before, 5e-3) << set;
+  }
+  // All rotary keys and all values in a latent: rounded to bfloat16, as the model is.
+  const json plan = planned(kPlanExample, {"--set", "latent=64+64"})["models"][0]["plan"];
+  EXPECT_NEAR(plan["mean_nll_after"].get<double>(), plan["mean_nll_before"].get<double>(), 0.01);
+}
+
+TEST_F(Plan, ThreadsAndMemoryChangeNoByte) {
+  output_of([&] {
+    Words words = plan(kPlanExample, {"--set", "width=300", "-o", path("plan.json")});
+    return words;
+  }());
+  Words one = shrink(kPlanExample, "plan.json", "one"),
+        many = shrink(kPlanExample, "plan.json", "many");
+  one.insert(one.end(), {"--threads", "1"});
+  many.insert(many.end(), {"--threads", "3", "--memory", "3M"});
+  output_of(one);
+  output_of(many);
+  for (const char* name : {"model.safetensors", "config.json", "README.md", "tokenizer.json"}) {
+    EXPECT_EQ(read_file(path("one") + "/" + name), read_file(path("many") + "/" + name)) << name;
+  }
+}
+
+TEST_F(Plan, RefusesWhatCannotBe) {
+  const auto expect = [&](const Words& words, int code, const std::string& says) {
+    const RunResult run = run_attnscope(words);
+    EXPECT_EQ(run.exit_code, code) << run.err;
+    EXPECT_TRUE(contains(run.err, says)) << run.err;
+  };
+  expect(plan(kPlanGpt2, {"--by", "heads", "--keep", "0.9"}), 5, "can take layers, width, ranks");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "0"}), 2, "a share above 0, at most 1");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "1.2"}), 2, "a share above 0, at most 1");
+  expect(plan(kPlanExample, {"--by", "width", "--kv-bytes", "-1"}), 2, "a share above 0");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "0.05"}), 6, "the nearest");
+  expect(plan(kPlanExample, {"--by", "width", "--max-perplexity", "1.5"}), 6, "as it is");
+  expect(plan(kPlanExample, {"--keep", "0.5"}), 2, "is needed");
+  expect(plan(kPlanExample, {"--by", "width", "--keep", "0.5", "--set", "width=3"}), 2,
+         "second target");
+  expect(plan(kPlanExample, {"--set", "heads=5"}), 2, "is no size");
+  expect(plan(kPlanExample, {"--by", "width", "--layers", "0", "--keep", "0.5"}), 2,
+         "ranks differ");
+  expect({"plan", kPlanExample}, 2, "is needed");
+  expect(plan(data_path("forward/llama"), {"--by", "width", "--keep", "0.5"}), 2,
+         "give token ids with --token-file");
+}
+
+TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
+  output_of(plan(kPlanExample, {"--by", "ranks", "--keep", "0.8", "-o", path("plan.json")}));
+  output_of(plan(kPlanExample, {"--by", "width", "-o", path("menu.json")}));
+  const auto expect = [&](const Words& words, int code, const std::string& says) {
+    const RunResult run = run_attnscope(words);
+    EXPECT_EQ(run.exit_code, code) << run.err;
+    EXPECT_TRUE(contains(run.err, says)) << run.err;
+  };
+  expect(shrink(kPlanGpt2, "plan.json", "out"), 4, "model_hash");
+  expect(shrink(kPlanExample, "menu.json", "out"), 2, "is a menu");
+  Words other = shrink(kPlanExample, "plan.json", "out");
+  other[4] = scratch_.write("other.txt", verses() + verses() + "The end.").string();
+  expect(other, 4, "is that of another");
+  scratch_.write("full/file", "");
+  expect(shrink(kPlanExample, "plan.json", "full"), 3, "not empty");
+  json edited = json::parse(read_file(path("plan.json")));
+  for (json& row : edited["rows"]) {
+    if (row["rank"].is_number()) row["rank"] = row["break_even_rank"].get<int>() + 1;
+  }
+  scratch_.write("edited.json", edited.dump());
+  expect(shrink(kPlanExample, "edited.json", "out"), 4,
+         "rank: 96 is out of range, expected a whole number from 1 to 95");
+  for (json& row : edited["rows"]) row["break_even_rank"] = 1000;
+  scratch_.write("edited.json", edited.dump());
+  expect(shrink(kPlanExample, "edited.json", "out"), 4, "where factors stop to be smaller");
+  edited["rows"].erase(3);
+  scratch_.write("edited.json", edited.dump());
+  expect(shrink(kPlanExample, "edited.json", "out"), 4,
+         "rows: expected 42 rows (models[0].plan.parts), got 41");
+  edited = json::parse(read_file(path("plan.json")));
+  for (json& row : edited["rows"]) {
+    if (!row["rank"].is_number()) continue;
+    const int after = row["parameters_after"], each = after / row["rank"].get<int>();
+    row["rank"] = 3;
+    row["parameters_after"] = 3 * each;
+    json& whole = edited["models"][0]["plan"]["parameters_after"];
+    whole = whole.get<int>() - after + 3 * each;
+  }
+  scratch_.write("edited.json", edited.dump());
+  Words loud = shrink(kPlanExample, "edited.json", "edited");
+  loud.pop_back();  // --quiet
+  const RunResult run = run_attnscope(loud);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(contains(run.err, "was the plan edited?")) << run.err;
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST(Diff, OfAModelAndItself) {
+  const TempFolder scratch;
+  fs::copy(kPlanExample, scratch.path() / "copy");
+  const std::string copy = (scratch.path() / "copy").string();
+  const json report =
+      json::parse(output_of({"diff", kPlanExample, copy, "--format", "json", "--per-head"}));
+  for (const json& row : report["rows"]) {
+    EXPECT_EQ(row["relative_change"], 0);
+    EXPECT_EQ(row["energy_rank"]["0.9"], 0);
+    EXPECT_TRUE(row["output_space"].is_null());
+  }
+  const RunResult run =
+      run_attnscope({"diff", kPlanExample, copy, "--lora", (scratch.path() / "lora").string()});
+  EXPECT_EQ(run.exit_code, 6);
+  EXPECT_TRUE(contains(run.err, "nothing changed")) << run.err;
+  EXPECT_FALSE(fs::exists(scratch.path() / "lora"));
+  EXPECT_EQ(run_attnscope({"diff", kPlanExample}).exit_code, 2);
+  EXPECT_EQ(run_attnscope({"diff", kPlanExample, data_path("llama")}).exit_code, 6);
+}
+
+/// A plan of ranks makes a fine-tuned model of a kind: its adapter gives it back.
+TEST_F(Plan, AnAdapterHoldsADifference) {
+  output_of(
+      plan(kPlanExample, {"--set", "ranks=0.q:20,3.up:40,5.down:30", "-o", path("plan.json")}));
+  Words make = shrink(kPlanExample, "plan.json", "tuned");
+  make.insert(make.end(), {"--dtype", "F32"});
+  output_of(make);
+  const json direct =
+      json::parse(output_of({"diff", kPlanExample, path("tuned"), "--format", "json", "--lora",
+                             path("lora"), "--lora-energy", "0.999999999"}));
+  const json merged =
+      json::parse(output_of({"diff", kPlanExample, path("lora"), "--format", "json"}));
+  ASSERT_EQ(direct["rows"].size(), merged["rows"].size());
+  int changed = 0;
+  for (std::size_t row = 0; row < direct["rows"].size(); ++row) {
+    const double change = direct["rows"][row]["relative_change"].get<double>();
+    changed += change > 0 ? 1 : 0;
+    // float32 factors: 2^-24 of the change, and the energy left out, √1e-9 of it.
+    EXPECT_NEAR(merged["rows"][row]["relative_change"].get<double>(), change, 1e-4 * change);
+  }
+  EXPECT_EQ(changed, 3);
+  const json config = json::parse(read_file(path("lora") + "/adapter_config.json"));
+  EXPECT_EQ(config["target_modules"].size(), 3u);
+  EXPECT_EQ(config["rank_pattern"], config["alpha_pattern"]);
+}
+
+/// Weights in float32, which are copied where there is room, and decoded in each pass where not.
+TEST_F(Plan, CopiesOfWeightsChangeNothing) {
+  Words write = plan(kPlanExample, {"--set", "hidden=192", "-o", path("whole.json")});
+  output_of(write);
+  Words make = shrink(kPlanExample, "whole.json", "float32");
+  make.insert(make.end(), {"--dtype", "F32"});
+  output_of(make);
+  for (const std::string forms : {"layers", "width", "ranks", "latent"}) {
+    Words words = plan(path("float32"), {"--by", forms, "--format", "json"});
+    std::erase(words, "--quiet");
+    std::vector<RunResult> runs;
+    for (const std::string memory : {"2G", "24M"}) {
+      Words own = words;
+      own.insert(own.end(), {"--memory", memory});
+      runs.push_back(run_attnscope(own));
+      ASSERT_EQ(runs.back().exit_code, 0) << runs.back().err;
+    }
+    EXPECT_TRUE(contains(runs[0].err, "copies of weights")) << runs[0].err;
+    EXPECT_FALSE(contains(runs[1].err, "copies of weights")) << runs[1].err;
+    EXPECT_EQ(runs[0].out, runs[1].out) << forms;
+  }
+}
+
+/// Every measured step is kept: what a stopped run has found is not computed again.
+TEST_F(Plan, AStoppedPlanGoesOnWhereItWas) {
+  const std::string store = path("rows.sqlite");
+  Words words = plan(kPlanGpt2, {"--format", "csv"});
+  const std::string reference = output_of(words);
+  words.insert(words.end(), {"--store", store});
+  const long kept = stop_after(5, words, store);
+  EXPECT_EQ(output_of(words), reference);
+  const std::string of_last = " FROM runs ORDER BY id DESC LIMIT 1";
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), items_of(store) - kept);
+  EXPECT_GE(query_number(store, "SELECT found" + of_last), 5);
+  EXPECT_EQ(output_of(words), reference);
+  EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);
+  EXPECT_FALSE(fs::exists(path(".rows.sqlite.attnscope-moments")));
+  // Steps are no rows.
+  const RunResult exported = run_attnscope({"export", store, "--format", "csv"});
+  EXPECT_TRUE(contains(exported.err, "holds no rows")) << exported.err;
+  // Another text, or another ridge, is another plan.
+  words.insert(words.end(), {"--by", "ranks", "--keep", "0.8", "--ridge", "0.02"});
+  output_of(words);
+  EXPECT_GT(query_number(store, "SELECT computed" + of_last), 0);
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,103 @@
+// Plans of models that fill in masked tokens.
+#include "attnscope/base/text.h"
+#include "tests/support/program.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PlanMasked : public ::testing::Test {
+ protected:
+  /// A tiny BERT with a tokenizer of words that knows its mask, and a text for it.
+  PlanMasked() {
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      fs::copy(data_path(std::string("forward/bert/") + file), scratch_.path() / file);
+    }
+    std::ifstream config(scratch_.path() / "config.json");
+    const std::int64_t words = json::parse(config)["vocab_size"];
+    json vocabulary = {{"[UNK]", 0}, {"[MASK]", 1}};
+    std::string text;
+    for (std::int64_t id = 2; id < words; ++id) vocabulary["w" + std::to_string(id)] = id;
+    for (std::int64_t at = 0; at < 400; ++at) {
+      text += "w" + std::to_string(2 + at * at % (words - 2)) + " ";
+    }
+    const json mask = {
+        {"id", 1},         {"content", "[MASK]"}, {"special", true},    {"single_word", false},
+        {"lstrip", false}, {"rstrip", false},     {"normalized", false}};
+    scratch_.write(
+        "tokenizer.json",
+        json{{"version", "1.0"},
+             {"added_tokens", json::array({mask})},
+             {"pre_tokenizer", {{"type", "Whitespace"}}},
+             {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "[UNK]"}}}}
+            .dump());
+    scratch_.write("tokenizer_config.json", R"({"mask_token": "[MASK]"})");
+    text_ = scratch_.write("text.txt", text).string();
+  }
+
+  RunResult planned(const Words& more,
+                    const Words& target = {"--by", "ranks", "--keep", "0.8"}) const {
+    Words words = {"plan", scratch_.path().string(), "--text-file", text_, "--quiet"};
+    words.insert(words.end(), target.begin(), target.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return run_attnscope(words);
+  }
+
+  TempFolder scratch_;
+  std::string text_;
+};
+
+TEST_F(PlanMasked, MeasuresWhereTokensAreMasked) {
+  const RunResult run = planned({"--length", "8", "--probe-tokens", "64", "--format", "json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json report = json::parse(run.out);
+  bool any = false;
+  for (const json& row : report["rows"]) any = any || row["sensitivity"] > 0.0;
+  EXPECT_TRUE(any);
+}
+
+/// A layer's parts are measured as whole models, whose projections give zeros.
+TEST_F(PlanMasked, MeasuresLayersAndTheirParts) {
+  const RunResult run = planned({"--length", "8", "--format", "json"}, {"--set", "without=0"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json report = json::parse(run.out);
+  for (const json& row : report["rows"]) {
+    for (const char* part : {"block", "attention", "mlp"}) {
+      const double influence = row.at(part + std::string("_influence"));
+      EXPECT_TRUE(influence > 0 && influence < 2) << row.dump();
+    }
+    EXPECT_NE(row["attention_loss"], row["loss"]);
+    EXPECT_NE(row["mlp_loss"], row["loss"]);
+    EXPECT_TRUE(row["attention_loss"].is_number() && row["mlp_loss"].is_number()) << row.dump();
+  }
+}
+
+/// Of one token that counts per window that one is masked, as `lens` masks it.
+TEST_F(PlanMasked, MasksTokensThatCount) {
+  const std::vector<std::string> words = split(read_file(text_), ' ');
+  std::string held;  // the last five of 50 windows
+  for (std::size_t at = 360; at < 400; ++at) held += words[at] + " ";
+  const std::string file = scratch_.write("held.txt", held).string();
+  const Words at = {"--length", "8", "--score-positions", "3"};
+  const RunResult run = planned(at + Words{"--format", "json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json plan = json::parse(run.out)["models"][0]["plan"];
+  const json lens = report_of(Words{"lens", scratch_.path().string(), "--text-file", file} + at);
+  EXPECT_EQ(lens["rows"].back()["predicted"], 5);
+  EXPECT_NEAR(plan["mean_nll_before"].get<double>(), lens["rows"].back()["loss"].get<double>(),
+              1e-5);
+}
+
+TEST_F(PlanMasked, RefusesWindowsThatHaveNone) {
+  const RunResult length = planned({"--length", "4"});
+  EXPECT_EQ(length.exit_code, kUsage);
+  EXPECT_TRUE(contains(length.err, "--length: 4 is not from 5 to")) << length.err;
+  const RunResult probed = planned({"--length", "8", "--probe-tokens", "4"});
+  EXPECT_EQ(probed.exit_code, kUsage);
+  EXPECT_TRUE(contains(probed.err, "--probe-tokens: are too few for one of them to be masked"))
+      << probed.err;
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,221 @@
+// Models without some of their layers, as their files would say them, against the whole model run
+// past those layers: what a layer is by its number (its window, its rotation, the scale of its
+// scores) stays what it was.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <ostream>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/plan/methods/methods.h"
+#include "tests/forward/golden_variants.h"
+#include "tests/support/compute.h"
+
+namespace attnscope::test {
+namespace {
+
+using nlohmann::json;
+
+/// The weights of a folder of tests/data/forward under another config.
+Model model_with_config(const std::string& folder, const json& config) {
+  const Variant variant{.model = folder};
+  Checkpoint checkpoint = Checkpoint::open(variant.folder() / "model.safetensors");
+  compose_as_config_says(checkpoint);
+  return Model(std::move(checkpoint), parse_config(config.dump(), folder));
+}
+
+json config_of(const std::string& folder, const std::string& name = "") {
+  std::ifstream file(Variant{.model = folder, .name = name}.config());
+  return json::parse(file);
+}
+
+std::vector<TokenIds> windows_past_layers(const Model& model) {
+  std::vector<TokenIds> windows(2);
+  for (std::int64_t at = 0; at < 14; ++at) {
+    for (TokenIds& ids : windows) {
+      ids.push_back((at * at + 5 * std::ssize(ids) + (&ids == &windows[0] ? 0 : 11)) %
+                    model.dimensions().vocabulary.value());
+    }
+  }
+  return windows;
+}
+
+double distance_of(const Matrix<float>& a, const Matrix<float>& b) {
+  EXPECT_EQ(a.rows(), b.rows());
+  EXPECT_EQ(a.cols(), b.cols());
+  double most = 0;
+  for (std::int64_t at = 0; at < a.rows() * a.cols(); ++at) {
+    most = std::max(most, std::abs(static_cast<double>(a.data()[at]) - b.data()[at]));
+  }
+  return most;
+}
+
+/// What the model says when the stream that enters the layer goes on above it.
+Matrix<float> logits_past(const ForwardPass& pass, const std::vector<TokenIds>& windows,
+                          std::int64_t layer) {
+  Matrix<float> entered;
+  ForwardObserver observer;
+  observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
+    if (index != layer) return;
+    entered = Matrix<float>(stream.rows, stream.cols);
+    for (std::int64_t row = 0; row < stream.rows; ++row) {
+      for (std::int64_t col = 0; col < stream.cols; ++col) entered(row, col) = stream(row, col);
+    }
+  };
+  pass.run(windows, observer, test_compute());
+  const Matrix<float> states =
+      pass.run_from({.layer = layer + 1, .stream = entered.view()}, windows, {}, test_compute());
+  return pass.logits(states.view(), test_compute());
+}
+
+Matrix<float> logits_without(const Model& model, const std::vector<TokenIds>& windows,
+                             std::int64_t layer) {
+  std::vector<std::int64_t> kept(static_cast<std::size_t>(model.dimensions().layers));
+  std::iota(kept.begin(), kept.end(), std::int64_t{0});
+  std::erase(kept, layer);
+  const Model smaller = without_layers(model, kept, DType::f32).open();
+  EXPECT_EQ(smaller.dimensions().layers, std::ssize(kept));
+  const ForwardPass pass(smaller, /*copy_weights=*/true, test_compute());
+  return pass.logits(pass.run(windows, {}, test_compute()).view(), test_compute());
+}
+
+/// Each layer in turn that can go. The two models do the same sums: equal but for the rounding of
+/// queries that are scaled anew, 2^-24 of them.
+void expect_skipped_and_removed_alike(const Model& model) {
+  const std::vector<TokenIds> windows = windows_past_layers(model);
+  const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    Matrix<float> without;
+    try {
+      without = logits_without(model, windows, layer);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what() << ", layer " << layer;
+      continue;
+    }
+    EXPECT_LE(distance_of(logits_past(pass, windows, layer), without), 1e-5) << "layer " << layer;
+  }
+}
+
+/// Models by the start of their folders' names.
+struct Folders {
+  std::string name;
+  std::vector<std::string> starts;
+
+  bool has(const std::string& folder) const {
+    return std::any_of(starts.begin(), starts.end(),
+                       [&](const std::string& start) { return folder.starts_with(start); });
+  }
+};
+
+void PrintTo(const Folders& folders, std::ostream* out) { *out << folders.name; }
+
+/// Those whose layers are more than their weights, and their config says what by numbers alone.
+const std::vector<Folders> kNumbered = {
+    {"deberta_v2", {"deberta-v2"}},   {"glm4_moe", {"glm4_moe"}},
+    {"glm_moe_dsa", {"glm_moe_dsa"}}, {"minicpm3", {"minicpm3"}},
+    {"modernbert", {"modernbert"}},   {"smollm3", {"smollm3"}}};
+
+/// All that are not of those, in three parts.
+std::vector<Folders> parts_of_the_others() {
+  std::vector<Folders> out = {{"a_to_g", {}}, {"h_to_m", {}}, {"n_to_z", {}}};
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    const std::size_t part = letter <= 'g' ? 0 : letter <= 'm' ? 1 : 2;
+    out[part].starts.emplace_back(1, letter);
+  }
+  return out;
+}
+
+class WithoutALayer : public ::testing::TestWithParam<Folders> {};
+
+/// Or the form is refused, or that layer.
+TEST_P(WithoutALayer, EveryOtherLayerIsWhatItWas) {
+  const bool numbered = GetParam().starts.front().size() > 1;
+  for (const Variant& variant : all_variants()) {
+    if (!GetParam().has(variant.model)) continue;
+    const bool of_numbered =
+        std::any_of(kNumbered.begin(), kNumbered.end(),
+                    [&](const Folders& one) { return one.has(variant.model); });
+    if (of_numbered != numbered) continue;
+    SCOPED_TRACE(testing::PrintToString(variant));
+    const Model model = model_of(variant);
+    if (!why_not(model, Form::layers).empty()) continue;
+    const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
+    if (!pass.may_start_between() || !pass.no_logits().empty()) continue;
+    expect_skipped_and_removed_alike(model);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Numbered, WithoutALayer, ::testing::ValuesIn(kNumbered),
+                         [](const auto& folders) { return folders.param.name; });
+INSTANTIATE_TEST_SUITE_P(Others, WithoutALayer, ::testing::ValuesIn(parts_of_the_others()),
+                         [](const auto& folders) { return folders.param.name; });
+
+/// As a config that holds what differs from its class's defaults alone has it.
+TEST(LayersForm, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
+  json config = config_of("gpt_neo");
+  config.erase("attention_layers");
+  expect_skipped_and_removed_alike(model_with_config("gpt_neo", config));
+  config.erase("attention_types");
+  const Model model = model_with_config("gpt_neo", config);
+  ASSERT_NE(model.spec().layers[0].attention.mask.reach,
+            model.spec().layers[1].attention.mask.reach);
+  expect_skipped_and_removed_alike(model);
+}
+
+/// Of several ways in which a config says GPT-Neo's kinds, all say the same afterwards.
+TEST(LayersForm, LeavesGptNeosKindsAgreeing) {
+  const Model model = model_with_config("gpt_neo", config_of("gpt_neo", ".order"));
+  const ChangedModel changed = without_layers(model, {0, 2, 3});
+  const json wanted = {"local", "global", "local"};
+  EXPECT_EQ(json::parse(changed.config("attention_layers").value()), wanted);
+  EXPECT_EQ(json::parse(changed.config("attention_types").value()), (json{{wanted, 1}}));
+}
+
+TEST(LayersForm, CutsNoListThatIsNotOfLayers) {
+  json config = config_of("llama");
+  ASSERT_EQ(config["num_hidden_layers"], 2);
+  config["eos_token_id"] = {2, 5};
+  const ChangedModel changed = without_layers(model_with_config("llama", config), {1});
+  EXPECT_EQ(changed.config("eos_token_id"), "[2,5]");
+}
+
+/// Files may have more entries than layers; none of them is of a layer that stays.
+TEST(LayersForm, CutsListsOfLayersThatAreLongerThanTheModel) {
+  json config = config_of("qwen2", ".window-layers");
+  const std::int64_t layers = config["num_hidden_layers"].get<std::int64_t>();
+  ASSERT_EQ(layers, 3);
+  config["layer_types"] = {"full_attention", "sliding_attention", "full_attention",
+                           "sliding_attention"};
+  const ChangedModel changed = without_layers(model_with_config("qwen2", config), {1, 2});
+  EXPECT_EQ(changed.config("layer_types"), R"(["sliding_attention","full_attention"])");
+}
+
+/// That of a class without a norm in its first layer, which another cannot become; that of layers
+/// whose indexer is an earlier one's.
+TEST(LayersForm, IsRefusedWhereALayerCannotBeAnother) {
+  EXPECT_NE(why_not(model_of({.model = "modernbert"}), Form::layers), "");
+  EXPECT_NE(why_not(model_of({.model = "glm_moe_dsa-selects", .name = ".shared"}), Form::layers),
+            "");
+  EXPECT_EQ(why_not(model_of({.model = "glm_moe_dsa"}), Form::layers), "");
+}
+
+/// Queries alone change, by (new number + 1) / (old number + 1).
+TEST(LayersForm, ScalesQueriesAnewWhereScoresAreDividedByTheLayersNumber) {
+  const Model model = model_with_config("gpt2", config_of("gpt2", ".inverse-layer"));
+  const Model smaller = without_layers(model, {0, 2}, DType::f32).open();
+  for (const Role role : {Role::query, Role::key, Role::value, Role::output}) {
+    const Matrix<double> before = canonical_matrix(model, 2, role);
+    const Matrix<double> after = canonical_matrix(smaller, 1, role);
+    const double factor = role == Role::query ? 2.0 / 3 : 1;
+    for (std::int64_t at = 0; at < before.rows() * before.cols(); ++at) {
+      const double wanted = factor * before.data()[at];
+      EXPECT_NEAR(after.data()[at], wanted, 1e-7 * std::abs(wanted)) << role_name(role);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,104 @@
+// Every form that an architecture takes, of every golden model: what is left opens, runs, and is as
+// large as the plan says before it is made.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/common/calibration/calibration.h"
+#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/model_size.h"
+#include "attnscope/features/plan/rank_sensitivity.h"
+#include "tests/forward/golden_variants.h"
+#include "tests/support/compute.h"
+
+namespace attnscope::test {
+namespace {
+
+std::vector<TokenIds> windows_to_fit(const Model& model) {
+  std::vector<TokenIds> windows(4);
+  std::int64_t state = 1;
+  for (TokenIds& ids : windows) {
+    for (int at = 0; at < 12; ++at) {
+      state = (state * 1103515245 + 12345) % 2147483648;
+      ids.push_back(state / 65536 % model.dimensions().vocabulary.value());
+    }
+  }
+  return windows;
+}
+
+/// At about half of what the model has.
+Choice half_of(const Model& model, Form form, const TextStatistics& text, const Compute& compute) {
+  if (form == Form::ranks) {
+    Choice choice{.form = form};
+    for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+      for (const Role role : ranked_matrices(model, layer, {})) choice.ranks[{layer, role}] = 1;
+    }
+    return choice;
+  }
+  const std::vector<std::int64_t> sizes = possible_sizes(model, form);
+  const std::int64_t size = sizes[sizes.size() / 2];
+  if (form == Form::latent) {
+    const std::int64_t rotary = size / 4 * 2;
+    return {.form = form, .size = rotary, .joint = size - rotary};
+  }
+  if (form == Form::layers) {
+    Choice choice{.form = form, .size = size, .kept = {{}}};
+    for (std::int64_t layer = 0; layer < size; ++layer) choice.kept.front().push_back(layer);
+    return choice;
+  }
+  return choose(model, form, size, text, compute);
+}
+
+void expect_made_as_planned(const Model& model, Form form) {
+  const Compute compute = test_compute();
+  const std::vector<TokenIds> windows = windows_to_fit(model);
+  Calibration calibration(model, {.windows = windows}, 1 << 26, /*ridge=*/0.01);
+  TextStatistics text = calibration.statistics(compute);
+  text.work_bytes = 1 << 26;
+  const Choice choice = half_of(model, form, text, compute);
+  const ModelSize planned = size_after(model, size_of(model), choice);
+  const Model made = make_smaller(model, choice, text, compute).open();
+  if (form != Form::ranks) {
+    EXPECT_EQ(size_of(made).parameters, planned.parameters);
+    EXPECT_DOUBLE_EQ(size_of(made).flops_per_token, planned.flops_per_token);
+  }
+  EXPECT_EQ(size_of(made).kv_cache_bytes_per_token, planned.kv_cache_bytes_per_token);
+  const ForwardPass pass(made, /*copy_weights=*/true, compute);
+  const Matrix<float> states = pass.run(windows, {}, compute);
+  EXPECT_TRUE(std::all_of(states.data(), states.data() + states.rows() * states.cols(),
+                          [](float value) { return std::isfinite(value); }));
+}
+
+class SizesOfForms : public ::testing::TestWithParam<Form> {};
+
+TEST_P(SizesOfForms, AreThoseOfTheModelsThatAreMade) {
+  int models = 0;
+  for (const Variant& variant : all_variants()) {
+    if (!variant.name.empty() || !variant.spelling.empty()) continue;
+    const Model model = model_of(variant);
+    if (!why_not(model, GetParam()).empty()) continue;
+    SCOPED_TRACE(variant.model);
+    try {
+      expect_made_as_planned(model, GetParam());
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+    ++models;
+  }
+  EXPECT_GE(models, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, SizesOfForms,
+                         ::testing::Values(Form::layers, Form::width, Form::hidden,
+                                           Form::head_width, Form::kv_heads, Form::heads,
+                                           Form::latent, Form::experts, Form::ranks),
+                         [](const auto& form) {
+                           std::string name(form_name(form.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace attnscope::test

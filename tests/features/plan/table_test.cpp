@@ -1,0 +1,217 @@
+// The tables of `plan` and `shrink`: the menu of forms, and what one plan comes to.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+
+#include "attnscope/rows/writers.h"
+
+namespace attnscope::test {
+namespace {
+
+constexpr double kPerplexity = 22.17;
+
+const std::string kPlanTitle =
+    "tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16, 2.56 M parameters, "
+    "KV cache 1,536 bytes a token\n"
+    "fitted to 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth 22.17\n"
+    "\n";
+
+Record planned_model() {
+  return {{"name", "tiny"},
+          {"architecture", "llama"},
+          {"layers", 6},
+          {"heads", 6},
+          {"kv_heads", 2},
+          {"head_dim", 32},
+          {"width", 192},
+          {"dtype", "BF16"},
+          {"parameters", 2'558'400},
+          {"kv_cache_bytes_per_token", 1536}};
+}
+
+Report plan_report() {
+  Report report;
+  report.command = "plan";
+  report.parameters = {{"source", "book.txt"},   {"sequences", 64},
+                       {"length", 256},          {"held_out", Value()},
+                       {"held_out_windows", 32}, {"held_out_sequences", 48}};
+  return report;
+}
+
+std::string plan_table(const Report& report, int width = 100) {
+  std::ostringstream out;
+  send(report, *formats()[0].make({.width = width}, out));
+  return out.str();
+}
+
+Record menu_row(const std::string& form, const std::string& choice, std::int64_t parameters,
+                std::int64_t bytes, double perplexity, bool loadable, const std::string& remark) {
+  return {{"model", "tiny"},
+          {"form", form},
+          {"choice", choice},
+          {"parameters", parameters},
+          {"kv_cache_bytes_per_token", bytes},
+          {"work", static_cast<double>(parameters) / 2'558'400},
+          {"perplexity", perplexity},
+          {"loss", std::log(perplexity / kPerplexity)},
+          {"loadable", loadable},
+          {"remark", remark}};
+}
+
+TEST(PlanTable, OfAMenuSaysWhatEachFormSavesCostsAndWhetherItLoads) {
+  Report report = plan_report();
+  report.models = {planned_model().add("perplexity", kPerplexity)};
+  report.rows = {
+      menu_row("hidden", "192 → 168", 2'312'400, 1536, 22.39, true, "head untied"),
+      menu_row("hidden", "192 → 96", 1'425'000, 1536, 28.4, true, "head untied"),
+      menu_row("latent", "32 rotary + 32 + 1", 2'780'000, 780, 22.52, true, "as deepseek_v3"),
+      menu_row("layers", "6 → 5 (without 2)", 2'164'800, 1280, 24.05, true, ""),
+      menu_row("ranks", "42 matrices as factors", 2'090'000, 1536, 22.1, false,
+               "as factors, in own runtimes")};
+  EXPECT_EQ(
+      plan_table(report),
+      kPlanTitle +
+          R"(form    what                    parameters    KV bytes      work   perplexity       loads in transformers
+hidden  192 → 168               2.31 M   90%   1,536  100%    90%   22.39    +1.0%  yes, head untied
+        192 → 96                1.43 M   56%   1,536  100%    56%   28.40   +28.1%  yes, head untied
+latent  32 rotary + 32 + 1      2.78 M  109%     780   51%   109%   22.52    +1.6%  yes, as deepseek_v3
+layers  6 → 5 (without 2)       2.16 M   85%   1,280   83%    85%   24.05    +8.5%  yes
+ranks   42 matrices as factors  2.09 M   82%   1,536  100%    82%   22.10    -0.3%  no: as factors, in own runtimes
+
+One form and its size; choose with by and keep, kv_bytes or max_perplexity. Nothing is trained.
+)");
+}
+
+Record plan_of(const std::string& form, const std::string& choice, std::int64_t parameters,
+               std::int64_t bytes, double perplexity, bool loadable) {
+  return {{"form", form},
+          {"choice", choice},
+          {"parameters_before", 2'558'400},
+          {"parameters_after", parameters},
+          {"kv_cache_bytes_per_token_before", 1536},
+          {"kv_cache_bytes_per_token_after", bytes},
+          {"flops_per_token_before", 5e6},
+          {"flops_per_token_after", 4.5e6},
+          {"mean_nll_before", std::log(kPerplexity)},
+          {"mean_nll_after", std::log(perplexity)},
+          {"perplexity_before", kPerplexity},
+          {"perplexity_after", perplexity},
+          {"expected_loss", Value()},
+          {"loadable", loadable},
+          {"remark", form == "hidden" ? "head untied" : ""}};
+}
+
+TEST(PlanTable, OfOneFormSaysWhatItComesTo) {
+  Report report = plan_report();
+  report.models = {
+      planned_model().add("plan", plan_of("width", "MLP 512 → 384", 2'116'032, 1536, 22.71, true))};
+  EXPECT_EQ(plan_table(report), kPlanTitle + R"(width                  MLP 512 → 384
+parameters             2.12 M   83%
+KV bytes                1,536  100%
+FLOPs a token           4.5 M   90%
+perplexity              22.71    +2.4%  (+0.0241 nats)
+loads in transformers  yes
+)");
+}
+
+Record removal(std::int64_t layer, double loss, Value order) {
+  return {{"model", "tiny"},     {"form", "layers"},
+          {"layer", layer},      {"block_influence", 0.25},
+          {"loss", loss},        {"attention_loss", loss / 2},
+          {"mlp_loss", Value()}, {"order", std::move(order)}};
+}
+
+TEST(PlanTable, OfLayersSaysWhichGoAndWhatEachIsWorth) {
+  Report report = plan_report();
+  report.models = {planned_model().add(
+      "plan", plan_of("layers", "6 → 4 (without 1-2)", 1'771'200, 1024, 26.5, true))};
+  report.rows = {removal(0, 2.5, Value()), removal(1, 0.0814, 2), removal(2, -0.0002, 1),
+                 removal(3, 0.125, Value())};
+  EXPECT_EQ(plan_table(report),
+            kPlanTitle + R"(layer  influence  loss alone  attention alone  MLP alone     plan
+0          0.250     +2.5000          +1.2500          -    stays
+1          0.250     +0.0814          +0.0407          -  goes, 2
+2          0.250     -0.0002          -0.0001          -  goes, 1
+3          0.250     +0.1250          +0.0625          -    stays
+
+influence: 1 less the cosine of what enters and leaves; alone: nats that the held-out text loses
+without it; goes: in this order.
+
+layers                 6 → 4 (without 1-2)
+parameters             1.77 M   69%
+KV bytes                1,024   67%
+FLOPs a token           4.5 M   90%
+perplexity              26.50   +19.5%  (+0.1784 nats)
+loads in transformers  yes
+)");
+}
+
+Record rank_row(std::int64_t layer, const std::string& matrix, Value rank, Value expected) {
+  return {{"model", "tiny"},
+          {"form", "ranks"},
+          {"layer", layer},
+          {"matrix", matrix},
+          {"rank", std::move(rank)},
+          {"possible_rank", 192},
+          {"expected_loss", std::move(expected)}};
+}
+
+TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers) {
+  Report report = plan_report();
+  Record plan = plan_of("ranks", "3 matrices as factors", 2'090'000, 1536, 22.37, false);
+  Record made;
+  for (const auto& [name, value] : plan.fields()) {
+    made.add(name, name == "expected_loss" ? Value(0.0123) : value);
+  }
+  report.models = {planned_model().add("plan", made)};
+  report.rows = {rank_row(0, "q", 24, 0.01), rank_row(0, "down", Value(), 0.0),
+                 rank_row(1, "q", 8, 0.002), rank_row(1, "down", 96, Value())};
+  EXPECT_EQ(
+      plan_table(report),
+      R"(fitted to 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth 22.17
+
+tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16
+
+layer        q     down
+0      24  12%    whole
+1       8   4%  96  50%
+
+The rank of each matrix and its share of the largest; parameters below are those of factors.
+
+ranks                  3 matrices as factors
+parameters             2.09 M   82%
+KV bytes                1,536  100%
+FLOPs a token           4.5 M   90%
+expected               0.0123 nats of divergence
+perplexity              22.37    +0.9%  (+0.0090 nats)
+loads in transformers  as it is, in the same shapes: saves nothing there
+)");
+}
+
+TEST(PlanTable, OfShrinkSaysWhatWasWrittenAndMeasured) {
+  Report report;
+  report.command = "shrink";
+  report.parameters = {{"plan", "plan.json"}, {"folder", "smaller"}};
+  report.models = {planned_model().add("shrunk", Record{{"form", "width"},
+                                                        {"choice", "MLP 512 → 384"},
+                                                        {"parameters", 2'116'032},
+                                                        {"bytes", 4'234'000},
+                                                        {"planned_perplexity", 22.71},
+                                                        {"perplexity", 22.709}})};
+  for (const char* change : {"kept", "cut", "cut", "replaced"}) {
+    report.rows.push_back({{"model", "tiny"}, {"tensor", "a"}, {"change", change}});
+  }
+  EXPECT_EQ(plan_table(report), R"(tiny  width, MLP 512 → 384
+
+folder      smaller
+tensors     2 cut, 1 kept, 1 replaced
+parameters  2.12 M   83%
+bytes       4,234,000
+perplexity  22.709 of the files, 22.710 planned
+)");
+}
+
+}  // namespace
+}  // namespace attnscope::test

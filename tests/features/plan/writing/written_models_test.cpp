@@ -1,0 +1,67 @@
+// Models without a layer as shrink writes them: what the layers that stay were by their numbers is
+// in the new files, so that these are as good as the whole model run past the layer.
+#include "tests/features/plan/plan_case.h"
+#include "tests/features/plan/plan_of_tokens.h"
+
+namespace attnscope::test {
+namespace {
+
+struct NumberedLayers {
+  std::string model, config;
+};
+
+class PlanWithoutLayers : public PlanOfTokens,
+                          public ::testing::WithParamInterface<NumberedLayers> {};
+
+TEST_P(PlanWithoutLayers, WritesWhatIsLeftAsGoodAsTheModelRunPastThem) {
+  const auto& [name, config] = GetParam();
+  const std::string folder = path("model");
+  scratch_.write("model/config.json", read_file(tiny_model(name) + "/config" + config + ".json"));
+  std::filesystem::create_symlink(tiny_model(name) + "/model.safetensors",
+                                  folder + "/model.safetensors");
+  for (const int layer : {0, 1}) {
+    const std::string without = "without=" + std::to_string(layer);
+    expect_written_as_planned(folder, 48, {"--set", without});
+    // The loss of each layer alone is of the model that is run past it.
+    const json plan = json::parse(read_file(path("plan.json")));
+    const json& facts = plan["models"][0]["plan"];
+    const json& row = plan["rows"].at(static_cast<std::size_t>(layer));
+    const double past = facts["mean_nll_before"].get<double>() + row["loss"].get<double>();
+    EXPECT_NEAR(facts["mean_nll_after"].get<double>(), past, 1e-3) << without;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Configs, PlanWithoutLayers,
+    ::testing::Values(
+        NumberedLayers{"gpt2", ".inverse-layer"}, NumberedLayers{"gpt_neo", ""},
+        NumberedLayers{"gpt_neo", ".old"}, NumberedLayers{"gpt_neo", ".order"},
+        NumberedLayers{"smollm3", ".list-absent"}, NumberedLayers{"smollm3", ".window"},
+        NumberedLayers{"minicpm3", ".depth-absent"}, NumberedLayers{"glm4_moe", ".old"},
+        NumberedLayers{"qwen2", ".window-layers"}, NumberedLayers{"qwen2", ".window-layers.old"},
+        NumberedLayers{"gemma2", ".types-absent"}, NumberedLayers{"gemma3", ".pattern"},
+        NumberedLayers{"gemma3", ".pattern-absent"}, NumberedLayers{"gemma3", ".old"}),
+    [](const auto& layers) {
+      std::string name = layers.param.model + layers.param.config;
+      for (char& c : name) {
+        if (c == '.' || c == '-') c = '_';
+      }
+      return name;
+    });
+
+using PlanOfLatent = PlanCase;
+
+/// Below 3/8 of the cache: "Where less stays, only rotary keys are kept".
+TEST_F(PlanOfLatent, OfLittleCacheKeepsRotaryKeysAlone) {
+  output_of(plan(kPlanExample, {"--by", "latent", "--kv-bytes", "0.25", "-o", path("plan.json")}));
+  const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
+  EXPECT_LE(plan["kv_cache_bytes_per_token_after"].get<double>(), 0.25 * 1536);
+  const json made = report_of(shrink(kPlanExample, "plan.json", "out"))["models"][0]["shrunk"];
+  EXPECT_EQ(made["parameters"], plan["parameters_after"]);
+  EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]);
+  EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
+  EXPECT_EQ(json::parse(read_file(path("out") + "/config.json"))["qk_nope_head_dim"], 0);
+}
+
+}  // namespace
+}  // namespace attnscope::test

@@ -1,0 +1,277 @@
+// The null against printed fractions, quadrature by other means, and matrices drawn at random.
+#include "attnscope/features/spectrum/random_baseline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/features/spectrum/measures.h"
+#include "attnscope/numerics/svd/singular_values.h"
+#include "tests/support/matrices.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+
+std::int64_t null_rank(const SpectrumShape& shape, double threshold) {
+  return NullModel(shape).energy_rank(threshold).value();
+}
+
+json golden_nulls() {
+  std::ifstream file(std::string(ATTNSCOPE_SOURCE_DIR) + "/tests/golden/null/curves.json");
+  return json::parse(file).at("nulls");
+}
+
+SpectrumShape shape_of(const json& row) {
+  return {.rows = row.at("shape").at(0),
+          .cols = row.at("shape").at(1),
+          .inner = row.at("inner").is_null() ? 0 : row.at("inner").get<std::int64_t>()};
+}
+
+// ---- Known figures ------------------------------------------------------------------------------
+
+TEST(NullModel, GivesThePublishedFractions) {
+  const std::vector<double> thresholds = {0.6, 0.8, 0.9, 0.99};
+  const struct {
+    std::int64_t rows, cols;
+    std::vector<double> fractions;
+  } cases[] = {
+      {4096, 4096, {0.236, 0.387, 0.510, 0.771}},  {2048, 4096, {0.318, 0.513, 0.664, 0.927}},
+      {4096, 14336, {0.378, 0.593, 0.746, 0.961}}, {1024, 4096, {0.392, 0.609, 0.761, 0.965}},
+      {512, 4096, {0.450, 0.675, 0.816, 0.978}},   {64, 768, {0.478, 0.701, 0.836, 0.981}},
+      {4096, 1024, {0.392, 0.609, 0.761, 0.965}},
+  };
+  for (const auto& known : cases) {
+    const double possible = static_cast<double>(std::min(known.rows, known.cols));
+    for (std::size_t index = 0; index < thresholds.size(); ++index) {
+      const double rank = static_cast<double>(
+          null_rank({.rows = known.rows, .cols = known.cols}, thresholds[index]));
+      // The rank is the next whole one above a fraction that is printed with three digits.
+      EXPECT_GE(rank, (known.fractions[index] - 0.0005) * possible)
+          << known.rows << " x " << known.cols;
+      EXPECT_LE(rank, (known.fractions[index] + 0.0005) * possible + 1)
+          << known.rows << " x " << known.cols;
+    }
+  }
+  EXPECT_EQ(null_rank({.rows = 1024, .cols = 4096}, 0.9), 780);
+}
+
+TEST(NullModel, AgreesWithTheDensitiesOnAGrid) {
+  // The grid's own error is below 1e-6 of the share; the integration's below 1e-5 (a square
+  // product, whose density has a pole at 0).
+  constexpr double kShare = 2e-5;
+  for (const json& row : golden_nulls()) {
+    const SpectrumShape shape = shape_of(row);
+    SCOPED_TRACE(row.at("shape").dump() + " " + row.at("inner").dump());
+    const NullModel null(shape);
+    const double possible = static_cast<double>(shape.possible_rank());
+    for (const auto& [threshold, share] : row.at("rank_share").items()) {
+      const auto rank = static_cast<double>(null.energy_rank(std::stod(threshold)).value());
+      EXPECT_GE(rank, (share.get<double>() - kShare) * possible) << threshold;
+      EXPECT_LE(rank, (share.get<double>() + kShare) * possible + 1) << threshold;
+    }
+    for (const auto& [rank, energy] : row.at("energy_at").items()) {
+      EXPECT_NEAR(null.energy_at(std::stoll(rank)).value(), energy.get<double>(), kShare) << rank;
+    }
+  }
+}
+
+TEST(NullModel, AgreesWithMatricesDrawnAtRandom) {
+  // The law is that of large shapes. At k values its energy is short by about 1 / (2 k) of what the
+  // edges of the spectrum spread to; the mean of 40 draws adds about 1 / (k sqrt(40)).
+  for (const json& row : golden_nulls()) {
+    if (row.at("drawn_energy_at").is_null()) continue;
+    const SpectrumShape shape = shape_of(row);
+    SCOPED_TRACE(row.at("shape").dump() + " " + row.at("inner").dump());
+    const double tolerance =
+        (0.5 + 1 / std::sqrt(40.0)) / static_cast<double>(shape.possible_rank());
+    for (const auto& [rank, energy] : row.at("drawn_energy_at").items()) {
+      EXPECT_NEAR(NullModel(shape).energy_at(std::stoll(rank)).value(), energy.get<double>(),
+                  tolerance)
+          << rank;
+    }
+  }
+}
+
+TEST(NullModel, IsWhatGaussianMatricesNeed) {
+  const auto expect_near_null = [](const SpectrumShape& shape, const std::vector<double>& values,
+                                   double within) {
+    for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
+      EXPECT_NEAR(static_cast<double>(energy_rank(values, threshold)),
+                  static_cast<double>(null_rank(shape, threshold)),
+                  std::max(1.0, within * static_cast<double>(shape.possible_rank())))
+          << threshold;
+    }
+  };
+  const Matrix<double> wide = gaussian_matrix(256, 1024, 1);
+  expect_near_null({.rows = 256, .cols = 1024}, singular_values(wide.view()).values, 0.01);
+  const Matrix<double> square = gaussian_matrix(200, 200, 2);
+  expect_near_null({.rows = 200, .cols = 200}, singular_values(square.view()).values, 0.01);
+  const Matrix<double> left = gaussian_matrix(64, 256, 3), right = gaussian_matrix(64, 256, 4);
+  expect_near_null({.rows = 256, .cols = 256, .inner = 64},
+                   product_singular_values(left.view(), right.view()).values, 0.03);
+}
+
+// The size that a notebook would meet, W_K of Llama 3 8B.
+TEST(NullModel, OfALargeMatrixIsWithinOnePercent) {
+  const Matrix<double> matrix = gaussian_matrix(1024, 4096, 5);
+  const std::vector<double> values = singular_values(matrix.view()).values;
+  for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
+    const auto null = static_cast<double>(null_rank({.rows = 1024, .cols = 4096}, threshold));
+    EXPECT_NEAR(static_cast<double>(energy_rank(values, threshold)) / null, 1, 0.01) << threshold;
+  }
+}
+
+// ---- Properties ---------------------------------------------------------------------------------
+
+const SpectrumShape kShapes[] = {{.rows = 1, .cols = 1},
+                                 {.rows = 1, .cols = 9},
+                                 {.rows = 9, .cols = 1},
+                                 {.rows = 2, .cols = 2},
+                                 {.rows = 7, .cols = 5000},
+                                 {.rows = 300, .cols = 300},
+                                 {.rows = 1000, .cols = 1001},
+                                 {.rows = 1, .cols = 1'000'000'000},
+                                 {.rows = 1'000'000'000, .cols = 1'000'000'000},
+                                 {.rows = 1, .cols = 1, .inner = 1},
+                                 {.rows = 64, .cols = 64, .inner = 1},
+                                 {.rows = 1, .cols = 1, .inner = 64},
+                                 {.rows = 768, .cols = 768, .inner = 64},
+                                 {.rows = 300, .cols = 300, .inner = 300},
+                                 {.rows = 300, .cols = 300, .inner = 301},
+                                 {.rows = 300, .cols = 300, .inner = 299},
+                                 {.rows = 32, .cols = 32, .inner = 4000}};
+
+TEST(NullModel, RisesWithTheThresholdAndStaysPossible) {
+  for (const SpectrumShape& shape : kShapes) {
+    SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
+                 std::to_string(shape.inner));
+    const NullModel null(shape);
+    std::int64_t before = 1;
+    for (const double threshold : {1e-300, 1e-9, 0.01, 0.5, 0.9, 0.99, 0.9999, 1 - 0x1p-53}) {
+      const std::int64_t rank = null.energy_rank(threshold).value();
+      EXPECT_GE(rank, before) << threshold;
+      EXPECT_LE(rank, shape.possible_rank()) << threshold;
+      before = rank;
+    }
+  }
+}
+
+TEST(NullModel, EnergyAndRankAreInverse) {
+  for (const SpectrumShape& shape : kShapes) {
+    if (shape.possible_rank() > 1000) continue;
+    SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
+                 std::to_string(shape.inner));
+    const NullModel null(shape);
+    double before = 0;
+    for (std::int64_t rank = 1; rank < shape.possible_rank(); rank += 1 + rank / 4) {
+      const double energy = null.energy_at(rank).value();
+      EXPECT_GT(energy, before);
+      EXPECT_LT(energy, 1 + 1e-15);
+      before = energy;
+      if (energy > 1 - 1e-7) continue;
+      EXPECT_EQ(null.energy_rank(energy - 1e-10), rank);
+      EXPECT_GE(null.energy_rank(energy + 1e-8).value(), rank);
+    }
+    EXPECT_EQ(null.energy_at(shape.possible_rank()), 1);
+    EXPECT_EQ(null.energy_at(shape.possible_rank() + 5), 1);
+  }
+}
+
+TEST(NullModel, IsThatOfTheTransposed) {
+  for (const double threshold : {0.6, 0.9, 0.99}) {
+    EXPECT_EQ(null_rank({.rows = 64, .cols = 768}, threshold),
+              null_rank({.rows = 768, .cols = 64}, threshold));
+  }
+}
+
+TEST(NullModel, OfAThinMatrixNeedsTheShareItself) {
+  // All singular values of a matrix with k << n are alike.
+  EXPECT_EQ(null_rank({.rows = 100, .cols = 1'000'000'000}, 0.55), 55);
+  EXPECT_EQ(null_rank({.rows = 100, .cols = 1'000'000'000}, 0.895), 90);
+}
+
+// ---- Singular values ----------------------------------------------------------------------------
+
+TEST(NullModel, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
+  for (const SpectrumShape& shape : kShapes) {
+    if (shape.possible_rank() > 10'000) continue;
+    // Where a product is nearly square, energy_at's panels are too wide for the density.
+    if (shape.inner == 299 || shape.inner == 301) continue;
+    SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
+                 std::to_string(shape.inner));
+    constexpr double kNorm = 3;
+    const NullModel null(shape);
+    const std::vector<double> values = null.singular_values(kNorm);
+    ASSERT_EQ(std::ssize(values), shape.possible_rank());
+    double energy = 0, before = kNorm;
+    for (std::size_t index = 0; index < values.size(); ++index) {
+      EXPECT_LE(values[index], before * (1 + 1e-12));
+      EXPECT_GT(values[index], 0);
+      before = values[index];
+      energy += values[index] * values[index] / (kNorm * kNorm);
+      // Quadrature of a square product's pole; closed forms elsewhere.
+      ASSERT_NEAR(energy, null.energy_at(static_cast<std::int64_t>(index) + 1).value(), 2e-9);
+    }
+    EXPECT_NEAR(energy, 1, 1e-12);
+  }
+}
+
+TEST(NullModel, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
+  const auto expect_near = [](const SpectrumShape& shape, const std::vector<double>& drawn) {
+    double norm = 0;
+    for (const double value : drawn) norm = std::hypot(norm, value);
+    const std::vector<double> expected = NullModel(shape).singular_values(norm);
+    ASSERT_EQ(drawn.size(), expected.size());
+    // One draw: the largest strays by about k^(-2/3), others by 1 / k.
+    const double tolerance = drawn.front() * std::pow(static_cast<double>(drawn.size()), -2.0 / 3);
+    for (std::size_t index = 0; index < drawn.size(); ++index) {
+      EXPECT_NEAR(drawn[index], expected[index], tolerance) << index;
+    }
+  };
+  const Matrix<double> wide = gaussian_matrix(256, 1024, 1), square = gaussian_matrix(300, 300, 2);
+  expect_near({.rows = 256, .cols = 1024}, singular_values(wide.view()).values);
+  expect_near({.rows = 300, .cols = 300}, singular_values(square.view()).values);
+  const Matrix<double> left = gaussian_matrix(64, 256, 3), right = gaussian_matrix(64, 256, 4);
+  expect_near({.rows = 256, .cols = 256, .inner = 64},
+              product_singular_values(left.view(), right.view()).values);
+  const Matrix<double> a = gaussian_matrix(299, 300, 5), b = gaussian_matrix(299, 300, 6);
+  expect_near({.rows = 300, .cols = 300, .inner = 299},
+              product_singular_values(a.view(), b.view()).values);
+}
+
+TEST(NullModel, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle) {
+  // Σσ² = k: σ has the density sqrt(4 − σ²) / π, whose share above s is known.
+  constexpr std::int64_t kOrder = 2000;
+  const std::vector<double> values = NullModel({.rows = kOrder, .cols = kOrder})
+                                         .singular_values(std::sqrt(static_cast<double>(kOrder)));
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    const double s = values[index];
+    const double below =
+        (s * std::sqrt(std::max(4 - s * s, 0.0)) / 2 + 2 * std::asin(s / 2)) / std::acos(-1.0);
+    const double share = (static_cast<double>(index) + 0.5) / static_cast<double>(kOrder);
+    // The root of a mean square lies off the middle of its share: by (1 / sqrt(3) − 1 / 2) / k for
+    // the least value.
+    EXPECT_NEAR(1 - below, share, 0.08 / static_cast<double>(kOrder)) << index;
+  }
+}
+
+TEST(NullModel, OfAnEmptyShapeIsNothing) {
+  for (const SpectrumShape& empty : {SpectrumShape{}, SpectrumShape{.rows = 0, .cols = 4},
+                                     SpectrumShape{.rows = 4, .cols = 0}}) {
+    EXPECT_EQ(NullModel(empty).energy_rank(0.9), std::nullopt);
+    EXPECT_EQ(NullModel(empty).energy_at(1), std::nullopt);
+    EXPECT_TRUE(NullModel(empty).singular_values(1).empty());
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,305 @@
+// Encoder-decoders, each family and variant, against transformers. What the files hold, and how
+// they are made: tools/golden_seq2seq.py.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/generation/decoder_prompt.h"
+#include "attnscope/forward/generation/greedy_decoding.h"
+#include "attnscope/forward/generation/logits_processors.h"
+#include "tests/forward/golden_comparison.h"
+#include "tests/forward/golden_variants.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/json.h"
+#include "tests/support/safetensors_writer.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+
+/// A folder in which the variant's config is the model's.
+class VariantFolder {
+ public:
+  explicit VariantFolder(const Variant& variant) {
+    std::filesystem::create_symlink(variant.folder() / "model.safetensors",
+                                    folder_.path() / "model.safetensors");
+    std::filesystem::copy_file(variant.config(), folder_.path() / "config.json");
+  }
+  std::vector<Model> open() const {
+    return Model::open_stacks(Checkpoint::open(folder_.path()), std::nullopt, "model");
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+const Model& decoder_of(const std::vector<Model>& stacks) { return stacks.at(1); }
+
+using Named = std::map<std::string, std::vector<float>>;
+
+/// What encoders run on: one of these.
+struct Sources {
+  std::vector<TokenIds> texts;
+  std::vector<Signal> sounds;
+
+  std::size_t size() const { return texts.size() + sounds.size(); }
+  Sources only(std::size_t at) const {
+    return texts.empty() ? Sources{{}, {sounds[at]}} : Sources{{texts[at]}, {}};
+  }
+  std::vector<std::int64_t> lengths(const ForwardPass& pass) const {
+    std::vector<std::int64_t> out;
+    for (const TokenIds& text : texts) out.push_back(std::ssize(text));
+    for (const Signal& sound : sounds) out.push_back(pass.encoder()->length_of(sound));
+    return out;
+  }
+  Memory encoded(const ForwardPass& pass, const ForwardObserver& observer) const {
+    return texts.empty() ? pass.encode(sounds, observer, {}) : pass.encode(texts, observer, {});
+  }
+};
+
+std::vector<std::int64_t> lengths_of(const std::vector<TokenIds>& sequences) {
+  std::vector<std::int64_t> out;
+  for (const TokenIds& sequence : sequences) out.push_back(std::ssize(sequence));
+  return out;
+}
+
+/// Takes what a pass shows, of each of its sequences, by the names of the golden tensors.
+ForwardObserver taking(std::vector<Named>& out, const std::vector<std::int64_t>& lengths,
+                       const std::string& prefix) {
+  const auto add_maps = [&out](const LayerMaps& layer, const std::string& name) {
+    for (std::size_t at = 0; at < out.size(); ++at) {
+      for (std::int64_t head = 0; head < layer.heads; ++head) {
+        append(out[at][name], layer.map(static_cast<std::int64_t>(at), head));
+      }
+    }
+  };
+  return {.on_hidden_states =
+              [&out, lengths, prefix](std::int64_t, MatrixView<const float> states) {
+                std::int64_t first = 0;
+                for (std::size_t at = 0; at < out.size(); ++at) {
+                  const std::int64_t rows = lengths[at];
+                  append(out[at][prefix + "hidden_states"], states.row_block(first, rows));
+                  first += rows;
+                }
+              },
+          .on_maps = [=](const LayerMaps& layer) { add_maps(layer, prefix + "attentions"); },
+          .on_cross_maps = [=](const LayerMaps& layer) { add_maps(layer, "cross_attentions"); }};
+}
+
+std::vector<Named> run(const ForwardPass& pass, const Sources& sources,
+                       const std::vector<TokenIds>& targets) {
+  std::vector<Named> out(sources.size());
+  const Memory memory = sources.encoded(pass, taking(out, sources.lengths(pass), "encoder_"));
+  const Matrix<float> last =
+      pass.run(targets, taking(out, lengths_of(targets), ""), {}, {}, &memory);
+  const Matrix<float> logits = pass.logits(last.view(), {});
+  std::int64_t first = 0;
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    append(out[at]["logits"], logits.view().row_block(first, std::ssize(targets[at])));
+    first += std::ssize(targets[at]);
+  }
+  return out;
+}
+
+std::vector<TokenIds> golden_ids(const Checkpoint& expected, const std::string& name) {
+  std::vector<TokenIds> out;
+  while (const auto* ids = expected.find(name + "." + std::to_string(out.size()))) {
+    out.push_back(ids_of(*ids));
+  }
+  return out;
+}
+
+Sources golden_sources(const Checkpoint& expected) {
+  Sources out{.texts = golden_ids(expected, "sources"), .sounds = {}};
+  while (const auto* features = expected.find("features." + std::to_string(out.sounds.size()))) {
+    out.sounds.push_back({.shape = features->view.shape, .values = values_of(*features)});
+  }
+  return out;
+}
+
+/// The largest difference of any tensor, in units of what is allowed of it.
+double worst_of(const std::vector<Named>& got, const Checkpoint& expected) {
+  double worst = 0;
+  for (std::size_t at = 0; at < got.size(); ++at) {
+    EXPECT_EQ(got[at].size(), 6U);
+    for (const auto& [name, values] : got[at]) {
+      const CheckpointTensor* wanted = expected.find(name + "." + std::to_string(at));
+      if (wanted == nullptr) return INFINITY;
+      const Shape& shape = wanted->view.shape;
+      const double allowed = name.ends_with("attentions") ? kMapsTolerance : kStatesTolerance;
+      const double error = error_of(values, values_of(*wanted), shape.size() > 2 ? shape[0] : 1);
+      worst = std::max(worst, error / allowed);
+    }
+  }
+  return worst;
+}
+
+class Seq2SeqGolden : public testing::TestWithParam<Variant> {};
+
+TEST_P(Seq2SeqGolden, EqualsTransformers) {
+  const VariantFolder folder(GetParam());
+  const std::vector<Model> stacks = folder.open();
+  const Checkpoint expected = Checkpoint::open(GetParam().expected());
+  const Sources sources = golden_sources(expected);
+  const auto targets = golden_ids(expected, "targets");
+  ASSERT_EQ(sources.size(), 3U);
+  for (const bool copy_weights : {true, false}) {
+    const ForwardPass pass(decoder_of(stacks), copy_weights, {});
+    EXPECT_LE(worst_of(run(pass, sources, targets), expected), 1) << "together";
+    for (std::size_t at = 0; at < sources.size(); ++at) {
+      const std::vector<Named> alone = run(pass, sources.only(at), {targets[at]});
+      for (const auto& [name, values] : alone.front()) {
+        const CheckpointTensor* wanted = expected.find(name + "." + std::to_string(at));
+        ASSERT_NE(wanted, nullptr) << name;
+        const std::int64_t parts = wanted->view.shape.size() > 2 ? wanted->view.shape[0] : 1;
+        EXPECT_LE(error_of(values, values_of(*wanted), parts),
+                  name.ends_with("attentions") ? kMapsTolerance : kStatesTolerance)
+            << name << " of pair " << at;
+      }
+    }
+  }
+}
+
+/// A config of the same weights does not pass for another one.
+TEST_P(Seq2SeqGolden, TellsVariantsApart) {
+  const Variant& own = GetParam();
+  const Checkpoint expected = Checkpoint::open(own.expected());
+  const Sources sources = golden_sources(expected);
+  const auto targets = golden_ids(expected, "targets");
+  for (const Variant& other : variants_in("seq2seq")) {
+    const bool same = other.name == own.name ||
+                      (own.model == "t5" && other.name == ".untied" && own.name == ".unscaled");
+    if (other.model != own.model || same || (other.name == ".unscaled" && own.name == ".untied")) {
+      continue;
+    }
+    const VariantFolder folder(other);
+    const std::vector<Model> stacks = folder.open();
+    EXPECT_GT(worst_of(run(ForwardPass(decoder_of(stacks), true, {}), sources, targets), expected),
+              2)
+        << "as " << other.name;
+  }
+}
+
+/// What a file's rules let a decoder write, as its command writes it: its prompt, and the rest.
+struct Written {
+  TokenIds prompt, tokens;
+};
+
+Written written_by(const nlohmann::json& written, const std::string& model, const Sources& source,
+                   std::int64_t count) {
+  TempFolder folder;
+  const Variant main{model, "", "", false, false, "seq2seq"};
+  std::filesystem::create_symlink(main.folder() / "model.safetensors",
+                                  folder.path() / "model.safetensors");
+  std::filesystem::copy_file(main.config(), folder.path() / "config.json");
+  folder.write("generation_config.json", written["rules"].dump());
+  const auto stacks = Model::open_stacks(Checkpoint::open(folder.path()), std::nullopt, "model");
+  const ForwardPass pass(decoder_of(stacks), true, {});
+  const GenerationRules rules =
+      generation_rules(pass.model(), end_tokens(pass.model(), /*tokenizer=*/nullptr));
+  const Memory memory = source.encoded(pass, {});
+  const DecoderPrompt own = decoder_prompt(pass.model());
+  Written out{.prompt = with_language(pass, own, memory, {}), .tokens = {}};
+  const std::int64_t given = std::ssize(out.prompt);
+  const ChooseToken choose = [&](std::span<float> logits, std::span<const std::int64_t> text) {
+    apply_rules(rules, text, given, count, logits);
+    return likeliest_token(logits);
+  };
+  std::vector<KeyValueCache> cache;
+  cache.emplace_back(pass.model().spec(), count + given);
+  const Matrix<float> states = pass.run(std::span(&out.prompt, 1), {}, {}, cache, &memory);
+  Matrix<float> logits = pass.logits(states.view().row_block(given - 1, 1), {});
+  const std::int64_t first =
+      choose({logits.data(), static_cast<std::size_t>(logits.cols())}, out.prompt);
+  out.tokens = generate_greedily(
+                   pass, cache.front(), first, count, rules.ends, [](std::int64_t) {}, {}, choose)
+                   .tokens;
+  return out;
+}
+
+TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
+  for (const Variant& variant : variants_in("seq2seq")) {
+    const auto file = variant.folder() / "generated.json";
+    if (!variant.name.empty() || !variant.spelling.empty() || !std::filesystem::exists(file)) {
+      continue;
+    }
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    const auto golden = nlohmann::json::parse(text.str());
+    ASSERT_GE(golden["written"].size(), 13U);
+    const bool hears = golden["source"].is_null();
+    const Checkpoint expected = Checkpoint::open(variant.expected());
+    const Sources source =
+        hears ? golden_sources(expected).only(0) : Sources{{golden["source"].get<TokenIds>()}, {}};
+    for (const auto& written : golden["written"]) {
+      Written got = written_by(written, variant.model, source, golden["count"].get<std::int64_t>());
+      const std::string which = variant.model + ' ' + written["rules"].dump();
+      if (hears) {
+        EXPECT_EQ(got.prompt, written["prompt"].get<TokenIds>()) << which;
+        if (got.tokens.back() == written["rules"]["eos_token_id"]) got.tokens.pop_back();
+      } else {
+        got.tokens.insert(got.tokens.begin(), got.prompt.begin(), got.prompt.end());
+      }
+      EXPECT_EQ(got.tokens, written["tokens"].get<TokenIds>()) << which;
+    }
+  }
+}
+
+/// What a run of the whole text gives, by steps with a cache.
+TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
+  const Variant main{"t5", "", "", false, false, "seq2seq"};
+  const VariantFolder folder(main);
+  const std::vector<Model> stacks = folder.open();
+  const ForwardPass pass(decoder_of(stacks), true, {});
+  const TokenIds source = {5, 9, 3, 11, 7}, target = {0, 4, 8, 15, 16, 22};
+  const Memory memory = pass.encode(std::span(&source, 1), {}, {});
+  const Matrix<float> whole = pass.run(std::span(&target, 1), {}, {}, {}, &memory);
+  std::vector<KeyValueCache> cache;
+  cache.emplace_back(pass.model().spec(), std::ssize(target));
+  for (std::size_t at = 0; at < target.size(); ++at) {
+    const TokenIds next = {target[at]};
+    const Matrix<float> states =
+        pass.run(std::span(&next, 1), {}, {}, cache, at == 0 ? &memory : nullptr);
+    for (std::int64_t col = 0; col < states.cols(); ++col) {
+      ASSERT_EQ(states(0, col), whole(static_cast<std::int64_t>(at), col)) << "token " << at;
+    }
+  }
+  EXPECT_ERROR(ErrorKind::unsupported, pass.run(std::span(&target, 1), {}, {}));
+}
+
+TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
+  for (const char* missing : {"encoder", "cross"}) {
+    const Variant main{"bart", "", "", false, false, "seq2seq"};
+    const Checkpoint whole = Checkpoint::open(main.folder() / "model.safetensors");
+    std::vector<TensorToWrite> kept;
+    for (const CheckpointTensor& tensor : whole.tensors()) {
+      const bool of_cross = tensor.name.find("encoder_attn") != std::string::npos;
+      const bool of_encoder = tensor.name.find(".encoder.layers") != std::string::npos;
+      if (missing == std::string("cross") ? of_cross : of_encoder) continue;
+      kept.push_back(
+          {tensor.name,
+           "F16",
+           tensor.view.shape,
+           {reinterpret_cast<const char*>(tensor.view.bytes.data()), tensor.view.bytes.size()}});
+    }
+    TempFolder folder;
+    folder.write("model.safetensors", safetensors_bytes(kept));
+    std::filesystem::copy_file(main.config(), folder.path() / "config.json");
+    const auto stacks = Model::open_stacks(Checkpoint::open(folder.path()), std::nullopt, "model");
+    const auto decoder = std::find_if(stacks.begin(), stacks.end(), [](const Model& model) {
+      return model.stack() == "decoder";
+    });
+    EXPECT_ERROR_SAYING(ErrorKind::format, ForwardPass(*decoder, true, {}), "holds no", missing);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Seq2SeqGolden, testing::ValuesIn(variants_in("seq2seq")),
+                         name_of_case);
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,87 @@
+// Sound as transformers' feature extractors prepare it. What the files hold: tools/golden_sound.py.
+#include "attnscope/inputs/audio/feature_extractor.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/inputs/audio/wav_file.h"
+#include "attnscope/tensor/decode.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+const std::filesystem::path kSounds =
+    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/sounds";
+
+std::string wave_bytes(const std::string& name) {
+  std::ostringstream out;
+  out << std::ifstream(kSounds / (name + ".wav"), std::ios::binary).rdbuf();
+  return out.str();
+}
+
+TEST(SoundPreparation, EqualsExtractorsOfTransformers) {
+  for (const char* extractor : {"wav2vec2", "whisper"}) {
+    const SoundPreparation preparation = read_sound_preparation(kSounds / extractor);
+    const Checkpoint expected = Checkpoint::open(kSounds / extractor / "expected.safetensors");
+    ASSERT_EQ(expected.tensors().size(), 3U);
+    for (const CheckpointTensor& tensor : expected.tensors()) {
+      SCOPED_TRACE(extractor + (", " + tensor.name));
+      const Signal got = prepare_sound(read_wave(wave_bytes(tensor.name), "file"), preparation);
+      std::vector<float> wanted(static_cast<std::size_t>(tensor.view.element_count()));
+      decode_elements(tensor.view, 0, 1, std::ssize(wanted), wanted.data());
+      const std::int64_t kept = tensor.view.shape.back(), all = got.shape.back();
+      if (preparation.spectrogram) {
+        EXPECT_EQ(got.shape, (std::vector<std::int64_t>{80, 3000}));
+      }
+      // Of waves: float32's rounding of values up to 10. Of spectrograms: transformers computes
+      // them in float32, where a weak band beside a strong one is known to 1e-5 of it, and says so.
+      const double allowed = preparation.spectrogram ? 1e-4 : 5e-6;
+      for (std::size_t at = 0; at < wanted.size(); ++at) {
+        const auto place = static_cast<std::int64_t>(at);
+        const auto index = static_cast<std::size_t>(place / kept * all + place % kept);
+        ASSERT_NEAR(got.values[index], wanted[at], allowed) << "value " << at;
+      }
+    }
+  }
+}
+
+TEST(SoundPreparation, RefusesOtherSounds) {
+  const std::string wave = wave_bytes("chirp");
+  std::string fast = wave, stereo = wave, packed = wave, far = wave;
+  fast[24] = '\x44', fast[25] = '\xac';  // 44100 samples a second
+  stereo[22] = 2;
+  packed[20] = 0x55;
+  far[40] = '\xff', far[43] = '\x7f';
+  const struct {
+    std::string bytes;
+    ErrorKind kind;
+    const char* says;
+  } cases[] = {
+      {"", ErrorKind::format, "is empty"},
+      {"RIFX....WAVE", ErrorKind::format, "no WAV"},
+      {wave.substr(0, 30), ErrorKind::format, "ends too early"},
+      {wave.substr(0, wave.size() - 9), ErrorKind::format, "ends too early"},
+      {wave.substr(0, 36), ErrorKind::format, "holds no samples"},
+      {far, ErrorKind::format, "ends too early"},
+      {fast, ErrorKind::unsupported, "44100 samples a second"},
+      {stereo, ErrorKind::unsupported, "2 channels"},
+      {packed, ErrorKind::unsupported, "neither PCM nor float"},
+  };
+  for (const auto& each : cases) {
+    EXPECT_ERROR_SAYING(each.kind, read_wave(each.bytes, "file"), each.says);
+  }
+  const test::TempFolder folder;
+  folder.write("preprocessor_config.json", R"({"feature_extractor_type": "ClapFeatureExtractor"})");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, read_sound_preparation(folder.path()),
+                      "ClapFeatureExtractor");
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,153 @@
+// Which layers attend, by config.json. Expected values are those of transformers 5.
+#include "attnscope/model/config/mixer_config.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/model/spec_of.h"
+#include "tests/support/expect_error.h"
+
+namespace attnscope::test {
+namespace {
+
+using nlohmann::json;
+
+/// Of the layers: "a" attends, "-" does not.
+std::string attending(const char* model_type, const json& changes) {
+  const Dimensions dimensions = spec_of(model_type, changes).dimensions;
+  std::string layers;
+  for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
+    layers += dimensions.attends(layer) ? 'a' : '-';
+  }
+  return layers;
+}
+
+TEST(MixerConfig, SaysWhichLayersAttend) {
+  const json linear = "linear_attention", full = "full_attention";
+  const struct {
+    const char* type;
+    json changes;
+    const char* layers;
+  } cases[] = {
+      {"qwen3_next", {{"num_hidden_layers", 8}}, "---a---a"},
+      {"qwen3_next", {{"full_attention_interval", 2}}, "-a-"},
+      {"qwen3_next", {{"layer_types", {full, linear, full}}}, "a-a"},
+      {"qwen3_next", {{"layer_types", {"attention", linear, "attention", full}}}, "a-a"},
+      {"qwen3_next", {{"layer_types", nullptr}, {"full_attention_interval", 1}}, "aaa"},
+      {"qwen3_5_text", {{"num_hidden_layers", 5}}, "---a-"},
+      {"lfm2", json::object(), "aaa"},
+      {"lfm2", {{"full_attn_idxs", {0, 2, 9}}}, "a-a"},
+      {"lfm2", {{"full_attn_idxs", {0}}, {"layer_types", {"conv", full, "conv"}}}, "-a-"},
+      {"granitemoehybrid", json::object(), "---"},
+      {"granitemoehybrid", {{"layer_types", {"mamba", "attention", "mamba"}}}, "-a-"},
+      {"granitemoehybrid", {{"layers_block_type", {"mamba", "mamba", full}}}, "--a"},
+      {"nemotron_h", {{"hybrid_override_pattern", "M-*E*"}}, "--a-a"},
+      {"nemotron_h", {{"layers_block_type", {linear, "mlp", full, "moe"}}}, "--a-"},
+      {"jamba", {{"num_hidden_layers", 13}}, "----a-------a"},
+      {"jamba", {{"attn_layer_period", 2}, {"attn_layer_offset", 0}}, "a-a"},
+      {"falcon_h1", json::object(), "aaa"},
+      {"zamba2", {{"num_hidden_layers", 14}}, "------a-----a-"},
+      {"zamba2", {{"hybrid_layer_ids", {1}}}, "-a-"},
+      {"zamba2", {{"layers_block_type", {"mamba", "hybrid", "hybrid"}}}, "-aa"},
+      {"kimi_linear", {{"num_hidden_layers", 9}}, "----a---a"},
+      {"kimi_linear", {{"linear_attn_config", {{"full_attn_layers", {2}}}}}, "-a-"},
+      {"llama", {{"layer_types", {linear, full, full}}}, "aaa"},
+  };
+  for (const auto& [type, changes, layers] : cases) {
+    EXPECT_EQ(attending(type, changes), layers) << type << " " << changes;
+  }
+}
+
+TEST(MixerConfig, TakesTransformersValuesWhereTheFileIsSilent) {
+  for (const char* type : {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}) {
+    const ModelSpec spec = spec_of(type);
+    const DeltaNetSpec& own = *spec.layers.front().mixer->delta_net;
+    EXPECT_EQ(own.key_heads, 16) << type;
+    EXPECT_EQ(own.value_heads, 32) << type;
+    EXPECT_EQ(own.key_dim, 128) << type;
+    EXPECT_EQ(own.value_dim, 128) << type;
+    EXPECT_EQ(own.kernel, 4) << type;
+    EXPECT_EQ(own.epsilon, 1e-6) << type;
+    EXPECT_EQ(spec.dimensions.heads.head_dim, 256) << type;
+    EXPECT_EQ(spec.layers.front().attention.rope->fraction, 0.25) << type;
+  }
+  const ModelSpec lfm2 = spec_of("lfm2", {{"full_attn_idxs", {1}}});
+  EXPECT_EQ(lfm2.layers.front().mixer->short_convolution->kernel, 3);
+  EXPECT_EQ(lfm2.dimensions.mlp_width, 8192);  // of 12288
+  EXPECT_EQ(spec_of("qwen3_next", {{"num_key_value_heads", nullptr}}).dimensions.experts, 4);
+}
+
+TEST(MixerConfig, NamesTheLayerThatStopsTheForwardPass) {
+  const struct {
+    const char* type;
+    json changes;
+    const char* why;
+  } cases[] = {
+      {"qwen3_next", json::object(), ""},
+      {"lfm2", {{"full_attn_idxs", {1}}}, ""},
+      {"granitemoehybrid", {{"layer_types", {"attention", "attention", "attention"}}}, ""},
+      {"granitemoehybrid",
+       {{"layer_types", {"attention", "mamba", "attention"}}},
+       "layer 1 has Mamba-2 in place of attention, which is not computed"},
+      {"falcon_h1", json::object(),
+       "layer 0 has Mamba-2 beside its attention, which is not computed"},
+      {"nemotron_h",
+       {{"hybrid_override_pattern", "*-M"}},
+       "layer 1 has an MLP in place of attention, which is not computed"},
+      {"zamba2", json::object(),
+       "layer 0 has Mamba-2 in place of attention, which is not computed"},
+      {"kimi_linear", json::object(),
+       "layer 0 has Kimi Delta Attention in place of attention, which is not computed"},
+      {"qwen3_next",
+       {{"layer_types", {"full_attention", "full_attention", "odd"}}},
+       "layer 2 has the unknown kind 'odd' in place of attention, which is not computed"},
+  };
+  for (const auto& [type, changes, why] : cases) {
+    EXPECT_EQ(spec_of(type, changes).not_run, why) << type << " " << changes;
+  }
+}
+
+TEST(MixerConfig, RefusesWhatCannotBe) {
+  const struct {
+    const char* type;
+    json changes;
+    const char* problem;
+  } cases[] = {
+      {"qwen3_next", {{"layer_types", {"full_attention"}}}, "'layer_types' lists 1 of 3 layers"},
+      {"qwen3_next", {{"layer_types", 3}}, "'layer_types'"},
+      {"qwen3_next", {{"full_attention_interval", 0}}, "'full_attention_interval'"},
+      {"qwen3_next",
+       {{"linear_num_value_heads", 3}, {"linear_num_key_heads", 2}},
+       "3 value heads of linear attention are no multiple of 2 key heads"},
+      {"qwen3_next", {{"linear_key_head_dim", 900'000'000}}, "over the limit of 1000000000"},
+      {"qwen3_next", {{"linear_conv_kernel_dim", 0}}, "'linear_conv_kernel_dim'"},
+      {"lfm2", {{"full_attn_idxs", {-1}}}, "'full_attn_idxs'"},
+      {"lfm2", {{"conv_L_cache", 900'000'000}, {"full_attn_idxs", {1}}}, "over the limit"},
+      {"lfm2", {{"block_ffn_dim_multiplier", 1e30}}, "over the limit"},
+      {"jamba", {{"attn_layer_offset", 8}}, "'attn_layer_offset' is 8"},
+      {"nemotron_h", {{"hybrid_override_pattern", 7}}, "'hybrid_override_pattern'"},
+  };
+  for (const auto& row : cases) {
+    const auto& type = row.type;  // lambdas cannot hold bindings
+    const auto& changes = row.changes;
+    const auto& problem = row.problem;
+    SCOPED_TRACE(problem);
+    EXPECT_ERROR_SAYING(ErrorKind::format, spec_of(type, changes), problem);
+  }
+}
+
+TEST(MixerConfig, BlocksAreSharedInTurns) {
+  const Dimensions dimensions =
+      spec_of("zamba2", {{"num_mem_blocks", 2}, {"hybrid_layer_ids", {0, 1, 2}}}).dimensions;
+  EXPECT_EQ(layer_numbers(dimensions, 0).group, 0);
+  EXPECT_EQ(layer_numbers(dimensions, 1).group, 1);
+  EXPECT_EQ(layer_numbers(dimensions, 2).group, 0);
+  EXPECT_EQ(canonical_shape(dimensions, Role::query),
+            (std::pair<std::int64_t, std::int64_t>(64, 64)));
+  EXPECT_EQ(canonical_shape(dimensions, Role::output),
+            (std::pair<std::int64_t, std::int64_t>(32, 64)));
+}
+
+}  // namespace
+}  // namespace attnscope::test

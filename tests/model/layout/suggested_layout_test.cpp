@@ -1,0 +1,177 @@
+// A layout for an unknown architecture computes what the built-in family with the same tensors and
+// the same config does, or it serves analyses of weights only.
+#include "attnscope/model/layout/suggested_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "attnscope/base/error.h"
+#include "attnscope/model/known_architectures.h"
+#include "attnscope/model/layout/layout_writer.h"
+#include "attnscope/model/model.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::TempFolder;
+
+fs::path forward_data() { return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward"; }
+
+json config_in(const fs::path& path) {
+  std::ifstream file(path);
+  return json::parse(file);
+}
+
+/// Under an unknown name; its classes keep what they are for.
+json renamed(json config) {
+  config["model_type"] = "novel";
+  if (!config.contains("architectures") || !config["architectures"].is_array()) return config;
+  for (json& name : config["architectures"]) {
+    const auto text = name.get<std::string>();
+    const auto use = std::min(text.find("For"), text.find("LMHead"));
+    name = "Novel" + (use == std::string::npos ? "Model" : text.substr(use));
+  }
+  return config;
+}
+
+std::optional<LayoutOffer> offer_for(const fs::path& folder, const json& config) {
+  return offered_layout(std::make_shared<const Checkpoint>(Checkpoint::open(folder)),
+                        config.dump());
+}
+
+/// The family's numbers, with the head that the files hold.
+ModelSpec known_spec(const json& config, const ModelSpec& offered) {
+  ModelSpec known = parse_config(config.dump(), "config.json");
+  const std::vector<std::string>& heads = known.head.rule.weight;
+  const std::string& own = offered.head.rule.weight.front();
+  EXPECT_NE(std::find(heads.begin(), heads.end(), own), heads.end()) << own;
+  known.head.rule.weight = {own};
+  return known;
+}
+
+/// Variants by which a family differs from what its config says: Mistral's window if there is no
+/// key, its layer types, which it does not read, and Helium's pairs.
+const std::set<std::string> kUntold = {"mistral/config.window-absent.json",
+                                       "mistral/config.types-not-read.json",
+                                       "helium/config.eps.json"};
+
+TEST(LayoutOffer, ComputesWhatTheFamilyDoes) {
+  std::set<std::string> described;
+  for (const auto& folder : fs::directory_iterator(forward_data())) {
+    if (!fs::exists(folder.path() / "model.safetensors")) continue;
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with("config") || !name.ends_with(".json")) continue;
+      const std::string place = folder.path().filename().string() + "/" + name;
+      SCOPED_TRACE(place);
+      if (kUntold.contains(place)) continue;
+      const json config = config_in(entry.path());
+      const auto offer = offer_for(folder.path(), renamed(config));
+      if (!offer) continue;
+      const ModelSpec offered = parse_layout(offer->text, "layout.json");
+      ASSERT_EQ(offered.layers.empty(), !offer->doubts.empty());
+      if (offered.layers.empty()) continue;
+      EXPECT_TRUE(computes_the_same(known_spec(config, offered), offered)) << offer->text;
+      described.insert(config["model_type"].get<std::string>());
+    }
+  }
+  for (const char* type : {"bert", "gpt_neox", "granite", "llama", "mistral", "qwen2", "qwen3",
+                           "roberta", "stablelm"}) {
+    EXPECT_TRUE(described.contains(type)) << type;
+  }
+}
+
+// What changes the forward pass, and no key or tensor of an unknown model says how.
+TEST(LayoutOffer, IsOfWeightsWhereTheConfigIsNotUnderstood) {
+  const struct {
+    const char *folder, *changes, *doubt;
+  } cases[] = {
+      {"llama", R"({"novel_scale": 2})", "config key 'novel_scale' is not understood"},
+      {"llama", R"({"use_rope": false})", "config key 'use_rope' is not understood"},
+      {"llama", R"({"rope_parameters": {"rope_theta": 100, "mrope_section": [1, 1]}})",
+       "'rope_parameters.mrope_section'"},
+      {"llama", R"({"rope_parameters": {"rope_type": "novel", "rope_theta": 100}})",
+       "rotary scaling 'novel' is not known"},
+      {"llama", R"({"hidden_act": "gelu"})", "store gains less 1"},
+      {"llama", R"({"hidden_act": "novel"})", "activation 'novel' is not known"},
+      {"llama", R"({"architectures": null})", "neither 'architectures' nor 'is_causal'"},
+      {"llama", R"({"architectures": ["NovelForMaskedLM"], "is_decoder": true})", "'is_decoder'"},
+      {"llama", R"({"rms_norm_eps": null})", "says nothing of 'rms_norm_eps'"},
+      {"llama", R"({"embedding_multiplier": 2})", "'attention_multiplier' is not said"},
+      {"llama", R"({"attention_bias": true})", "'attention_bias' is true"},
+      {"llama", R"({"num_hidden_layers": 1})", "have no place in it"},
+      {"llama", R"({"num_hidden_layers": 3})", "are missing"},
+      {"bert", R"({"position_embedding_type": "relative_key"})", "position_embedding_type"},
+      {"gpt_neox", R"({"use_parallel_residual": null})", "nothing of 'use_parallel_residual'"},
+  };
+  for (const auto& [folder, changes, doubt] : cases) {
+    SCOPED_TRACE(std::string(folder) + " " + changes);
+    json config = renamed(config_in(forward_data() / folder / "config.json"));
+    config.merge_patch(json::parse(changes));
+    const auto offer = offer_for(forward_data() / folder, config);
+    ASSERT_TRUE(offer.has_value());
+    std::string doubts;
+    for (const std::string& one : offer->doubts) doubts += one + "; ";
+    EXPECT_NE(doubts.find(doubt), std::string::npos) << doubts;
+    EXPECT_FALSE(json::parse(offer->text).contains("norms"));
+    const TempFolder written;
+    const Model model =
+        Model::open(forward_data() / folder, written.write("layout.json", offer->text));
+    EXPECT_TRUE(model.has(Role::query) && model.has(Role::down));
+  }
+}
+
+// As Python's json writes infinite numbers.
+TEST(LayoutOffer, IsMadeOfAConfigWithBareInfinity) {
+  std::string config = renamed(config_in(forward_data() / "llama/config.json")).dump();
+  config.insert(1, R"("time_step_limit": [-Infinity, Infinity], "a": NaN, )");
+  const auto offer = offered_layout(
+      std::make_shared<const Checkpoint>(Checkpoint::open(forward_data() / "llama")), config);
+  ASSERT_TRUE(offer.has_value());
+  std::string doubts;
+  for (const std::string& one : offer->doubts) doubts += one + "; ";
+  EXPECT_NE(doubts.find("'time_step_limit'"), std::string::npos) << doubts;
+}
+
+TEST(LayoutOffer, TakesOtherNamesOfAKey) {
+  json config = renamed(config_in(forward_data() / "stablelm/config.json"));
+  const json share = config.contains("partial_rotary_factor")
+                         ? config["partial_rotary_factor"]
+                         : config["rope_parameters"]["partial_rotary_factor"];
+  config.erase("partial_rotary_factor");
+  if (config.contains("rope_parameters")) config["rope_parameters"].erase("partial_rotary_factor");
+  config["rope_pct"] = share;
+  config["norm_eps"] = config["layer_norm_eps"];
+  config.erase("layer_norm_eps");
+  config["num_heads"] = config["num_attention_heads"];
+  const auto offer = offer_for(forward_data() / "stablelm", config);
+  ASSERT_TRUE(offer.has_value());
+  EXPECT_TRUE(offer->doubts.empty()) << offer->doubts.front();
+  const json layout = json::parse(offer->text);
+  EXPECT_EQ(layout["rope"].value("fraction", 1.0), share.get<double>());
+  EXPECT_EQ(layout["norms"]["epsilon"], config["norm_eps"]);
+}
+
+TEST(LayoutOffer, IsNotMadeWhereNamesOrShapesAreOthers) {
+  const fs::path gpt2 = forward_data() / "gpt2";
+  EXPECT_FALSE(offer_for(gpt2, renamed(config_in(gpt2 / "config.json"))));
+  for (const char* changes : {R"({"num_attention_heads": 7})", R"({"num_attention_heads": null})",
+                              R"({"num_attention_heads": "many"})", R"({"hidden_act": 3})"}) {
+    json config = renamed(config_in(forward_data() / "llama/config.json"));
+    config.merge_patch(json::parse(changes));
+    EXPECT_FALSE(offer_for(forward_data() / "llama", config)) << changes;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope
