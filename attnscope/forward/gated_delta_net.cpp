@@ -1,4 +1,4 @@
-// Gated DeltaNet; see model/mixer_rule.h. Source: transformers, modeling_qwen3_next.py.
+// Gated DeltaNet; see model/expert_and_mixer_rules.h. Source: transformers, modeling_qwen3_next.py.
 #include "attnscope/numerics/inference/delta_rule.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // One HTTP request at a time, without redirects and retries: HubClient adds those. Only
-// connection.cpp and url.cpp use libcurl.
+// http_connection.cpp uses libcurl.
 #pragma once
 
 #include <cstddef>

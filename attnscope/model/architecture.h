@@ -70,8 +70,8 @@ struct BiasRule {
   ConfigFlag needed = {"", true};
 };
 
-struct MoeRule;    // expert_rule.h
-struct MixerRule;  // mixer_rule.h
+struct MoeRule;    // expert_and_mixer_rules.h
+struct MixerRule;  // likewise
 
 struct Architecture {
   std::string name;

@@ -24,7 +24,7 @@ struct Route {
   std::string_view method;
   std::string_view path;  // numbers are names in braces: "/api/jobs/{job}"
   std::string_view summary;
-  std::string_view answer;  // the answer's schema (api_description.cpp) or media type
+  std::string_view answer;  // the answer's schema (openapi.cpp) or media type
   HttpAnswer (Api::*run)(const HttpRequest&, const PathNumbers&);
   std::string_view body = {};  // the schema of the request's body; empty: no body
 };

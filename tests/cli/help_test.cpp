@@ -168,7 +168,7 @@ TEST(CliHelp, EveryExampleRuns) {
     for (const Words& words : examples) {
       EXPECT_EQ(words.front(), command);
       if (command == "serve") continue;  // it runs until it is stopped: see tests/serve/
-      // They need a second model or a plan, or measure for a minute: see plan_test.cpp.
+      // They need a second model or a plan, or measure for a minute: see tests/features/plan.
       if (command == "plan" || command == "shrink" || command == "diff") continue;
       const auto has = [&](const char* word) {
         return std::find(words.begin(), words.end(), word) != words.end();

@@ -129,7 +129,7 @@ inline void expect_refusal(const Words& arguments, int exit_code, const Words& s
   }
 }
 
-/// Of multimodal checkpoints every command says what it leaves out; see info_test.cpp.
+/// Of multimodal checkpoints every command says what it leaves out; see tests/features/info.
 inline std::string without_word_of_towers(const std::string& err) {
   std::string kept;
   for (const std::string& line : lines_of(err)) {

@@ -63,7 +63,7 @@ def write(path):
             text = source.read_text()
             head = head_comment(text, "//")
             if AGAINST.search(head):
-                rows.append([cell(source.stem.removesuffix("_test").replace("_", " ")), cell(head), str(len(TEST.findall(text))),
+                rows.append([cell(str(source.relative_to(folder)).removesuffix("_test.cpp").replace("/", ": ").replace("_", " ")), cell(head), str(len(TEST.findall(text))),
                              ", ".join(map(code, tolerances(text)[:3]))])
         if rows:
             parts += [f"### {folder.name.replace('_', ' ').capitalize()}\n", table(["tests of", "held against", "tests", "tolerances"], rows)]

@@ -53,7 +53,7 @@ class Store::Connection {
   std::vector<Outcome> outcomes_of(std::int64_t item, const std::string& inputs,
                                    const std::string& digest);
 
-  // places.cpp
+  // row_places.cpp
   void drop_outdated_places(std::int64_t model, const StoredModel& now, bool as_described);
   std::vector<std::int64_t> places_at(const StoredPlace& place);
   bool is_recorded(const Item& item, const StoredPlace& place);
@@ -62,7 +62,7 @@ class Store::Connection {
   void drop_place(std::int64_t place);
   std::string digest_of(const Item& item, const StoredPlace& place) const;
 
-  // read.cpp
+  // read_rows.cpp
   void check_whole();
   StoredAnalysis analysis_of(const Statement& row) const;
   std::vector<Record> parameters_of(std::int64_t set);

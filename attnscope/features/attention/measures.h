@@ -26,10 +26,10 @@ struct AttentionMapOptions {
 };
 
 struct EvenAttention;
-struct MapFacts;  // what measures are read from; attention_map.cpp
+struct MapFacts;  // what measures are read from; measures.cpp
 
 /// A measure of a map A (T, S) after softmax, rows = queries, columns = keys. The table of them is
-/// in attention_map.cpp: stored records, means over sequences and rows follow from it.
+/// in measures.cpp: stored records, means over sequences and rows follow from it.
 struct MapMeasure {
   std::string_view name;   // of its numbers in stores, one for each sequence and head
   std::string_view field;  // of its mean over sequences in rows

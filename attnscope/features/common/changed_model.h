@@ -1,5 +1,5 @@
 // A model with other numbers, other shapes or fewer layers than the files say: opened in memory to
-// be run, or written as a folder (model_writer.h).
+// be run, or written as a folder (features/plan/writing/checkpoint_writer.h).
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ std::vector<Field> text_parameter_fields();
 std::vector<Field> example_parameter_fields();
 Field source_tokens_fact();
 Field tokens_hash_parameter();
-/// Of runs on prompts with answers (ablate_prompts.cpp): the file's name, and what their rows tell
+/// Of runs on prompts with answers: the file's name, and what their rows tell
 /// of the model's preference.
 Field prompts_parameter_field();
 std::vector<Field> preference_fields();

@@ -25,7 +25,7 @@ struct PlanRow {
   std::optional<double> expected_loss = {};                              // of `ranks`; nats
 };
 
-/// What a plan says of itself beside what decides: checked, not used.
+/// What a plan says in addition to what is used: only checked.
 struct PlanSummary {
   std::string choice, remark;       // in words
   std::int64_t size = 0;            // of one form; else 0
@@ -34,7 +34,8 @@ struct PlanSummary {
   std::optional<double> expected_loss = {};  // of `ranks`; nats
 };
 
-/// The largest share of the mean second moment that may be added: a text weighs nothing beside it.
+/// The largest share of the mean second moment that may be added: compared with it, a text has no
+/// weight.
 inline constexpr double kMostRidge = 1e12;
 
 struct PlanFile {

@@ -81,7 +81,7 @@ class PlanSteps {
 
 /// Of all bytes of a model, and of its config.
 std::string model_hash(const Model& model);
-/// Of the windows of a text, of what encoders read beside them, and of which tokens count.
+/// Of the windows of a text, of what encoders read, and of which tokens count.
 std::string windows_hash(const TextWindows& text);
 /// Of a form, its size, and all that it keeps.
 std::string choice_hash(const Choice& choice);

@@ -27,7 +27,7 @@ struct PlanMemory {
 /// Bytes of running these windows: states and logits of a batch, and what the program itself holds.
 std::uint64_t run_bytes_of(const Model& model, const TextWindows& text);
 
-/// Of spectra on a text alone (activation_spectrum.h).
+/// Of spectra on a text alone (`spectrum --activations`).
 PlanMemory activation_memory(const Model& model, std::span<const TokenIds> windows,
                              const Context& context);
 

@@ -79,7 +79,7 @@ PairedLines paired_lines(const Arguments& arguments, const Session& session) {
   return lines;
 }
 
-/// What a decoder reads to foretell these labels: all but the token that ends a text.
+/// What a decoder reads to predict these labels: all but the token that ends a text.
 TokenIds without_end(TokenIds ids, const Model& model, const Tokenizer* tokenizer) {
   const TokenIds ends = end_tokens(model, tokenizer);
   const bool ended =

@@ -21,7 +21,7 @@ struct UsualWindows {
   std::int64_t sequences = 100, length = 100;
   std::int64_t shortest_line = 1;  // lines of fewer tokens are left out
 };
-/// Of commands that measure how well a model foretells, which need fewer and longer ones.
+/// Of commands that measure how well a model predicts: fewer and longer windows.
 inline constexpr UsualWindows kForetoldWindows = {
     .sequences = 16, .length = 256, .shortest_line = 2};
 

@@ -27,7 +27,7 @@ std::vector<Form> possible_forms(const Model& model);
 constexpr bool is_loadable(Form form) { return form != Form::ranks; }
 
 /// The sizes that the form can have, descending, the model's own first. Of `latent`, elements of
-/// the cache of a token and layer; of `ranks`, none: ranks are allocated (allocation.h).
+/// the cache of a token and layer; of `ranks`, none: ranks are allocated (rank_allocation.h).
 std::vector<std::int64_t> possible_sizes(const Model& model, Form form);
 
 /// What to leave out to come to that size. Of `width`, `head_width` and `heads`; the other forms
@@ -38,8 +38,9 @@ Choice choose(const Model& model, Form form, std::int64_t size, const TextStatis
 /// MLPs that `width` changes: the model's, and after them those of stack_of_same_width().
 std::int64_t mlp_count(const Model& model);
 
-/// Of each layer's MLP the neurons to leave out, the first to go first (neurons.h); and the choice
-/// of a width that leaves out as many of them as it must. What `choose` does, for several widths.
+/// Of each layer's MLP the neurons to leave out, the first to go first (neuron_removal.h); and the
+/// choice of a width that leaves out as many of them as it must. What `choose` does, for several
+/// widths.
 std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std::int64_t count,
                                                          const TextStatistics& text,
                                                          const Compute& compute);

@@ -1,5 +1,5 @@
 // Key/value heads that are merged, narrower heads, and latents, against the part of keys and values
-// that they keep, by its definition, in the model's own shapes (in_place.h).
+// that they keep, by its definition, in the model's own shapes (same_shape_model.h).
 #include <numeric>
 
 #include "tests/features/plan/methods/plain_rope.h"

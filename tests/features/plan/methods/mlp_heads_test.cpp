@@ -1,5 +1,5 @@
 // Neurons and heads that are left out, and the refit of what reads the others, against a solve of
-// their definition (in_place.h).
+// their definition (same_shape_model.h).
 #include "tests/features/plan/methods/same_shape_model.h"
 
 namespace attnscope::test {

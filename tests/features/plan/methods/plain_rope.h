@@ -1,4 +1,4 @@
-// Keys of two heads that turn, once more by the definitions: see plain_truncation.h.
+// Keys of two heads that turn, once more by the definitions: see plain_low_rank_fit.h.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // What tests of smaller models share that compare them with the model of the same shapes in which
-// what they leave out was truncated in place (plain_truncation.h). Both give the same logits.
+// what they leave out was truncated in place (plain_low_rank_fit.h). Both give the same logits.
 #pragma once
 
 #include <gtest/gtest.h>
