@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { plain } from "../../src/chart/words";
 import { findings, kKinds } from "../../src/findings/kinds";
 import type { Reading } from "../../src/shaping/reading";
-import { random_gpt2, random_llama, random_mixtral, write_checkpoint, type Checkpoint } from "./made_models";
+import { random_gpt2, random_llama, random_mixtral, random_t5, write_checkpoint, type Checkpoint } from "./made_models";
 import * as planted from "./planted_models";
 import { reading_of_file } from "./readings";
 import { kBinary, kWeb } from "./samples";
@@ -25,6 +25,17 @@ function of_repetitive_text(name: string, model: Checkpoint, count = 16): Promis
   const folder = write_checkpoint(name, model);
   writeFileSync(text, planted.repetitive_text());
   return readings(name, [folder], windows(text, count));
+}
+
+/** The same of encoder-decoders, on pairs of which cross-attention can copy the target if it is related to its source. */
+function of_pairs(name: string, models: readonly Checkpoint[], related: boolean): Promise<Reading[]> {
+  const folders = models.map((model, index) => write_checkpoint(`${name}-${index}`, model));
+  const files = Object.entries(planted.pairs_of_copies(related)).map(([side, text]) => {
+    const file = `${kWeb}/build/made/${name}-${side}.txt`;
+    writeFileSync(file, text);
+    return file;
+  });
+  return readings(name, folders, ["--text-file", files[0]!, "--target-file", files[1]!]);
 }
 
 const windows = (file: string, count: number) => ["--text-file", file, "--length", "48", "--sequences", String(count), "--consecutive"];
@@ -59,6 +70,19 @@ describe("of random models nothing is said but that they are random", () => {
       const said = findings(reading).map((each) => each.kind);
       expect(kSilent, `${reading.model.name}: ${findings(reading).map(({ words }) => plain(words))}`).toContain(said.join());
     }
+  });
+
+  test("t5, whose cross-attention is random too", async () => {
+    const models = kSeedsAndScales.slice(1, 4).map(([seed, scale]) => random_t5(seed, scale));
+    for (const reading of await of_pairs("random-t5", models, true)) {
+      const said = findings(reading).map((each) => each.kind);
+      expect(kSilent, `${reading.model.name}: ${findings(reading).map(({ words }) => plain(words))}`).toContain(said.join());
+    }
+  });
+
+  test("nor of cross-attention that copies what the targets do not need", async () => {
+    const all = await of_pairs("unrelated-pairs", [planted.planted_cross_attention()], false);
+    expect(all.map((reading) => words_of("cross_attention", reading))).toEqual(["", "", ""]);
   });
 
   test("nor of what a random model can do without, or of a random change to one", async () => {
@@ -112,6 +136,18 @@ describe("what was planted is said", () => {
           /^1 of 36 heads raises the tokens it reads .* most in layer 5 head 2, \+5\.\d+ .* the loss rises by 0\.2\d+\. 1 does the reverse/,
         matters:
           /^\+0\.2\d nats of loss on the text \(now 6\.7\d\) when layer 5 head 2 is ablated .* for \d+ of 36 heads, and lowers it for/,
+      },
+    },
+    {
+      name: "in cross-attention that copies the source",
+      make: async () => (await of_pairs("planted-cross-attention", [planted.planted_cross_attention()], true)).slice(1),
+      said: {
+        // PyTorch hooks on transformers' T5 in float64: 0.9813 nats, +7.9852 ±1.3450 of the layer, +7.9840 ±1.3451 of the head.
+        cross_attention: new RegExp(
+          "^\\+7\\.99 nats of loss on the targets \\(0\\.98 → 8\\.97\\) when the cross-attention of layer 1 is ablated \\(±1\\.34\\), " +
+            "the largest effect of its 3 layers\\. .* of 18 cross-attention heads changes? it, most layer 1 head 2: \\+7\\.98 ±1\\.35\\. " +
+            "The sharpest head, layer 2 head 4, attends to the equivalent of 1 source tokens \\(uniform attention: about 10\\)\\.$",
+        ),
       },
     },
     {

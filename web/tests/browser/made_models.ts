@@ -167,3 +167,52 @@ export function random_llama(seed: number, scale: number, with_experts = false):
   };
   return { config, tensors };
 }
+
+const kStackLayers = { encoder: 2, decoder: 3 };
+
+/** A T5 of random weights: an encoder and a decoder that attends to it, an output head of its own. */
+export function random_t5(seed: number, scale: number): Checkpoint {
+  const normal = normal_numbers(seed);
+  const random = (...shape: number[]) => filled(shape, () => (scale * normal()) / Math.sqrt(kWidth));
+  const ones = () => filled([kWidth], () => 1);
+  const tensors = new Map<string, Tensor>([
+    ["shared.weight", random(kVocabulary, kWidth)],
+    ["lm_head.weight", random(kVocabulary, kWidth)],
+  ]);
+  for (const [stack, layers] of Object.entries(kStackLayers)) {
+    const attentions = stack === "decoder" ? ["SelfAttention", "EncDecAttention"] : ["SelfAttention"];
+    const mlp = attentions.length;
+    for (let layer = 0; layer < layers; ++layer) {
+      const parts: [string, Tensor][] = [
+        ...attentions.flatMap((attention, branch): [string, Tensor][] => [
+          [`${branch}.layer_norm.weight`, ones()],
+          ...["q", "k", "v", "o"].map((matrix): [string, Tensor] => [`${branch}.${attention}.${matrix}.weight`, random(kWidth, kWidth)]),
+        ]),
+        [`${mlp}.layer_norm.weight`, ones()],
+        [`${mlp}.DenseReluDense.wi.weight`, random(4 * kWidth, kWidth)],
+        [`${mlp}.DenseReluDense.wo.weight`, random(kWidth, 4 * kWidth)],
+      ];
+      for (const [name, tensor] of parts) tensors.set(`${stack}.block.${layer}.layer.${name}`, tensor);
+    }
+    tensors.set(`${stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight`, random(32, kHeads));
+    tensors.set(`${stack}.final_layer_norm.weight`, ones());
+  }
+  const config = {
+    architectures: ["T5ForConditionalGeneration"],
+    model_type: "t5",
+    feed_forward_proj: "relu",
+    layer_norm_epsilon: 1e-6,
+    d_model: kWidth,
+    d_kv: kHeadWidth,
+    d_ff: 4 * kWidth,
+    num_heads: kHeads,
+    num_layers: kStackLayers.encoder,
+    num_decoder_layers: kStackLayers.decoder,
+    relative_attention_num_buckets: 32,
+    decoder_start_token_id: 0,
+    vocab_size: kVocabulary,
+    is_encoder_decoder: true,
+    tie_word_embeddings: false,
+  };
+  return { config, tensors };
+}

@@ -9,6 +9,7 @@ import {
   random_gpt2,
   random_llama,
   random_mixtral,
+  random_t5,
   type Checkpoint,
   type Tensor,
 } from "./made_models";
@@ -297,4 +298,57 @@ export function planted_change(): { base: Checkpoint; small: Checkpoint; random:
     tensor(random, name).values.forEach((value, index, all) => (all[index] = value + 0.01 * normal()));
   }
   return { base, small, random };
+}
+
+export const kCopiesSource = [1, 2] as const;
+export const kAttendsToMarker = [2, 4] as const;
+const kMarker = { text: ",", token: 12 }; // of the examples' tokenizer; it begins each source
+
+/**
+ * A T5 whose decoder can only predict by cross-attention. The first numbers of the residual stream hold a token's embedding, and the output
+ * head reads the next ones: kCopiesSource attends uniformly and copies from the former to the latter. kAttendsToMarker attends to the comma.
+ */
+export function planted_cross_attention(): Checkpoint {
+  const model = random_t5(91, 0.05);
+  const normal = normal_numbers(92);
+  const embedding = whole(model, "shared.weight");
+  const output_head = whole(model, "lm_head.weight");
+  const [for_marker, for_all] = [kWidth - 1, kWidth - 2]; // not 0 in the embedding of the marker, and of every token
+  for (const token of range(kVocabulary)) {
+    for (const column of range(kHeadWidth)) {
+      const value = normal();
+      embedding.set(token, column, value);
+      output_head.set(token, kHeadWidth + column, 0.6 * value);
+    }
+    embedding.set(token, for_marker, token === kMarker.token ? 3 : 0);
+    embedding.set(token, for_all, 3);
+  }
+  const cross = (layer: number, matrix: string) => whole(model, `decoder.block.${layer}.layer.1.EncDecAttention.${matrix}.weight`);
+
+  const [layer, head] = kCopiesSource;
+  const of_copy = { q: cross(layer, "q"), v: cross(layer, "v"), o: cross(layer, "o") };
+  for (const row of range(kHeadWidth))
+    for (const column of range(kWidth)) {
+      of_copy.q.set(head * kHeadWidth + row, column, 0);
+      of_copy.v.set(head * kHeadWidth + row, column, row === column ? 1 : 0);
+      of_copy.o.set(column, head * kHeadWidth + row, column === kHeadWidth + row ? 2 : 0);
+    }
+
+  const [sharp_layer, sharp_head] = kAttendsToMarker;
+  cross(sharp_layer, "q").set(sharp_head * kHeadWidth, for_all, 5);
+  cross(sharp_layer, "k").set(sharp_head * kHeadWidth, for_marker, 5);
+  return model;
+}
+
+const kWordsOfOneToken = "king queen night day heart crown blood love death father brother".split(" ");
+
+/** A pair of lines per word: it again and again, and again in the target; with `related` false the target has another pair's word. */
+export function pairs_of_copies(related: boolean): { sources: string; targets: string } {
+  const words = kWordsOfOneToken;
+  const line = (word: string | undefined, times: number) => ` ${word}`.repeat(times);
+  const others = words.map((word, index) => (related ? word : words[(index + 4) % words.length]));
+  return {
+    sources: words.map((word) => kMarker.text + line(word, 9)).join("\n"),
+    targets: others.map((word) => line(word, 6)).join("\n"),
+  };
 }
