@@ -3,18 +3,23 @@
 #   LIST      what the program prints for --gtest_list_tests
 #   EXCEPT    the end of a filter: tests that are left out; may be empty
 #   SECONDS   that a suite may take
+#   LONG      a file with the names of suites that get the label "long": ./dev test leaves them to ./dev test --all
 #   OUT       the file to write
 set(command "\"${PROGRAM}\"")
 if(EMULATOR)
   string(PREPEND command "\"${EMULATOR}\" ")
 endif()
 file(STRINGS ${LIST} lines)
+file(STRINGS ${LONG} long_suites REGEX "^[A-Za-z]")
 set(tests "")
 foreach(line ${lines})
   if(line MATCHES "^([A-Za-z0-9_/]+)\\.")  # tests of a suite are indented
     set(suite ${CMAKE_MATCH_1})
     string(APPEND tests "add_test(${suite} ${command} --gtest_brief=1 \"--gtest_filter=${suite}.*${EXCEPT}\")\n"
                         "set_tests_properties(${suite} PROPERTIES TIMEOUT ${SECONDS})\n")
+    if(suite IN_LIST long_suites)  # they begin first, so that no core waits for them at the end
+      string(APPEND tests "set_tests_properties(${suite} PROPERTIES LABELS long COST 50)\n")
+    endif()
   endif()
 endforeach()
 file(WRITE ${OUT} "${tests}")

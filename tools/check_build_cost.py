@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Compares the size of what the compiler reads with a recorded budget: check_build_cost.py BUILD_FOLDER [--update]
+
+CPU seconds of a build differ between machines; the number of lines after preprocessing does not, and most of the time
+depends on it. cmake/build_budget.json has two numbers, in thousands of lines: of the program, and of its tests. A change
+that needs more raises the number in the same commit, and the commit says why. --update writes the measured numbers.
+
+Numbers depend on the headers of the system, so they are compared only with the compiler that the file names.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUDGET = ROOT / "cmake/build_budget.json"
+SPARE = 1.01  # headers of the distribution change with its updates
+
+
+def lines_of(entry):
+    """Lines of a source with all its headers, without the lines that only say where they come from."""
+    command = shlex.split(entry["command"])
+    command[command.index("-o") + 1] = "-"
+    command[command.index("-c")] = "-E"
+    text = subprocess.run([*command, "-P"], cwd=entry["directory"], check=True, stdout=subprocess.PIPE).stdout
+    return text.count(b"\n")
+
+
+def measure(build):
+    entries = json.loads((build / "compile_commands.json").read_text())
+    groups = {"program": [], "tests": []}
+    for entry in entries:
+        output = entry["output"] if "output" in entry else entry["command"].split(" -o ")[1]
+        if output.startswith(("modules/", "CMakeFiles/attnscope")):
+            groups["program"].append(entry)
+        elif output.startswith("tests/"):
+            groups["tests"].append(entry)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return {name: round(sum(pool.map(lines_of, group)) / 1000) for name, group in groups.items()}
+
+
+def compiler_of(build):
+    command = shlex.split(json.loads((build / "compile_commands.json").read_text())[0]["command"])
+    compiler = command[1] if command[0].endswith("ccache") else command[0]
+    version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True).stdout.split("\n")[0]
+    return " ".join(version.replace("c++", "g++").split(" ")[:3])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--update", action="store_true")
+    arguments = parser.parse_args()
+    compiler = compiler_of(arguments.build)
+    budget = json.loads(BUDGET.read_text()) if BUDGET.exists() else {}
+    if not arguments.update and budget["compiler"] != compiler:
+        print(f"skipped: the budget is of {budget['compiler']}, this is {compiler}")
+        return 0
+    measured = measure(arguments.build)
+    if arguments.update:
+        BUDGET.write_text(json.dumps({"compiler": compiler, "thousand_lines": measured}, indent=2) + "\n")
+        return 0
+    over = {name: lines for name, lines in measured.items() if lines > budget["thousand_lines"][name] * SPARE}
+    for name, lines in over.items():
+        print(f"{name}: the compiler reads {lines} thousand lines, the budget is {budget['thousand_lines'][name]}. "
+              "Include less, or raise cmake/build_budget.json in the same commit and say why "
+              "(tools/check_build_cost.py build/release --update).")
+    if not over:
+        print(", ".join(f"{name}: {lines} of {budget['thousand_lines'][name]} thousand lines" for name, lines in measured.items()))
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+# Sourced by ./dev: tests and checks.
+
+# Known leaks of libraries.
+export LSAN_OPTIONS="suppressions=$PWD/cmake/leaks.supp:print_suppressions=0"
+
+# Builds the tests, runs the C++ tests but the longest, the page's unit tests, and the tests of the Python package.
+test_quick() {
+  setup
+  build release attnscope_tests
+  run_suites release --label-exclude long
+  (page_unit_tests) >build/page-unit.out 2>&1 &
+  page=$!
+  failed=
+  (package_tests) || failed=yes
+  wait "$page" || failed=yes
+  cat build/page-unit.out
+  [ -z "$failed" ] || exit 1
+  say "all quick tests passed; ./dev test --all also runs the long ones, browser tests, sanitizers and fuzz targets"
+}
+
+# Everything. Three things that each leave a core idle for a part of their time run beside each other: the build with
+# sanitizers, the browser tests, and the tests of packages.
+test_all() {
+  setup $all_packages
+  build release
+  run_suites release
+  check_build_cost
+  build asan attnscope_page_data  # before the browser tests, which read what npm writes
+  nice ./dev build asan >build/asan.out 2>&1 &
+  asan=$!
+  (page_unit_tests && browser_tests) >build/page.out 2>&1 &
+  page=$!
+  failed=
+  (check_packages && check_in_transformers) || failed=yes
+  wait "$page" || failed=yes
+  cat build/page.out
+  wait "$asan" || failed=yes
+  cat build/asan.out
+  [ -z "$failed" ] || exit 1
+  # OpenBLAS starts threads that may still start when a short run ends, which looks like a leak; attnscope needs one.
+  OPENBLAS_NUM_THREADS=1 run_suites asan
+  fuzz_targets "${ATTNSCOPE_FUZZ_SECONDS:-3}"
+  say "all tests passed"
+}
+
+# test_named NAME...: builds and runs what tools/dev/find_tests.py finds
+test_named() {
+  [ -e build/release/build.ninja ] || setup
+  for name; do
+    tests=$(python3 tools/dev/find_tests.py "$name") || exit 1
+    while read -r kind first second; do
+      run_found "$kind" "$first" "$second" </dev/null || exit 1
+    done <<LINES
+$tests
+LINES
+  done
+}
+
+# run_found gtest PROGRAM FILTER | pytest FILE | vitest PROJECT FILE | ctest NAME
+run_found() {
+  case "$1" in
+    gtest)
+      build release "$2"
+      "build/release/tests/$2" --gtest_brief=1 --gtest_filter="$3" ;;
+    ctest)
+      build release attnscope
+      ctest --test-dir build/release --output-on-failure -R "^$2\$" ;;
+    pytest)
+      build release attnscope
+      has_packages
+      install_package build/packages build/wheel-tools
+      env PATH="$PWD/build/packages/bin:$PATH" build/packages/bin/python -m pytest -q -p no:cacheprovider "$2" ;;
+    vitest)
+      [ -d web/node_modules ] || build release attnscope_page_data
+      [ "$2" = unit ] || { setup chromium; build release attnscope; }
+      (cd web && npx vitest run --project "$2" "$3") ;;
+  esac
+}
+
+# run_suites PRESET [CTEST OPTION...]
+run_suites() {
+  preset=$1
+  shift
+  say "tests, $preset"
+  log=build/$preset-tests.log
+  if ! ctest --test-dir "build/$preset" --output-on-failure -j "$jobs" --no-tests=error "$@" >"$log" 2>&1; then
+    # First the names of what failed, then what they printed.
+    { sed -n '/% tests passed/,$p' "$log"; sed '/% tests passed/,$d; / Passed /d; /^ *Start /d' "$log"; } | what_failed "$log"
+    exit 1
+  fi
+  grep -E 'tests passed|Total Test time' "$log" || true
+  # Tests that were skipped, each with its reason.
+  grep -A 100 'did not run' "$log" || true
+  sed -n '/: Skipped$/{N;s/\n/ /p}' "build/$preset/Testing/Temporary/LastTest.log" | sed 's,.*tests/,tests/,' | sort -u
+}
+
+# npm_test NAME SCRIPT: of web/package.json
+npm_test() {
+  say "tests, $1"
+  log=build/$1-tests.log
+  # NO_COLOR: some runners would color the log, and grep below would not find the lines.
+  if ! (cd web && NO_COLOR=1 npm run --silent "$2") >"$log" 2>&1; then
+    grep -v ' ✓ ' "$log" | what_failed "$log"
+    exit 1
+  fi
+  grep -E '^ *Tests ' "$log" || true
+}
+
+# The page's types, and how it shapes data.
+page_unit_tests() { npm_test page test; }
+
+# The page in Chromium.
+browser_tests() { npm_test browser test:browser; }
+
+# run_pytest [PYTEST OPTION...]: tests of the installed package
+run_pytest() {
+  say "tests, python"
+  log=build/python-tests.log
+  : >"$log"
+  quietly "$log" build/packages/bin/python tools/make_python_sources.py --check
+  quietly "$log" build/packages/bin/python -m mypy
+  quietly "$log" env PATH="$PWD/build/packages/bin:$PATH" build/packages/bin/python -m pytest -q -p no:cacheprovider "$@"
+  tail -n 1 "$log"
+}
+
+# Whether the environments of the Python tests are there; says it where they cannot be made.
+has_packages() {
+  venv build/wheel-tools tools/wheel_requirements.txt && venv build/packages tests/python/requirements.txt && return
+  say "no packages from PyPI (build/wheel-tools.log, build/packages.log): the Python package is not tested"
+  return 1
+}
+
+# package_tests [PYTEST OPTION...]: with the module as built
+package_tests() {
+  has_packages || return 0
+  install_package build/packages build/wheel-tools
+  run_pytest "$@"
+}
+
+# The wheel, first where only pip is installed, then beside everything that its tests compare it with.
+test_wheel() {
+  say "tests, wheel"
+  log=build/wheel-tests.log
+  : >"$log"
+  rm -rf build/wheel-alone
+  quietly "$log" python3 -m venv build/wheel-alone
+  quietly "$log" build/wheel-alone/bin/pip install --quiet --require-hashes -r tests/python/alone_requirements.txt
+  quietly "$log" build/wheel-alone/bin/pip install --quiet --no-index build/wheels/*.whl
+  quietly "$log" build/wheel-alone/bin/python tests/python/alone.py
+  rm -f build/packages/.installed
+  quietly "$log" build/packages/bin/pip install --quiet --force-reinstall --no-deps build/wheels/*.whl
+  run_pytest
+}
+
+# run_checks VENV NAME...: scripts tools/check_NAME.py, with the program as it is built
+run_checks() {
+  python=$1/bin/python
+  shift
+  for check; do
+    say "tests, $check"
+    log=build/$check-tests.log
+    if ! "$python" "tools/check_$check.py" build/release/attnscope >"$log" 2>&1; then
+      what_failed "$log" <"$log"
+      exit 1
+    fi
+    tail -n 1 "$log"
+  done
+}
+
+# Needs PyPI: charts of reports in Altair, the cache shared with Hugging Face's libraries, and the wheel.
+check_packages() {
+  has_packages || return 0
+  run_checks build/packages altair hub_cache
+  wheel
+  test_wheel
+}
+
+# Adapters and compressed models, opened by PEFT and transformers. Their environment takes 6 GB with PyPI's PyTorch.
+check_in_transformers() {
+  if [ "$(df --output=avail -k build | tail -n 1)" -lt 20000000 ] && [ ! -e build/torch/.ready ]; then
+    say "less than 20 GB free: compressed models are not tested in transformers"
+    return 0
+  fi
+  if ! PIP_NO_CACHE_DIR=1 venv build/torch tests/python/torch_requirements.txt; then
+    say "no PyTorch from PyPI (build/torch.log): compressed models are not tested in transformers"
+    rm -rf build/torch
+    return 0
+  fi
+  run_checks build/torch adapters smaller_models plan_numbers
+}
+
+check_build_cost() {
+  say "tests, build cost"
+  log=build/build-cost.log
+  python3 tools/check_build_cost.py build/release >"$log" 2>&1 || { what_failed "$log" <"$log"; exit 1; }
+  tail -n 1 "$log"
+}
+
+# fuzz_target SECONDS PROGRAM
+fuzz_target() {
+  name=$(basename "$2")
+  name=${name#fuzz_}
+  fuzz_log=build/asan/fuzz/$name.log
+  # New inputs go to a folder of their own, so that a run leaves the repository as it was.
+  mkdir -p "build/asan/fuzz/new/$name"
+  if ! "$2" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+       -artifact_prefix="build/asan/fuzz/$name-" "build/asan/fuzz/new/$name" "fuzz/corpus/$name" >"$fuzz_log" 2>&1; then
+    tail -n 40 "$fuzz_log" | what_failed "$fuzz_log"
+    return 1
+  fi
+  echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$fuzz_log") inputs"
+}
+
+# fuzz_targets SECONDS [NAME]: one per core at a time
+fuzz_targets() {
+  say "fuzzing, $1 s each"
+  running= some=
+  for program in build/asan/fuzz/fuzz_"${2:-}"*; do
+    [ -x "$program" ] && [ -f "$program" ] || continue
+    some=yes
+    fuzz_target "$1" "$program" &
+    running="$running $!"
+    [ "$(echo $running | wc -w)" -lt "$jobs" ] || finish_fuzzing
+  done
+  finish_fuzzing
+  [ -n "$some" ] || { echo "./dev: no fuzz target begins with '${2:-}'"; exit 1; }
+}
+
+# Waits for the running targets also if one of them failed, so that no process stays behind.
+finish_fuzzing() {
+  failed=
+  for process in $running; do
+    wait "$process" || failed=yes
+  done
+  running=
+  [ -z "$failed" ] || exit 1
+}
+
+test_arm() {
+  setup $arm64_packages $(arm64_rust_packages)
+  build arm64 attnscope_tests
+  run_suites arm64
+  say "all tests passed that can run in emulation"
+}
