@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the program from nothing and says what that takes: CPU seconds in all, and the ten dearest steps.
+"""Builds the program from nothing and says what that takes: CPU seconds in all, and the ten most expensive steps.
 
     build_times.py [FOLDER]            builds in FOLDER (build/times), which is emptied first
     build_times.py note FILE COMMAND...   runs one step of a build and notes its CPU seconds; CMake calls this
@@ -37,10 +37,10 @@ def note(file, *command):
 
 
 def name_of(step):
-    """modules/CMakeFiles/attnscope_output.dir/Unity/unity_0_cxx.cxx.o -> output, all files"""
-    unity = re.search(r"(\w+)\.dir/Unity/unity_\w+?_cxx\.cxx\.o$", step)
-    if unity:
-        return unity[1].removeprefix("attnscope_") + ", all files"
+    """modules/CMakeFiles/attnscope_rows.dir/Unity/unity_attnscope_rows_0_cxx.cxx.o -> rows, batch 0"""
+    batch = re.search(r"(\w+)\.dir/Unity/unity_(?:\w+_)?(\d+)_cxx\.cxx\.o$", step)
+    if batch:
+        return f"{batch[1].removeprefix('attnscope_')}, batch {batch[2]}"
     return re.sub(r"^.*\.dir/", "", step).removesuffix(".o")
 
 
