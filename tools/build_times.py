@@ -62,7 +62,7 @@ def main():
     if sys.argv[1:2] == ["note"]:
         return note(*sys.argv[2:])
     total, steps = build(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/times").resolve())
-    print(f"{total:.0f} CPU seconds for the program, from nothing; the dearest of {len(steps)} steps:")
+    print(f"{total:.0f} CPU seconds for the program, from nothing; the most expensive of {len(steps)} steps:")
     for seconds, step in steps[:10]:
         print(f"{seconds:7.1f}  {step}")
     return 0
