@@ -22,7 +22,7 @@ Matrix<double> canonical_matrix(const Model& model, std::int64_t layer, Role rol
 /// Its bias, (rows,); empty where there is none.
 std::vector<double> canonical_bias(const Model& model, std::int64_t layer, Role role);
 
-/// What a form makes of the matrices of one layer.
+/// What a method of compression makes of the matrices of one layer.
 struct LayerMatrices {
   std::map<Role, Matrix<double>> weights;      // in canonical orientation
   std::map<Role, std::vector<double>> biases;  // of roles whose rows change

@@ -35,7 +35,7 @@ Record made_by(const std::vector<Choice>& choices, const PlanRequest& request) {
           {"made_ridge", request.ridge}};
 }
 
-/// A model that earlier forms left.
+/// A model that earlier methods left.
 struct Stage {
   Model model;
   Context context;
@@ -50,7 +50,7 @@ struct Stage {
         planner(model, request, steps, compute) {}
 };
 
-/// The largest that the form can have, at most `wanted`; none where there is none.
+/// The largest that the method can have, at most `wanted`; none if there is none.
 std::optional<std::int64_t> size_within(const std::vector<std::int64_t>& sizes, double wanted) {
   for (const std::int64_t size : sizes) {
     if (static_cast<double>(size) <= wanted) return size;
@@ -63,32 +63,31 @@ class Combiner {
   Combiner(Planner& planner, const PlanRequest& request, const Context& context,
            const Compute& compute)
       : first_(planner), request_(request), context_(context), compute_(compute) {
-    for (const Form form : request.by) sizes_.push_back(planner.sizes(form));
+    for (const Method method : request.by) sizes_.push_back(planner.sizes(method));
   }
 
-  /// What is left at these sizes, one for each form, measured on few windows or on all; nothing
-  /// where a form cannot have its size after those before it.
+  /// What is left at these sizes, one for each method, measured on few windows or on all; nothing
+  /// if a method cannot have its size after those before it.
   std::optional<PlannedModel> made(const std::vector<std::int64_t>& sizes, bool all) {
     PlannedModel out{.before = first_.size()};
     Planner* planner = &first_;
     std::vector<std::int64_t> done, last;  // `last`: sizes up to that of the last choice
     for (std::size_t at = 0; at < sizes.size(); ++at) {
-      const Form form = request_.by[at];
+      const Method method = request_.by[at];
       done.push_back(sizes[at]);
       if (sizes[at] == sizes_[at].front()) continue;
       if (!out.choices.empty()) planner = &stage_of(*planner, last, out.choices).planner;
-      if (!why_not(planner->model(), form).empty()) return std::nullopt;
-      const std::vector<std::int64_t> possible = planner->sizes(form);
+      if (!why_not(planner->model(), method).empty()) return std::nullopt;
+      const std::vector<std::int64_t> possible = planner->sizes(method);
       const bool takes = std::find(possible.begin(), possible.end(), sizes[at]) != possible.end();
       if (!takes) return std::nullopt;
-      const Choice choice = planner->at_size(form, sizes[at]);
+      const Choice choice = planner->at_size(method, sizes[at]);
       if (all) {
         const std::vector<Record> rows = plan_rows(*planner, choice);
         out.rows.insert(out.rows.end(), rows.begin(), rows.end());
       }
       out.choices.push_back(choice);
-      out.words.push_back(std::string(form_name(form)) + " " +
-                          choice_words(planner->model(), choice));
+      out.words.push_back(std::string(method->name) + " " + choice_words(planner->model(), choice));
       last = done;
     }
     out.nll_before = first_.nll_before(all);
@@ -116,21 +115,21 @@ class Combiner {
     return out;
   }
 
-  /// The next step of one form that saves something: sizes, and what they leave.
+  /// The next step of one method that saves something: sizes, and what they leave.
   struct Step {
     std::vector<std::int64_t> sizes;
     PlannedModel model;
   };
-  std::optional<Step> next(const Step& from, std::size_t form) {
+  std::optional<Step> next(const Step& from, std::size_t method) {
     Step out = from;
-    const std::vector<std::int64_t>& sizes = sizes_[form];
+    const std::vector<std::int64_t>& sizes = sizes_[method];
     const double each = static_cast<double>(sizes.front()) / kSteps;
     while (true) {
-      const auto now = static_cast<double>(out.sizes[form]);
+      const auto now = static_cast<double>(out.sizes[method]);
       const double wanted = std::min((std::ceil(now / each) - 1) * each, now - 1);
       const auto size = size_within(sizes, wanted);
       if (!size) return std::nullopt;
-      out.sizes[form] = *size;
+      out.sizes[method] = *size;
       std::optional<PlannedModel> model = made(out.sizes, /*all=*/false);
       if (!model || number(model->after) >= number(from.model.after)) continue;
       out.model = std::move(*model);
@@ -138,16 +137,16 @@ class Combiner {
     }
   }
 
-  /// The largest size of the form between those of two steps that is still at most `most`.
-  Step last(const Step& from, Step to, std::size_t form, double most) {
+  /// The largest size of the method between those of two steps that is still at most `most`.
+  Step last(const Step& from, Step to, std::size_t method, double most) {
     const double saved = number(from.model.after) - number(to.model.after);
     const double share = (most - number(to.model.after)) / saved;
-    const auto low = static_cast<double>(to.sizes[form]);
-    const double wanted = low + share * (static_cast<double>(from.sizes[form]) - low);
-    const auto size = size_within(sizes_[form], wanted);
-    if (!size || *size <= to.sizes[form]) return to;
+    const auto low = static_cast<double>(to.sizes[method]);
+    const double wanted = low + share * (static_cast<double>(from.sizes[method]) - low);
+    const auto size = size_within(sizes_[method], wanted);
+    if (!size || *size <= to.sizes[method]) return to;
     Step out = to;
-    out.sizes[form] = *size;
+    out.sizes[method] = *size;
     std::optional<PlannedModel> model = made(out.sizes, /*all=*/false);
     if (!model || number(model->after) > most) return to;
     out.model = std::move(*model);
@@ -203,22 +202,22 @@ PlannedModel combined(Planner& planner, const PlanRequest& request, const Contex
   while (by_loss || combiner.number(now.model.after) > most) {
     compute.check_stop();
     std::optional<Combiner::Step> best;
-    std::size_t best_form = 0;
+    std::size_t best_method = 0;
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t form = 0; form < request.by.size(); ++form) {
-      std::optional<Combiner::Step> step = combiner.next(now, form);
+    for (std::size_t method = 0; method < request.by.size(); ++method) {
+      std::optional<Combiner::Step> step = combiner.next(now, method);
       if (!step || (by_loss && step->model.nll_after > most_nll)) continue;
       const double saved = combiner.number(now.model.after) - combiner.number(step->model.after);
       const double price = (step->model.nll_after - now.model.nll_after) / saved;
       if (price >= least) continue;
       least = price;
       best = std::move(step);
-      best_form = form;
+      best_method = method;
     }
     if (!best) break;
     const bool meets = !by_loss && combiner.number(best->model.after) <= most;
     combiner.keep(best->sizes);
-    now = meets ? combiner.last(now, std::move(*best), best_form, most) : std::move(*best);
+    now = meets ? combiner.last(now, std::move(*best), best_method, most) : std::move(*best);
   }
   if (!by_loss && combiner.number(now.model.after) > most) {
     throw Error(ErrorKind::numerical,

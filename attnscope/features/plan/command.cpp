@@ -1,4 +1,4 @@
-// `plan`: which smaller model to make, and what it costs. `shrink`: makes it.
+// `plan`: what compressing a model costs. `shrink` (shrink_command.cpp) makes the compressed model.
 #include "attnscope/features/plan/run.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"
 #include "attnscope/features/plan/memory.h"
+#include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/plan_file.h"
 #include "attnscope/features/plan/rank_sensitivity.h"
 #include "attnscope/features/plan/size_target.h"
-#include "attnscope/inputs/text/score_positions.h"
 
 namespace attnscope {
 namespace {
@@ -22,30 +22,35 @@ using enum ParameterType;
 
 constexpr std::int64_t kMostWindows = 1'000'000;
 
-Model only_model(std::vector<Model> models, const std::string& otherwise) {
-  if (models.size() == 1) return std::move(models.front());
-  throw Error(ErrorKind::usage, {.parameter = "models", .problem = otherwise});
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const Method method : methods()) names.emplace_back(method->name);
+  return names;
 }
 
-std::vector<std::string> form_names() { return {kFormNames.begin(), kFormNames.end()}; }
-
-RankMethod method_of(const std::string& name) {
-  if (name == "energy") return RankMethod::energy;
-  if (name == "uniform") return RankMethod::uniform;
-  return name == "plain" ? RankMethod::plain : RankMethod::kl;
+/// "without=2,4 width=384": what `set` takes of each method.
+std::string set_examples() {
+  std::vector<std::string> examples;
+  for (const Method method : methods()) examples.emplace_back(method->set_example);
+  return join(examples, " ");
 }
 
 void run_plan_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  const Model model =
-      only_model(open_models(arguments, session),
-                 "a plan is of one model, or of one stack of it: MODEL:encoder, MODEL:decoder");
+  const std::vector<Model> models = open_models(arguments, session);
+  if (models.size() != 1) {
+    throw Error(ErrorKind::usage, {.parameter = "models",
+                                   .problem = "a plan is of one model, or of one stack of it: "
+                                              "MODEL:encoder, MODEL:decoder"});
+  }
+  const Model& model = models.front();
   const StoringContext context(arguments, session);
   PlanRequest request;
   for (const std::string& name : arguments.texts("by")) {
-    request.by.push_back(*form_from_name(name));
+    request.by.push_back(find_method(name));
   }
   request.target = plan_target(arguments, model, request.by);
-  request.method = method_of(arguments.text("method"));
+  const auto allocation = std::ranges::find(kRankAllocations, arguments.text("method"));
+  request.rank_allocation = static_cast<RankAllocation>(allocation - kRankAllocations.begin());
   request.ridge = number_of_text("ridge", arguments.text("ridge"));
   if (request.ridge < 0 || request.ridge > kMostRidge) {
     throw Error(ErrorKind::usage,
@@ -57,7 +62,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   request.matrices = arguments.roles("matrix");
   request.layers = arguments.layers("layers");
   const bool narrowed = arguments.given("layers") || arguments.given("matrix");
-  if (narrowed && request.by != std::vector{Form::ranks}) {
+  if (narrowed && (request.by.size() != 1 || !request.by.front()->allocates_ranks())) {
     throw Error(ErrorKind::usage,
                 {.parameter = arguments.given("layers") ? "layers" : "matrix",
                  .problem = "only ranks differ by layer and matrix: give {by} ranks"});
@@ -103,7 +108,7 @@ Parameters plan_parameters() {
        .type = several,
        .help = "the form that the smaller model takes, or several, one after another",
        .metavariable = "FORMS",
-       .choices = form_names(),
+       .choices = method_names(),
        .default_words = "all that the architecture allows, as a menu",
        .noun = "form"},
       {.name = "keep",
@@ -120,8 +125,7 @@ Parameters plan_parameters() {
        .metavariable = "P"},
       {.name = "set",
        .type = text,
-       .help = "exactly this: without=2,4 width=384 hidden=144 head-width=16 kv-heads=1 heads=4 "
-               "latent=32+32 experts=6 ranks=0.q:64,3.up:100",
+       .help = "exactly this: " + set_examples(),
        .metavariable = "CHOICE"},
       {.name = "matrix",
        .type = roles,
@@ -165,94 +169,9 @@ Parameters plan_parameters() {
        .help = "how ranks are allocated: by probes, the same share of each matrix's energy, all "
                "alike, or so without the text",
        .metavariable = "NAME",
-       .choices = {"kl", "energy", "uniform", "plain"},
+       .choices = {kRankAllocations.begin(), kRankAllocations.end()},
        .default_text = "kl",
        .noun = "method"}};
-}
-
-DType dtype_of(const std::string& name) {
-  if (name == "F32") return DType::f32;
-  return name == "F16" ? DType::f16 : DType::bf16;
-}
-
-/// The examples that the plan was made on. A plan has the name of a mask's file, not where it is.
-Arguments with_examples_of(const PlanFile& plan, const Arguments& arguments) {
-  Arguments out = plan.lines ? arguments.with("lines", true) : arguments;
-  if (plan.score_positions.empty() || arguments.given("score_positions")) return out;
-  if (parse_position_ranges(plan.score_positions)) {
-    return out.with("score_positions", plan.score_positions);
-  }
-  throw Error(ErrorKind::usage, {.parameter = "score_positions",
-                                 .problem = "missing mask: the plan was made with " +
-                                            verbatim(plan.score_positions)});
-}
-
-void run_shrink_command(const Arguments& arguments, const Session& session, RowSink& sink) {
-  std::vector<Model> models = open_models(arguments, session);
-  constexpr std::uint64_t kMaxPlan = 1'000'000'000;
-  ShrinkRequest request{.plan_place = arguments.text("plan")};
-  request.plan_text = session.files->read_text(request.plan_place, kMaxPlan);
-  request.plan = read_plan(request.plan_text, request.plan_place);
-  const PlanFile& plan = request.plan;
-  std::erase_if(models, [&](const Model& model) { return model.stack() != plan.stack; });
-  const Model model = only_model(std::move(models), "the plan is not of this stack of one model");
-  check_plan(plan, model, request.plan_place);
-  request.text =
-      plan_text(with_examples_of(plan, arguments), session, model,
-                {.sequences = plan.sequences,
-                 .length = plan.length,
-                 .sample = plan.sample ? std::optional(static_cast<std::uint64_t>(*plan.sample))
-                                       : std::nullopt});
-  request.folder = arguments.text("folder");
-  if (arguments.text("dtype") != "same") request.form.dtype = dtype_of(arguments.text("dtype"));
-  request.form.shard_bytes = *arguments.find<std::uint64_t>("shard_size");
-  std::vector<Form> forms;
-  for (const Choice& choice : plan.choices) forms.push_back(choice.form);
-  say_memory(session, shrink_memory(model, forms, request.text, session.context));
-  run_shrink(model, request, session.context, sink);
-}
-
-Parameters shrink_parameters() {
-  return {
-      {.name = "plan",
-       .type = file,
-       .help = "what plan wrote with format json, a form and a target",
-       .positional = true,
-       .metavariable = "PLAN.json",
-       .missing = "is needed",
-       .missing_hint = "attnscope plan MODEL {text_file} FILE with a form and a target makes it",
-       .endings = {".json"}},
-      {.name = "folder",
-       .type = file,
-       .help = "the new folder of the smaller model",
-       .letter = 'o',
-       .metavariable = "DIR",
-       .missing = "name the folder to write",
-       .missing_hint = "for example: {folder} smaller",
-       .use = FileUse::folder,
-       .endings = {".safetensors", ".json", ".md", ".txt", ".model"}},
-      {.name = "dtype",
-       .type = choice,
-       .help = "of all weights",
-       .metavariable = "NAME",
-       .choices = {"same", "F32", "BF16", "F16"},
-       .default_text = "same",
-       .noun = "dtype"},
-      {.name = "shard_size",
-       .type = bytes,
-       .help = "the largest file of weights",
-       .metavariable = "SIZE",
-       .default_text = "5G"}};
-}
-
-/// The report of `shrink` goes to stdout: its `o` is the folder.
-Parameters report_parameters() {
-  Parameters out = output_parameters();
-  std::erase_if(out, [](const Parameter& parameter) { return parameter.name == "out"; });
-  for (Parameter& parameter : out) {
-    if (parameter.name == "format") parameter.default_words.clear();
-  }
-  return out;
 }
 
 }  // namespace
@@ -287,19 +206,6 @@ Command plan_command() {
           .exclusions = plan_text_exclusions(),
           .analyses = {&layer_ranks_analysis()},
           .run = run_plan_command};
-}
-
-Command shrink_command() {
-  return {.name = "shrink",
-          .summary = "writes the smaller model that a plan leaves",
-          .examples = {{{"models", "MODEL"},
-                        {"plan", "plan.json"},
-                        {"text_file", "book.txt"},
-                        {"folder", "smaller"}}},
-          .parameters = joined({remote_model_parameters(), shrink_parameters(),
-                                plan_text_parameters(), run_parameters(), report_parameters()}),
-          .exclusions = plan_text_exclusions(),
-          .run = run_shrink_command};
 }
 
 }  // namespace attnscope

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/plan/methods/depth.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/matrix_buffers.h"
@@ -46,8 +47,8 @@ Divergence::Divergence(const ForwardPass& pass, const TextWindows& text, const C
   const bool scaled_alike = std::ranges::all_of(layers, [&](const LayerSpec& layer) {
     return layer.attention.scale == layers.front().attention.scale;
   });
-  cuts_ = !text.mask && sources_.empty() && why_not(model, Form::layers).empty() && scaled_alike &&
-          pass_.may_start_between();
+  cuts_ = !text.mask && sources_.empty() && why_not(model, depth_method()).empty() &&
+          scaled_alike && pass_.may_start_between();
   run_windows(pass_, {.windows = windows_, .sources = sources_},
               {.on_hidden_states =
                    [&](std::int64_t, MatrixView<const float> states) {
@@ -63,7 +64,7 @@ Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
     return run_windows(ForwardPass(whole, copy_weights_, compute),
                        {.windows = windows_, .sources = sources_}, {}, compute);
   }
-  const Model alone = without_layers(changed, {layer}).open();
+  const Model alone = with_layers(changed, {layer}).open();
   Matrix<float> stream;
   ForwardObserver observer{.on_stream = [&](std::int64_t index, MatrixView<const float> seen) {
     if (index == 1) stream = copied(seen);

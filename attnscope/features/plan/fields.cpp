@@ -1,4 +1,4 @@
-// Rows of `plan`: forms of smaller models at several sizes, or the parts of one plan; and of
+// Rows of `plan`: methods of compression at several sizes, or the parts of one plan; and of
 // `shrink`: the tensors that it wrote.
 #include "attnscope/features/common/fields.h"
 #include <algorithm>

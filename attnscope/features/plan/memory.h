@@ -11,8 +11,8 @@ namespace attnscope {
 
 /// `context`: its memory and threads.
 PlanMemory plan_memory(const Model& model, const PlanRequest& request, const Context& context);
-/// Of making a model of these forms, one after the other.
-PlanMemory shrink_memory(const Model& model, std::span<const Form> forms, const PlanText& text,
+/// Of applying these methods to a model, one after the other.
+PlanMemory shrink_memory(const Model& model, std::span<const Method> methods, const PlanText& text,
                          const Context& context);
 
 }  // namespace attnscope

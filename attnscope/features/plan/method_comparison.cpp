@@ -18,24 +18,14 @@ namespace {
 /// What makes a plan of the choice again.
 std::string target_of(const Model& model, const Candidate& candidate) {
   const Choice& choice = candidate.choice;
-  if (choice.form == Form::latent && choice.exact) {
-    return "kv_bytes " + std::to_string(candidate.size.kv_cache_bytes_per_token);
-  }
-  const std::string size = std::to_string(choice.size);
-  if (choice.form == Form::latent) {
-    return "set latent=" + size + "+" + std::to_string(choice.joint);
-  }
-  if (choice.form != Form::layers) return "set " + std::string(form_name(choice.form)) + "=" + size;
-  std::vector<std::string> gone;
-  for (const std::int64_t layer : layers_without(model, choice)) {
-    gone.push_back(std::to_string(layer));
-  }
-  return "set without=" + join(gone, ",");
+  const Method method = choice.method;
+  if (method->target != nullptr) return method->target(model, choice, candidate.size);
+  return "set " + std::string(method->name) + "=" + std::to_string(choice.size);
 }
 
-std::vector<Candidate> menu_of(Planner& planner, Form form) {
+std::vector<Candidate> menu_of(Planner& planner, Method method) {
   std::vector<Candidate> out;
-  if (form == Form::ranks) {
+  if (method->allocates_ranks()) {
     const std::int64_t whole = planner.ranks().parameters();
     for (const double share : kMenuBudgets) {
       const auto budget = static_cast<std::int64_t>(share * static_cast<double>(whole));
@@ -44,20 +34,20 @@ std::vector<Candidate> menu_of(Planner& planner, Form form) {
     }
     return out;
   }
-  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  const std::vector<std::int64_t> sizes = planner.sizes(method);
   if (sizes.size() < 2) return out;
   // The smallest first: what it leaves out has what the others leave out.
   std::vector<std::int64_t> wanted = menu_sizes(sizes);
   std::reverse(wanted.begin(), wanted.end());
   for (const std::int64_t size : wanted) {
-    out.push_back(planner.measured(planner.at_size(form, size)));
+    out.push_back(planner.measured(planner.at_size(method, size)));
     out.back().target = target_of(planner.model(), out.back());
   }
   std::reverse(out.begin(), out.end());
   return out;
 }
 
-/// The loss of a form for each share of parameters or cache that it saves.
+/// The loss of a method for each share of parameters or cache that it saves.
 double price_of(const std::vector<Candidate>& candidates, const ModelSize& before, double nll) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates) {
@@ -88,23 +78,23 @@ std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
   return out;
 }
 
-std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Form>& forms,
+std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Method>& methods,
                                   std::vector<std::string>& notes) {
   // Savings that stock runtimes have come first; of each kind, the cheapest.
   using Order = std::pair<bool, double>;
   std::vector<std::pair<Order, std::vector<Candidate>>> sorted;
-  for (const Form form : forms) {
+  for (const Method method : methods) {
     return_freed_memory();
     std::vector<Candidate> own;
     try {
-      own = menu_of(planner, form);
+      own = menu_of(planner, method);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::numerical) throw;
-      notes.push_back(std::string(form_name(form)) + " is left out: " + error.parts().problem);
+      notes.push_back(std::string(method->name) + " is left out: " + error.parts().problem);
       continue;
     }
     const double price = price_of(own, planner.size(), planner.nll_before(/*all=*/false));
-    sorted.emplace_back(Order(!is_loadable(form), price), std::move(own));
+    sorted.emplace_back(Order(!method->loadable, price), std::move(own));
   }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -1,9 +1,9 @@
-// How large a model is, and how large a choice would leave it.
+// How large a model is.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "attnscope/features/plan/methods/method.h"
 #include "attnscope/model/model.h"
 
 namespace attnscope {
@@ -11,9 +11,9 @@ namespace attnscope {
 struct ModelSize {
   std::int64_t parameters = 0;                // shared and tied ones once
   std::int64_t kv_cache_bytes_per_token = 0;  // at 16 bits; 0 of an encoder
-  /// To generate a token half way through the context: two for each element of a matrix that it is
-  /// multiplied by, experts that it passes and the head with them, and for what heads do with each
-  /// token before it. Latents of those are made keys and values anew, as stock transformers does.
+  /// To generate a token half way through the context: two for each element of a matrix that
+  /// multiplies it, with the experts that it passes and the LM head, and those of attention to each
+  /// token before it. Keys and values of latents are computed again for each, as in transformers.
   double flops_per_token = 0;
 };
 
@@ -24,9 +24,17 @@ ModelSize size_of(const Model& model);
 /// Of the tensors that have the layer in their names.
 std::int64_t parameters_of_layer(const Model& model, std::int64_t layer);
 
-/// What `before`, size_of(model), would become, without making the model: of `ranks` as factors.
-/// `size` is the only part of the choice that is read; of `latent` also `joint` and `exact`; of
-/// `ranks` the ranks.
-ModelSize size_after(const Model& model, const ModelSize& before, const Choice& choice);
+/// What size_of() counts of these layers: neither buffers nor repeated tensors.
+std::int64_t removable_parameters(const Model& model, const std::vector<std::int64_t>& layers);
+
+/// Products of a token with the matrices of each layer; the last: with the LM head.
+std::vector<double> products_of(const Model& model);
+
+/// FLOPs per token of a layer's scores and mixed values, half way through the context, with keys
+/// and values of latents.
+double flops_of_attention(const Model& model, std::int64_t layer);
+
+/// The same of so many heads that do so many products with each earlier token.
+double flops_of_attention(const Model& model, std::int64_t heads, std::int64_t elements);
 
 }  // namespace attnscope

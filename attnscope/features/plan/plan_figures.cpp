@@ -6,7 +6,6 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
-#include "attnscope/features/plan/choice_words.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/methods/rank_allocation.h"
 #include "attnscope/features/plan/plan_file.h"
@@ -32,7 +31,7 @@ class FiguresCheck {
     expect_flops("flops_per_token_before", plan_.before.flops_per_token, size_.flops_per_token);
     planned_ = plan_.choices;
     for (Choice& choice : planned_) {
-      if (choice.form == Form::layers) take_planned_layers(choice);
+      if (choice.method->rows == PlanRows::removal) take_planned_layers(choice);
     }
     check_rows();
     check_after();
@@ -73,7 +72,7 @@ class FiguresCheck {
   void take_planned_layers(Choice& choice) const {
     std::vector<std::int64_t> kept;
     for (const PlanRow& row : plan_.rows) {
-      if (row.form != Form::layers || !(row.parameters_after > 0)) continue;
+      if (row.method->rows != PlanRows::removal || !(row.parameters_after > 0)) continue;
       kept.push_back(row.layer.value_or(0));
     }
     choice.size = std::ssize(kept);
@@ -83,11 +82,11 @@ class FiguresCheck {
   void check_rows() const {
     for (std::size_t at = 0; at < plan_.rows.size(); ++at) {
       const PlanRow& row = plan_.rows[at];
-      if (row.form == Form::ranks) {
+      if (row.method->rows == PlanRows::matrix) {
         check_row_of_ranks(at);
-      } else if (row.form == Form::layers) {
+      } else if (row.method->rows == PlanRows::removal) {
         check_row_of_layers(at);
-      } else if (row.form == planned_.front().form) {
+      } else if (row.method == planned_.front().method) {
         check_row_of_first(at);
       } else {
         check_later_row(at);
@@ -120,7 +119,7 @@ class FiguresCheck {
 
   void check_row_of_layers(std::size_t at) const {
     const PlanRow& row = plan_.rows[at];
-    if (planned_.front().form == Form::layers) {
+    if (planned_.front().method->rows == PlanRows::removal) {
       expect_row(at, "parameters", row.parameters,
                  parameters_of_layer(model_, row.layer.value_or(0)));
     }
@@ -131,11 +130,11 @@ class FiguresCheck {
     }
   }
 
-  /// Of the first form, which changes the model as it is.
+  /// Of the first method, which changes the model as it is.
   void check_row_of_first(std::size_t at) const {
     const PlanRow& row = plan_.rows[at];
     const Choice& choice = planned_.front();
-    const auto count = std::ranges::count(plan_.rows, choice.form, &PlanRow::form);
+    const auto count = std::ranges::count(plan_.rows, choice.method, &PlanRow::method);
     const ModelSize after = size_after(model_, size_, choice);
     const std::int64_t each = (size_.parameters - after.parameters) / count;
     std::int64_t whole = size_.parameters;
@@ -147,7 +146,7 @@ class FiguresCheck {
     expect_row(at, "parameters_after", row.parameters_after, whole - each);
   }
 
-  /// Of a later form, which changes what the ones before it left: that is not made yet.
+  /// Of a later method, which changes what the ones before it left: that is not made yet.
   void check_later_row(std::size_t at) const {
     const PlanRow& row = plan_.rows[at];
     // An untied head is all that may be new.
@@ -160,12 +159,12 @@ class FiguresCheck {
       refuse(row_place(at, "parameters_after"), "is " + std::to_string(row.parameters_after) +
                                                     ", expected at most " + std::to_string(most));
     }
-    if (at > 0 && plan_.rows[at - 1].form == row.form) {  // each saves the same
+    if (at > 0 && plan_.rows[at - 1].method == row.method) {  // each saves the same
       const PlanRow& last = plan_.rows[at - 1];
       expect_row(at, "parameters_after", row.parameters_after,
                  row.parameters - (last.parameters - last.parameters_after));
     }
-    if (!row.layer && row.form == planned_.back().form) {
+    if (!row.layer && row.method == planned_.back().method) {
       expect_row(at, "parameters_after", row.parameters_after, plan_.after.parameters);
     }
   }
@@ -177,7 +176,7 @@ class FiguresCheck {
     expect_plan("parameters_after", plan_.after.parameters, after.parameters);
     expect_plan("kv_cache_bytes_per_token_after", plan_.after.kv_cache_bytes_per_token,
                 after.kv_cache_bytes_per_token);
-    if (choice.form != Form::ranks) {
+    if (!choice.method->allocates_ranks()) {
       expect_flops("flops_per_token_after", plan_.after.flops_per_token, after.flops_per_token);
     } else if (plan_.after.flops_per_token > size_.flops_per_token) {  // ranks may be edited
       refuse_plan("flops_per_token_after", "expected at most flops_per_token_before");
@@ -192,20 +191,20 @@ class FiguresCheck {
     }
     for (std::size_t at = 0; at < planned_.size(); ++at) {
       const Choice& choice = planned_[at];
-      if (one && choice.form == Form::ranks) {
+      if (one && choice.method->allocates_ranks()) {
         check_budget();
       } else if (one) {
         expect_plan("size", plan_.summary.size, choice.size);
       }
       expect_plan("sizes[" + std::to_string(at) + "]", sizes[at],
                   one ? plan_.summary.size : choice.size);
-      if (choice.form == Form::latent) continue;
+      if (choice.method->makes_latents) continue;
       expect_plan("joint", choice.joint, 0);
       if (choice.exact) refuse_plan("exact", "expected false: only latents have it");
     }
   }
 
-  /// The size of `ranks` is the budget of parameters: of `--keep` that share of all, of `--set` 0;
+  /// The size of low_rank is the budget of parameters: of `--keep` that share of all, of `--set` 0;
   /// of an edited plan it may be what the rows have.
   void check_budget() const {
     std::int64_t whole = 0, after = 0;
@@ -217,7 +216,7 @@ class FiguresCheck {
     if (size == after) return;
     const std::optional<std::int64_t> budget = budget_of(whole);
     const bool fits = budget ? size == *budget : size <= whole;
-    if (fits && (size == 0 || plan_.method != "kl" || after <= size)) return;
+    if (fits && (size == 0 || plan_.rank_allocation != "kl" || after <= size)) return;
     std::string expected = std::to_string(after) + ", the sum of rows[].parameters_after";
     if (budget && *budget >= after) {
       expected += ", or " + std::to_string(*budget) + ", the budget of '" + plan_.target + "'";
@@ -242,18 +241,15 @@ class FiguresCheck {
   void check_words() const {
     std::vector<std::string> named, plain, remarks;
     bool loadable = true;
-    const HeadShape& heads = model_.dimensions().heads;
-    std::int64_t kv_heads = heads.kv_heads;
+    Dimensions left = model_.dimensions();
     for (const Choice& choice : planned_) {
-      const std::int64_t whole =
-          choice.form == Form::kv_heads ? kv_heads : whole_size(model_, choice.form);
-      if (choice.form == Form::heads && heads.group_size() == 1) kv_heads = choice.size;
-      plain.push_back(choice_words(choice, whole));
-      named.push_back(std::string(form_name(choice.form)) + " " + plain.back());
-      loadable = loadable && is_loadable(choice.form);
-      if (!remark_of(choice.form).empty()) remarks.push_back(remark_of(choice.form));
+      plain.push_back(choice_words(choice, whole_size(left, choice.method)));
+      if (choice.method->cut != nullptr) choice.method->cut(left, choice.size);
+      named.push_back(std::string(choice.method->name) + " " + plain.back());
+      loadable = loadable && choice.method->loadable;
+      if (!choice.method->remark.empty()) remarks.emplace_back(choice.method->remark);
     }
-    // A plan of several forms names each, also where one alone was taken.
+    // A plan of several methods names each, also where one alone was taken.
     const std::string& choice = plan_.summary.choice;
     const bool one = planned_.size() == 1;
     const std::string expected = one ? plain.front() : join(named, "; ");
@@ -271,7 +267,7 @@ class FiguresCheck {
 
   /// Of ranks that were probed: the sum of the rows.
   void check_expected_loss() const {
-    const bool probed = planned_.front().form == Form::ranks && plan_.method == "kl";
+    const bool probed = planned_.front().method->allocates_ranks() && plan_.rank_allocation == "kl";
     const auto& whole = plan_.summary.expected_loss;
     if (!probed) {
       if (whole) refuse_plan("expected_loss", "expected null, as nothing was probed");

@@ -11,6 +11,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/plan/methods/rank_allocation.h"
 #include "attnscope/features/plan/plan_reader.h"
 
 namespace attnscope {
@@ -40,7 +41,6 @@ constexpr std::array<std::string_view, 21> kPlanFields = {"form",
                                                           "loadable",
                                                           "remark",
                                                           "model_hash"};
-constexpr std::array<std::string_view, 4> kMethods = {"kl", "energy", "uniform", "plain"};
 
 /// A loss, checked against the perplexity that the plan shows for it.
 double read_loss(const PlanReader& reader, const PlanObject& plan, const std::string& when) {
@@ -63,14 +63,14 @@ ModelSize read_size(const PlanReader& reader, const PlanObject& plan, const std:
   return out;
 }
 
-/// The forms of a plan at their sizes; what they keep comes from the rows.
+/// The methods of a plan at their sizes; what they keep comes from the rows.
 std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& plan) {
   const std::vector<std::string> names = split(reader.text(plan, "form"), ',');
   const std::string path = path_of(plan, "form");
   const bool exact = reader.flag(plan, "exact");
   const std::int64_t joint = reader.integer(plan, "joint", 0);
   if (names.size() == 1) {
-    return {{.form = reader.form(path, names.front()),
+    return {{.method = reader.method(path, names.front()),
              .size = reader.integer(plan, "size", 0),
              .joint = joint,
              .exact = exact}};
@@ -84,10 +84,10 @@ std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& pla
   }
   std::vector<Choice> out;
   for (std::size_t at = 0; at < names.size(); ++at) {
-    const Form own = reader.form(path, names[at]);
-    const bool again = std::ranges::find(out, own, &Choice::form) != out.end();
-    if (again || !combines(own)) reader.refuse(path, "these forms do not combine");
-    out.push_back({.form = own, .size = sizes[at]});
+    const Method own = reader.method(path, names[at]);
+    const bool again = std::ranges::find(out, own, &Choice::method) != out.end();
+    if (again || !own->combines) reader.refuse(path, "these forms do not combine");
+    out.push_back({.method = own, .size = sizes[at]});
   }
   if (joint != 0) reader.refuse(path_of(plan, "joint"), "expected 0: only latents have it");
   if (exact) reader.refuse(path_of(plan, "exact"), "expected false: only latents have it");
@@ -106,50 +106,36 @@ PlanSummary read_summary(const PlanReader& reader, const PlanObject& plan) {
   return out;
 }
 
-/// Which rows a form has.
-enum class RowsOf { model, layer, matrix };
-
-RowsOf rows_of(Form form) {
-  switch (form) {
-    case Form::layers:
-    case Form::width:
-    case Form::heads:
-    case Form::experts: return RowsOf::layer;
-    case Form::ranks: return RowsOf::matrix;
-    default: return RowsOf::model;
-  }
-}
-
 /// Rows of layers must name 0, 1, 2, ... in this order, because a choice lists what it keeps by
-/// position; `width` may then name the layers of the other stack, in the same way.
+/// position; those of both stacks may then name the layers of the other stack, in the same way.
 void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
   std::vector<std::string> models = {plan.model};
-  const Form* form = nullptr;
+  Method method = nullptr;
   std::int64_t next = 0;
-  std::set<Form> ended;
+  std::set<Method> ended;
   std::set<MatrixPlace> matrices;
   for (std::size_t at = 0; at < plan.rows.size(); ++at) {
     const PlanRow& row = plan.rows[at];
-    if (std::ranges::find(plan.choices, row.form, &Choice::form) == plan.choices.end()) {
+    if (std::ranges::find(plan.choices, row.method, &Choice::method) == plan.choices.end()) {
       reader.refuse(row_place(at, "form"), "the plan has no such form");
     }
-    if (form == nullptr || *form != row.form) {
-      if (form != nullptr) ended.insert(*form);
-      if (ended.contains(row.form)) {
+    if (method != row.method) {
+      if (method != nullptr) ended.insert(method);
+      if (ended.contains(row.method)) {
         reader.refuse(row_place(at, "form"), "expected the rows of each form one after another");
       }
-      form = &row.form;
+      method = row.method;
       next = 0;
       models = {plan.model};
     }
     if (row.model != models.back()) {
-      if (row.form != Form::width || models.size() > 1 || next == 0 || row.layer != 0) {
+      if (!row.method->both_stacks || models.size() > 1 || next == 0 || row.layer != 0) {
         reader.refuse(row_place(at, "model"), "expected '" + models.back() + "'");
       }
       models.push_back(row.model);
       next = 0;
     }
-    if (rows_of(row.form) == RowsOf::matrix) {
+    if (row.method->rows == PlanRows::matrix) {
       if (!row.layer) reader.refuse(row_place(at, "layer"), "expected a whole number");
       if (!matrices.insert({*row.layer, *row.matrix}).second) {
         reader.refuse(row_place(at, "matrix"),
@@ -157,7 +143,7 @@ void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
       }
       continue;
     }
-    const bool of_layers = rows_of(row.form) == RowsOf::layer;
+    const bool of_layers = row.method->rows != PlanRows::model;
     // The only layer of a model is the whole model.
     const bool fits = row.layer ? of_layers && *row.layer == next : next == 0;
     if (!fits) {
@@ -169,28 +155,26 @@ void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
   }
 }
 
-/// Adds what the rows keep to the choice of their form, after check_layer_order().
+/// Adds what the rows keep to the choice of their method, after check_layer_order().
 void add_rows(PlanFile& plan) {
   for (const PlanRow& row : plan.rows) {
-    const auto choice = std::ranges::find(plan.choices, row.form, &Choice::form);
-    switch (row.form) {
-      case Form::layers:
+    const auto choice = std::ranges::find(plan.choices, row.method, &Choice::method);
+    switch (row.method->rows) {
+      case PlanRows::removal:
         if (choice->kept.empty()) choice->kept.emplace_back();
         choice->kept.front().insert(choice->kept.front().end(), row.kept.begin(), row.kept.end());
         break;
-      case Form::width:
-      case Form::heads:
-      case Form::experts:
-      case Form::head_width: choice->kept.push_back(row.kept); break;
-      case Form::ranks:
+      case PlanRows::matrix:
         if (row.rank) choice->ranks[{*row.layer, *row.matrix}] = *row.rank;
         break;
-      default: break;
+      default:
+        if (row.method->list_unit > 0) choice->kept.push_back(row.kept);
+        break;
     }
   }
   for (Choice& choice : plan.choices) {
     // Which layers stay may be edited, and says how many.
-    if (choice.form == Form::layers && !choice.kept.empty()) {
+    if (choice.method->rows == PlanRows::removal && !choice.kept.empty()) {
       choice.size = std::ssize(choice.kept.front());
     }
   }
@@ -237,9 +221,9 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   out.after = read_size(reader, plan, "after");
   reader.number(parameters, "ridge");
   out.ridge = reader.number(parameters, "ridge", 0, kMostRidge);
-  out.method = reader.text(parameters, "method");
-  if (std::ranges::find(kMethods, out.method) == kMethods.end()) {
-    reader.refuse("parameters.method", "unknown method '" + out.method + "'");
+  out.rank_allocation = reader.text(parameters, "method");
+  if (std::ranges::find(kRankAllocations, out.rank_allocation) == kRankAllocations.end()) {
+    reader.refuse("parameters.method", "unknown method '" + out.rank_allocation + "'");
   }
   out.mean_nll_before = read_loss(reader, plan, "before");
   out.mean_nll_after = read_loss(reader, plan, "after");

@@ -14,24 +14,24 @@ namespace attnscope {
 
 /// What a row of a plan decides, in the order of the file.
 struct PlanRow {
-  Form form = Form::layers;
+  Method method = nullptr;
   std::string model;                    // the name of the model, or of the other stack
   std::optional<std::int64_t> layer;    // none: the row is about the whole model
-  std::optional<Role> matrix;           // of `ranks`
-  std::optional<std::int64_t> rank;     // of `ranks`; none: the matrix stays whole
-  std::vector<std::int64_t> kept = {};  // of forms that list what stays
+  std::optional<Role> matrix;           // of low_rank
+  std::optional<std::int64_t> rank;     // of low_rank; none: the matrix stays whole
+  std::vector<std::int64_t> kept = {};  // of methods that list what stays
   std::int64_t parameters = 0, parameters_after = 0;
-  std::optional<std::int64_t> break_even_rank = {}, possible_rank = {};  // of `ranks`
-  std::optional<double> expected_loss = {};                              // of `ranks`; nats
+  std::optional<std::int64_t> break_even_rank = {}, possible_rank = {};  // of low_rank
+  std::optional<double> expected_loss = {};                              // of low_rank; nats
 };
 
 /// What a plan says in addition to what is used: only checked.
 struct PlanSummary {
   std::string choice, remark;       // in words
-  std::int64_t size = 0;            // of one form; else 0
-  std::vector<std::int64_t> sizes;  // of each form
+  std::int64_t size = 0;            // of one method; else 0
+  std::vector<std::int64_t> sizes;  // of each method
   bool loadable = true;
-  std::optional<double> expected_loss = {};  // of `ranks`; nats
+  std::optional<double> expected_loss = {};  // of low_rank; nats
 };
 
 /// The largest share of the mean second moment that may be added: compared with it, a text has no
@@ -54,13 +54,13 @@ struct PlanFile {
   bool lines = false;           // each line was an example
   std::string score_positions;  // which tokens counted; empty: all
   bool own_held_out = false;    // measured on a file of its own, not on the end of the text
-  std::string method;
+  std::string rank_allocation;
   std::string target;  // what was asked for: "keep 0.8"
 };
 
 /// Checks all that can be checked without the model: types, ranges, one row for each layer in the
 /// order of layers, and perplexities that agree with their losses. Throws Error(format) that names
-/// the file, the row and the field, Error(usage) for a menu, which chooses no form.
+/// the file, the row and the field, Error(usage) for a menu, which chooses no method.
 PlanFile read_plan(std::string_view text, std::string_view place);
 
 /// Checks the plan against the model that it was made for: layers and matrices by name, sizes, what

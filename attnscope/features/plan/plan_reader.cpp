@@ -130,10 +130,10 @@ std::vector<std::int64_t> PlanReader::integers(const PlanObject& place,
   return out;
 }
 
-Form PlanReader::form(const std::string& path, const std::string& name) const {
-  const auto found = form_from_name(name);
-  if (!found) refuse(path, "unknown form '" + name + "'");
-  return *found;
+Method PlanReader::method(const std::string& path, const std::string& name) const {
+  const Method found = find_method(name);
+  if (found == nullptr) refuse(path, "unknown form '" + name + "'");
+  return found;
 }
 
 }  // namespace attnscope

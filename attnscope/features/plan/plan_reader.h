@@ -48,13 +48,13 @@ struct PlanReader {
   void null(const PlanObject& place, const std::string& name) const;
   std::vector<std::int64_t> integers(const PlanObject& place, const std::string& name) const;
 
-  Form form(const std::string& path, const std::string& name) const;
+  Method method(const std::string& path, const std::string& name) const;
 };
 
 /// "models[0].plan.size"; the root has an empty path.
 std::string path_of(const PlanObject& place, const std::string& name);
 
-/// Row `at` of a plan of `rows` rows: every field, for its form.
+/// Row `at` of a plan of `rows` rows: every field, for its method.
 PlanRow read_plan_row(const PlanReader& reader, const nlohmann::json& value, std::size_t at,
                       std::int64_t rows);
 

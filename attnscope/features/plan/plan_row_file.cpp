@@ -1,4 +1,4 @@
-// A row of a plan: every field, by the form that the row is of.
+// A row of a plan: every field, by the method that the row is of.
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -34,13 +34,8 @@ constexpr std::array<std::string_view, 20> kRowFields = {"model",
 constexpr double kMostNats = std::numeric_limits<float>::max();
 constexpr double kRounding = 1e-6;  // of cosines and divergences that are sums of many numbers
 
-bool lists_kept(Form form) {
-  return form == Form::width || form == Form::heads || form == Form::experts ||
-         form == Form::head_width;
-}
-
 void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out) {
-  if (out.form != Form::ranks) {
+  if (out.method->rows != PlanRows::matrix) {
     for (const char* name :
          {"matrix", "rank", "break_even_rank", "possible_rank", "sensitivity", "expected_loss"}) {
       reader.null(place, name);
@@ -72,7 +67,7 @@ void read_removal(const PlanReader& reader, const PlanObject& place, std::int64_
   const std::array<const char*, 3> influences = {"block_influence", "attention_influence",
                                                  "mlp_influence"};
   const std::array<const char*, 3> losses = {"loss", "attention_loss", "mlp_loss"};
-  if (out.form != Form::layers) {
+  if (out.method->rows != PlanRows::removal) {
     for (const char* name : influences) reader.null(place, name);
     for (const char* name : losses) reader.null(place, name);
     reader.null(place, "order");
@@ -96,7 +91,7 @@ PlanRow read_plan_row(const PlanReader& reader, const json& value, std::size_t a
                       std::int64_t rows) {
   const PlanObject place{value, "rows[" + std::to_string(at) + "]"};
   reader.expect_fields(place, kRowFields);
-  PlanRow out{.form = reader.form(path_of(place, "form"), reader.text(place, "form")),
+  PlanRow out{.method = reader.method(path_of(place, "form"), reader.text(place, "form")),
               .model = reader.text(place, "model")};
   if (value.contains("stack")) {  // of a model that has several
     const std::string stack = reader.text(place, "stack");
@@ -106,9 +101,9 @@ PlanRow read_plan_row(const PlanReader& reader, const json& value, std::size_t a
   }
   if (!reader.field(place, "layer").is_null()) out.layer = reader.integer(place, "layer", 0);
   out.parameters = reader.integer(place, "parameters", 0);
-  // What a form saves is shared out evenly, also to layers that have less than that.
+  // What a method saves is shared out evenly, also to layers that have less than that.
   out.parameters_after = reader.integer(place, "parameters_after", -kUnlimitedCount);
-  if (lists_kept(out.form)) {
+  if (out.method->list_unit > 0) {
     out.kept = reader.integers(place, "kept");
   } else {
     reader.null(place, "kept");

@@ -1,12 +1,20 @@
-// Ranks of single matrices: what each costs by a probe, and which to take under a budget.
+#include "attnscope/features/plan/rank_search.h"
+
 #include <algorithm>
 #include <optional>
 
 #include "attnscope/engine/work_queue.h"
+#include "attnscope/features/plan/methods/low_rank.h"
 #include "attnscope/features/plan/rank_sensitivity.h"
 #include "attnscope/features/plan/search.h"
 
 namespace attnscope {
+
+std::int64_t RankTable::parameters() const {
+  std::int64_t sum = 0;
+  for (const RankOptions& matrix : options) sum += matrix.rows * matrix.cols;
+  return sum;
+}
 
 std::size_t Planner::rank_steps() const {
   return request_.layers.resolve(model_.dimensions().layers, model_.name()).size();
@@ -35,7 +43,7 @@ const RankTable& Planner::ranks() {
     for (const auto& [name, value] : item.parameters.fields()) facts.add(name, value);
     found[at] = steps_.get("layer_ranks", facts, [&] {
       if (goes_elsewhere) return steps_.context().compute_elsewhere(item, compute.stop);
-      const bool probed = request_.method == RankMethod::kl;
+      const bool probed = request_.rank_allocation == RankAllocation::kl;
       if (probed && !divergence) divergence.emplace(pass(), probe, compute);
       return ranks_of_layer(model_, layers[at], roles, calibration_.statistics(compute),
                             divergence ? &*divergence : nullptr, compute);
@@ -81,13 +89,19 @@ const RankTable& Planner::ranks() {
 
 Choice Planner::at_budget(std::int64_t parameters) {
   const RankTable& table = ranks();
-  Choice out{.form = Form::ranks, .size = parameters};
+  Choice out{.method = low_rank_method(), .size = parameters};
   std::vector<std::int64_t> ranks;
-  switch (request_.method) {
-    case RankMethod::kl: ranks = allocate_ranks(table.options, parameters, request_.round); break;
-    case RankMethod::energy: ranks = energy_ranks(table.options, parameters, request_.round); break;
-    case RankMethod::uniform:
-    case RankMethod::plain: ranks = uniform_ranks(table.options, parameters, request_.round); break;
+  switch (request_.rank_allocation) {
+    case RankAllocation::kl:
+      ranks = allocate_ranks(table.options, parameters, request_.round);
+      break;
+    case RankAllocation::energy:
+      ranks = energy_ranks(table.options, parameters, request_.round);
+      break;
+    case RankAllocation::uniform:
+    case RankAllocation::plain:
+      ranks = uniform_ranks(table.options, parameters, request_.round);
+      break;
   }
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     if (ranks[at] > 0) out.ranks.emplace(table.places[at], ranks[at]);
@@ -96,7 +110,7 @@ Choice Planner::at_budget(std::int64_t parameters) {
 }
 
 double Planner::expected_loss(const Choice& choice) {
-  if (choice.form != Form::ranks || request_.method != RankMethod::kl) return 0;
+  if (!choice.method->allocates_ranks() || request_.rank_allocation != RankAllocation::kl) return 0;
   const RankTable& table = ranks();
   double sum = 0;
   for (std::size_t at = 0; at < table.places.size(); ++at) {

@@ -176,7 +176,7 @@ WorkItem layer_ranks_item(const PlanRequest& request, double ridge, std::int64_t
                                        .tokens = request.text.calibration,
                                        .layers = {layer},
                                        .scored = request.text.calibration_scored}};
-  const bool probed = request.method == RankMethod::kl;
+  const bool probed = request.rank_allocation == RankAllocation::kl;
   item.parameters.add("probe_tokens", probed ? request.probe_tokens : 0)
       .add("matrix", roles_value(request.matrices));
   add_mask_parameter(item, request.text.mask);

@@ -83,7 +83,7 @@ class PlanSteps {
 std::string model_hash(const Model& model);
 /// Of the windows of a text, of what encoders read, and of which tokens count.
 std::string windows_hash(const TextWindows& text);
-/// Of a form, its size, and all that it keeps.
+/// Of a method, its size, and all that it keeps.
 std::string choice_hash(const Choice& choice);
 
 }  // namespace attnscope

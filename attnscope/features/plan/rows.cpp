@@ -7,7 +7,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/engine/summary_rows.h"
-#include "attnscope/features/plan/choice_words.h"
+#include "attnscope/features/plan/methods/depth.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/resumable_steps.h"
 
@@ -17,21 +17,11 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in a row
 constexpr LayerWorth kNoWorth = {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
 
-const char* method_name(RankMethod method) {
-  switch (method) {
-    case RankMethod::kl: return "kl";
-    case RankMethod::energy: return "energy";
-    case RankMethod::uniform: return "uniform";
-    case RankMethod::plain: return "plain";
-  }
-  return "";
-}
-
 /// A row in which nothing is known but its place.
-Record empty_row(const Model& model, Form form, std::optional<std::int64_t> layer, Value matrix,
+Record empty_row(const Model& model, Method method, std::optional<std::int64_t> layer, Value matrix,
                  std::int64_t parameters, std::int64_t after) {
   Record row = {{"model", model.name()}};
-  row.add("form", form_name(form))
+  row.add("form", method->name)
       .add("layer", layer)
       .add("matrix", std::move(matrix))
       .add("parameters", parameters)
@@ -66,7 +56,7 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
   const std::int64_t layers = model.dimensions().layers;
   const LayerOrder& order = planner.removals(1);
   const std::vector<LayerWorth> worth = planner.layer_worth();
-  const std::vector<std::int64_t> gone = layers_without(model, choice);
+  const std::vector<std::int64_t> gone = removed_layers(choice, layers);
   const bool ordered = std::ranges::all_of(gone, [&](std::int64_t layer) {  // not by --set
     return std::ranges::count(order.removed, layer) > 0;
   });
@@ -77,7 +67,7 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
     const auto removed = std::find(order.removed.begin(), order.removed.end(), layer);
     const std::int64_t own = parameters_of_layer(model, layer);
     Record& row =
-        rows.emplace_back(empty_row(model, choice.form, layer, Value(), own, stays ? own : 0));
+        rows.emplace_back(empty_row(model, choice.method, layer, Value(), own, stays ? own : 0));
     add_rest(row, Value(), Value(), Value(), Value(), Value(), Value());
     const auto at = static_cast<std::size_t>(layer);
     const std::int64_t step = ordered && !stays ? removed - order.removed.begin() + 1 : 0;
@@ -96,7 +86,7 @@ std::vector<Record> rank_rows(Planner& planner, const Choice& choice) {
     const bool whole = own == choice.ranks.end();
     const std::int64_t before = options.rows * options.cols;
     Record& row = rows.emplace_back(
-        empty_row(planner.model(), choice.form, layer, std::string(role_name(role)), before,
+        empty_row(planner.model(), choice.method, layer, std::string(role_name(role)), before,
                   whole ? before : own->second * (options.rows + options.cols)));
     const bool probed = !table.probes.empty();
     add_rest(row, Value(), whole ? Value() : Value(own->second), options.break_even(),
@@ -113,8 +103,8 @@ std::vector<Record> rank_rows(Planner& planner, const Choice& choice) {
 }  // namespace
 
 std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
-  if (choice.form == Form::layers) return layer_rows(planner, choice);
-  if (choice.form == Form::ranks) return rank_rows(planner, choice);
+  if (choice.method->rows == PlanRows::removal) return layer_rows(planner, choice);
+  if (choice.method->rows == PlanRows::matrix) return rank_rows(planner, choice);
   std::vector<Record> rows;
   const Model& model = planner.model();
   const bool by_layer = choice.kept.size() > 1;
@@ -122,13 +112,13 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
   const ModelSize after = size_after(model, planner.size(), choice);
   const std::int64_t own_layers = model.dimensions().layers;
   for (std::int64_t at = 0; at < count; ++at) {
-    // Of `width` those of its other stack may follow.
+    // Of mlp the layers of the other stack may follow.
     const Model& stack = at < own_layers ? model : *stack_of_same_width(model);
     const std::int64_t layer = at < own_layers ? at : at - own_layers;
     const std::int64_t before =
         by_layer ? parameters_of_layer(stack, layer) : planner.size().parameters;
     const std::int64_t cut = (planner.size().parameters - after.parameters) / count;
-    Record& row = rows.emplace_back(empty_row(stack, choice.form,
+    Record& row = rows.emplace_back(empty_row(stack, choice.method,
                                               by_layer ? std::optional(layer) : std::nullopt,
                                               Value(), before, before - cut));
     const Value kept =
@@ -139,13 +129,9 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
   return rows;
 }
 
-std::vector<std::int64_t> layers_without(const Model& model, const Choice& choice) {
-  return layers_left_out(choice, model.dimensions().layers);
-}
-
-std::string forms_text(const std::vector<Form>& forms) {
+std::string methods_text(const std::vector<Method>& methods) {
   std::vector<std::string> names;
-  for (const Form form : forms) names.emplace_back(form_name(form));
+  for (const Method method : methods) names.emplace_back(method->name);
   return join(names, ",");
 }
 
@@ -159,7 +145,7 @@ Record planned_facts(const Model& model) {
 }
 
 std::string choice_words(const Model& model, const Choice& choice) {
-  return choice_words(choice, whole_size(model, choice.form));
+  return choice_words(choice, whole_size(model.dimensions(), choice.method));
 }
 
 namespace {
@@ -169,8 +155,8 @@ ReportHead head_of(const Model& model, const PlanRequest& request) {
   for (const auto& [name, value] : request.text.parameters.fields()) {
     head.parameters.add(name, value);
   }
-  head.parameters.add("by", request.by.empty() ? Value() : Value(forms_text(request.by)))
-      .add("method", method_name(request.method))
+  head.parameters.add("by", request.by.empty() ? Value() : Value(methods_text(request.by)))
+      .add("method", kRankAllocations[static_cast<std::size_t>(request.rank_allocation)])
       .add("ridge", request.ridge)
       .add("probe_tokens", request.probe_tokens)
       .add("held_out_sequences", request.held_out_sequences)
@@ -194,7 +180,7 @@ void send_menu(const Model& model, const PlanRequest& request, const std::vector
   for (const Candidate& candidate : menu) {
     const Choice& choice = candidate.choice;
     Record row = {{"model", model.name()}};
-    row.add("form", form_name(choice.form))
+    row.add("form", choice.method->name)
         .add("choice", choice_words(model, choice))
         .add("size", choice.size)
         .add("parameters", candidate.size.parameters)
@@ -204,9 +190,9 @@ void send_menu(const Model& model, const PlanRequest& request, const std::vector
         .add("mean_nll", candidate.mean_nll)
         .add("perplexity", std::exp(candidate.mean_nll))
         .add("loss", candidate.mean_nll - planned.nll_before)
-        .add("loadable", is_loadable(choice.form))
+        .add("loadable", choice.method->loadable)
         .add("target", candidate.target)
-        .add("remark", remark_of(choice.form));
+        .add("remark", choice.method->remark);
     sink.add_row(std::move(row));
   }
   for (const Skipped& skipped : planned.skipped) sink.add_skipped(skipped);
@@ -218,19 +204,19 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
   ReportHead head = head_of(model, request);
   const Choice& choice = planned.choices.front();
   const bool one = planned.choices.size() == 1;
-  std::vector<Form> forms;
+  std::vector<Method> methods;
   std::vector<std::int64_t> sizes;
   bool loadable = true;
-  const bool probed = choice.form == Form::ranks && request.method == RankMethod::kl;
+  const bool probed =
+      choice.method->allocates_ranks() && request.rank_allocation == RankAllocation::kl;
   std::vector<std::string> remarks;
   for (const Choice& own : planned.choices) {
-    forms.push_back(own.form);
+    methods.push_back(own.method);
     sizes.push_back(own.size);
-    loadable = loadable && is_loadable(own.form);
-    const std::string remark = remark_of(own.form);
-    if (!remark.empty()) remarks.push_back(remark);
+    loadable = loadable && own.method->loadable;
+    if (!own.method->remark.empty()) remarks.emplace_back(own.method->remark);
   }
-  Record plan = {{"form", forms_text(forms)}, {"choice", join(planned.words, "; ")}};
+  Record plan = {{"form", methods_text(methods)}, {"choice", join(planned.words, "; ")}};
   plan.add("size", one ? Value(choice.size) : Value())
       .add("sizes", sizes)
       .add("joint", choice.joint)

@@ -21,14 +21,11 @@ struct PlannedModel {
 /// A row for each layer, matrix, or the whole of it.
 std::vector<Record> plan_rows(Planner& planner, const Choice& choice);
 
-/// The layers that the choice leaves out, where its form is `layers`.
-std::vector<std::int64_t> layers_without(const Model& model, const Choice& choice);
-
 /// A model's facts; of a stack with parameters and cache of the whole model, as plans count them.
 Record planned_facts(const Model& model);
 
-/// "hidden,width".
-std::string forms_text(const std::vector<Form>& forms);
+/// "hidden,width": their names.
+std::string methods_text(const std::vector<Method>& methods);
 
 /// In words: "6 → 5 (without 2)".
 std::string choice_words(const Model& model, const Choice& choice);

@@ -12,6 +12,7 @@
 #include "attnscope/features/common/read_weight.h"
 #include "attnscope/features/plan/combined_methods.h"
 #include "attnscope/features/plan/method_comparison.h"
+#include "attnscope/features/plan/methods/low_rank.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/resumable_steps.h"
 #include "attnscope/features/plan/rows.h"
@@ -38,16 +39,24 @@ void check_can_plan(const Model& model, const PlanText& text) {
   }
 }
 
-void check_form(const Model& model, Form form) {
-  const std::string why = why_not(model, form);
+/// "layers, width and heads": the names of all that combine.
+std::string combining_names() {
+  std::vector<std::string> names;
+  for (const Method method : methods()) {
+    if (method->combines) names.emplace_back(method->name);
+  }
+  return join_words(names);
+}
+
+void check_method(const Model& model, Method method) {
+  const std::string why = why_not(model, method);
   if (why.empty()) return;
   std::vector<std::string> names;
-  for (const Form other : possible_forms(model)) names.emplace_back(form_name(other));
-  throw Error(ErrorKind::unsupported,
-              {.parameter = "by",
-               .problem = std::string(form_name(form)) + ": " + verbatim(why) + "; " +
-                          verbatim(model.name()) + " can take " +
-                          (names.empty() ? "no form" : join(names))});
+  for (const Method other : possible_methods(model)) names.emplace_back(other->name);
+  throw Error(ErrorKind::unsupported, {.parameter = "by",
+                                       .problem = std::string(method->name) + ": " + verbatim(why) +
+                                                  "; " + verbatim(model.name()) + " can take " +
+                                                  (names.empty() ? "no form" : join(names))});
 }
 
 [[noreturn]] void refuse_target(const std::string& parameter, const std::string& nearest) {
@@ -56,29 +65,25 @@ void check_form(const Model& model, Form form) {
 }
 
 /// The largest size whose `number` is at most `most`. Sizes descend, and numbers with them.
-Choice largest_within(Planner& planner, Form form, const std::string& parameter, double most,
+Choice largest_within(Planner& planner, Method method, const std::string& parameter, double most,
                       double (*number)(const ModelSize&)) {
-  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  const std::vector<std::int64_t> sizes = planner.sizes(method);
   double last = 0;
   for (const std::int64_t size : sizes) {
-    Choice sketch{.form = form, .size = size, .kept = {}};
-    if (form == Form::latent) {
-      sketch.size = size / 2;
-      sketch.joint = size - sketch.size;
-    }
-    if (form == Form::layers) sketch = planner.at_size(form, size);
+    const Choice sketch = method->sketch == nullptr ? Choice{.method = method, .size = size}
+                                                    : method->sketch(planner, size);
     last = number(size_after(planner.model(), planner.size(), sketch));
-    if (size == sizes.front() && form == Form::latent) continue;  // another kind of model
-    if (last <= most) return planner.at_size(form, size);
+    if (size == sizes.front() && method->makes_latents) continue;  // another kind of model
+    if (last <= most) return planner.at_size(method, size);
   }
   refuse_target(parameter, std::to_string(static_cast<std::int64_t>(last)) + " of " +
                                std::to_string(static_cast<std::int64_t>(number(planner.size()))));
 }
 
-[[noreturn]] void refuse_empty_menu(const std::vector<Form>& forms) {
-  throw Error(
-      ErrorKind::numerical,
-      {.parameter = "by", .problem = forms_text(forms) + " can have no size but the model's own"});
+[[noreturn]] void refuse_empty_menu(const std::vector<Method>& methods) {
+  throw Error(ErrorKind::numerical,
+              {.parameter = "by",
+               .problem = methods_text(methods) + " can have no size but the model's own"});
 }
 
 double parameters_of(const ModelSize& size) { return static_cast<double>(size.parameters); }
@@ -90,8 +95,8 @@ constexpr int kMeasurements = 10;
 
 /// The smallest model whose mean negative log likelihood is at most `most`: bisection, at most so
 /// many measurements.
-Choice smallest_within(Planner& planner, Form form, double most) {
-  if (form == Form::ranks) {
+Choice smallest_within(Planner& planner, Method method, double most) {
+  if (method->allocates_ranks()) {
     const auto whole = static_cast<double>(planner.ranks().parameters());
     double low = 0.02, high = 1;
     for (int at = 0; at < kMeasurements; ++at) {
@@ -101,33 +106,33 @@ Choice smallest_within(Planner& planner, Form form, double most) {
     }
     return planner.at_budget(static_cast<std::int64_t>(high * whole));
   }
-  const std::vector<std::int64_t> sizes = planner.sizes(form);
+  const std::vector<std::int64_t> sizes = planner.sizes(method);
   std::size_t good = 0, bad = sizes.size();
   for (int at = 0; at < kMeasurements && bad - good > 1; ++at) {
     const std::size_t middle = (good + bad) / 2;
-    const bool within = planner.nll_of(planner.at_size(form, sizes[middle]), false) <= most;
+    const bool within = planner.nll_of(planner.at_size(method, sizes[middle]), false) <= most;
     (within ? good : bad) = middle;
   }
-  return planner.at_size(form, sizes[good]);
+  return planner.at_size(method, sizes[good]);
 }
 
 Choice completed(Planner& planner, const Choice& set) {
   const std::string wrong = why_not_ranks(planner.model(), set);
   if (!wrong.empty()) throw Error(ErrorKind::usage, {.parameter = "set", .problem = wrong});
-  if (set.form == Form::ranks || set.form == Form::latent || set.form == Form::layers) return set;
-  const auto sizes = possible_sizes(planner.model(), set.form);
+  if (set.method->parse_set != nullptr) return set;
+  const auto sizes = set.method->sizes(planner.model());
   if (std::find(sizes.begin(), sizes.end(), set.size) != sizes.end()) {
-    return planner.at_size(set.form, set.size);
+    return planner.at_size(set.method, set.size);
   }
   throw Error(ErrorKind::usage,
               {.parameter = "set",
-               .problem = std::string(form_name(set.form)) + "=" + std::to_string(set.size) +
+               .problem = std::string(set.method->name) + "=" + std::to_string(set.size) +
                           " is no size of " + verbatim(planner.model().name())});
 }
 
-Choice chosen(Planner& planner, Form form, const PlanTarget& target) {
+Choice chosen(Planner& planner, Method method, const PlanTarget& target) {
   if (target.set) return completed(planner, *target.set);
-  if (target.keep && form == Form::ranks) {
+  if (target.keep && method->allocates_ranks()) {
     const auto whole = static_cast<double>(planner.ranks().parameters());
     const auto budget = static_cast<std::int64_t>(*target.keep * whole);
     const Choice choice = planner.at_budget(budget);
@@ -137,50 +142,49 @@ Choice chosen(Planner& planner, Form form, const PlanTarget& target) {
     return choice;
   }
   if (target.keep) {
-    if (form == Form::latent) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = "keep",
-                   .problem = "a latent makes the KV cache smaller, not the model",
-                   .hint = "give {kv_bytes}"});
+    if (!method->why_no_keep.empty()) {
+      throw Error(ErrorKind::usage, {.parameter = "keep",
+                                     .problem = std::string(method->why_no_keep),
+                                     .hint = "give {kv_bytes}"});
     }
-    return largest_within(planner, form, "keep", *target.keep * parameters_of(planner.size()),
+    return largest_within(planner, method, "keep", *target.keep * parameters_of(planner.size()),
                           parameters_of);
   }
   if (target.kv_bytes) {
     const bool share = *target.kv_bytes < 2;
     const double most = share ? *target.kv_bytes * cache_of(planner.size()) : *target.kv_bytes;
-    return largest_within(planner, form, "kv_bytes", most, cache_of);
+    return largest_within(planner, method, "kv_bytes", most, cache_of);
   }
   const double before = planner.nll_before(false);
   const double most = target.perplexity ? std::log(*target.perplexity) : before + *target.loss;
   if (most < before) {
     refuse_target("max_perplexity", shortest_decimal(std::exp(before)) + " as it is");
   }
-  return smallest_within(planner, form, most);
+  return smallest_within(planner, method, most);
 }
 
 Record asked_record(const PlanRequest& request) {
   Record asked = request.text.parameters;
-  asked.add("by", request.by.empty() ? Value() : Value(forms_text(request.by)));
+  asked.add("by", request.by.empty() ? Value() : Value(methods_text(request.by)));
   if (!request.target.text.empty()) asked.add("target", request.target.text);
   return asked;
 }
 
 /// Says how many steps the plan will take, as far as that is known.
-void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Form>& forms,
+void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Method>& methods,
                   const PlanTarget& target) {
   steps.expect(1);  // the model as it is
-  for (const Form form : forms) {
-    if (form == Form::ranks) steps.expect(planner.rank_steps());
+  for (const Method method : methods) {
+    if (method->allocates_ranks()) steps.expect(planner.rank_steps());
     if (!target.text.empty()) {
       steps.expect(target.loss || target.perplexity ? 1 + kMeasurements : 1);
       continue;
     }
-    const std::vector<std::int64_t> sizes = planner.sizes(form);
+    const std::vector<std::int64_t> sizes = planner.sizes(method);
     const std::vector<std::int64_t> wanted =
         sizes.size() < 2 ? std::vector<std::int64_t>() : menu_sizes(sizes);
-    steps.expect(form == Form::ranks ? std::size(kMenuBudgets)
-                                     : wanted.size() + planner.steps_of(form, wanted));
+    steps.expect(method->allocates_ranks() ? std::size(kMenuBudgets)
+                                           : wanted.size() + planner.steps_of(method, wanted));
   }
 }
 
@@ -225,18 +229,17 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                        RowSink& sink) {
   check_can_plan(model, request.text);
   const bool menu_asked = request.target.text.empty();
-  const std::vector<Form> forms = request.by.empty() ? possible_forms(model) : request.by;
-  for (const Form form : request.by) check_form(model, form);
+  const std::vector<Method> methods = request.by.empty() ? possible_methods(model) : request.by;
+  for (const Method method : request.by) check_method(model, method);
   if (!menu_asked && request.by.empty()) {
     throw Error(ErrorKind::usage,
                 {.parameter = "by", .problem = "is needed: which forms reach the target"});
   }
-  for (const Form form : request.by) {
-    if (menu_asked || request.by.size() < 2 || combines(form)) continue;
+  for (const Method method : request.by) {
+    if (menu_asked || request.by.size() < 2 || method->combines) continue;
     throw Error(ErrorKind::usage, {.parameter = "by",
-                                   .problem = std::string(form_name(form)) +
-                                              " is planned alone; layers, width, hidden, "
-                                              "head-width, kv-heads and heads combine"});
+                                   .problem = std::string(method->name) + " is planned alone; " +
+                                              combining_names() + " combine"});
   }
   std::vector<std::string> notes = request.text.notes;
   std::vector<Candidate> menu;
@@ -245,18 +248,18 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
   run_with_all_threads(steps.counting(),
                        [&](const Compute& compute) {
                          Planner planner(model, request, steps, compute);
-                         expect_steps(steps, planner, forms, request.target);
+                         expect_steps(steps, planner, methods, request.target);
                          planned.before = planner.size();
                          planned.nll_before = nll_as_it_is(planner, /*all=*/!menu_asked);
                          if (menu_asked) {
-                           menu = whole_menu(planner, forms, notes);
+                           menu = whole_menu(planner, methods, notes);
                            if (menu.empty() && notes.size() == request.text.notes.size()) {
-                             refuse_empty_menu(forms);
+                             refuse_empty_menu(methods);
                            }
-                         } else if (forms.size() > 1) {
+                         } else if (methods.size() > 1) {
                            planned = combined(planner, request, context, compute);
                          } else {
-                           const Choice choice = chosen(planner, forms.front(), request.target);
+                           const Choice choice = chosen(planner, methods.front(), request.target);
                            planned.choices = {choice};
                            planned.words = {choice_words(model, choice)};
                            planned.after = size_after(model, planned.before, choice);

@@ -9,18 +9,14 @@
 #include "attnscope/engine/system_memory.h"
 #include "attnscope/features/common/calibration/evaluation.h"
 #include "attnscope/features/common/calibration/removal_loss.h"
+#include "attnscope/features/plan/methods/depth.h"
 #include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/methods/mlp.h"
 #include "attnscope/features/plan/resumable_steps.h"
 #include "attnscope/forward/matrix_buffers.h"
 
 namespace attnscope {
 namespace {
-
-std::vector<std::int64_t> all_layers(const Model& model) {
-  std::vector<std::int64_t> out(static_cast<std::size_t>(model.dimensions().layers));
-  std::iota(out.begin(), out.end(), std::int64_t{0});
-  return out;
-}
 
 /// The mean over rows of the cosine of what is before and after something, batch after batch.
 class MeanCosine {
@@ -73,12 +69,6 @@ Model without_output(const Model& model, std::int64_t layer, Role role) {
 
 }  // namespace
 
-std::int64_t RankTable::parameters() const {
-  std::int64_t sum = 0;
-  for (const RankOptions& matrix : options) sum += matrix.rows * matrix.cols;
-  return sum;
-}
-
 Planner::Planner(const Model& model, const PlanRequest& request, PlanSteps& steps,
                  const Compute& compute)
     : model_(model),
@@ -92,7 +82,7 @@ Planner::Planner(const Model& model, const PlanRequest& request, PlanSteps& step
 
 /// Of plain singular vectors so much that all directions count alike.
 double Planner::ridge() const {
-  return request_.method == RankMethod::plain ? 1e12 : request_.ridge;
+  return request_.rank_allocation == RankAllocation::plain ? 1e12 : request_.ridge;
 }
 
 const ForwardPass& Planner::pass() {
@@ -109,14 +99,9 @@ Record Planner::measured_facts(bool all) const {
   return {{"measured", windows_hash(text)}, {"mask", text.mask}};
 }
 
-std::size_t Planner::steps_of(Form form, const std::vector<std::int64_t>& sizes) const {
-  if (sizes.empty()) return 0;
-  if (form == Form::layers) {
-    const std::int64_t least = *std::min_element(sizes.begin(), sizes.end());
-    return static_cast<std::size_t>(model_.dimensions().layers - least) + 1;
-  }
-  if (form == Form::latent) return 3 * sizes.size();  // shares
-  return form == Form::width ? 1 : 0;
+std::size_t Planner::steps_of(Method method, const std::vector<std::int64_t>& sizes) const {
+  if (sizes.empty() || method->search_steps == nullptr) return 0;
+  return method->search_steps(model_, sizes);
 }
 
 TextWindows Planner::measured_text(bool all) const {
@@ -140,7 +125,8 @@ double Planner::nll_before(bool all) {
 }
 
 Model Planner::made(const Choice& choice) {
-  Model smaller = make_smaller(model_, choice, calibration_.statistics(compute_), compute_).open();
+  Model smaller =
+      choice.method->make(model_, choice, calibration_.statistics(compute_), compute_).open();
   return_freed_memory();  // of what it was made with, before it is run
   return smaller;
 }
@@ -159,36 +145,23 @@ Candidate Planner::measured(const Choice& choice) {
           .expected_loss = expected_loss(choice)};
 }
 
-std::vector<std::int64_t> Planner::sizes(Form form) const {
-  std::vector<std::int64_t> all = possible_sizes(model_, form);
-  const bool rounds = form == Form::width || form == Form::hidden || form == Form::head_width;
-  if (!rounds || all.empty()) return all;
+std::vector<std::int64_t> Planner::sizes(Method method) const {
+  std::vector<std::int64_t> all = method->sizes(model_);
+  if (!method->is_rounded || all.empty()) return all;
   const std::int64_t whole = all.front();
   std::erase_if(all,
                 [&](std::int64_t size) { return size != whole && size % request_.round != 0; });
   return all;
 }
 
-Choice Planner::at_size(Form form, std::int64_t size) {
-  if (form == Form::latent) return latent_of_size(size);
-  if (form == Form::width) {
-    const std::int64_t count = model_.dimensions().mlp_width - size;
-    if (neurons_.empty() || std::ssize(neurons_.front()) < count) {
-      find_neurons(count);
-    }
-    return choice_of_width(model_, size, neurons_);
-  }
-  if (form != Form::layers) {
-    return choose(model_, form, size, calibration_.statistics(compute_), compute_);
-  }
-  const std::int64_t count = model_.dimensions().layers - size;
-  const LayerOrder& order = removals(count);
-  std::vector<std::int64_t> kept = all_layers(model_);
-  std::erase_if(kept, [&](std::int64_t layer) {
-    const auto end = order.removed.begin() + count;
-    return std::find(order.removed.begin(), end, layer) != end;
-  });
-  return {.form = form, .size = size, .kept = {kept}};
+Choice Planner::at_size(Method method, std::int64_t size) {
+  if (method->search != nullptr) return method->search(*this, size);
+  return choose(model_, method, size, calibration_.statistics(compute_), compute_);
+}
+
+const std::vector<std::vector<std::int64_t>>& Planner::neurons(std::int64_t count) {
+  if (neurons_.empty() || std::ssize(neurons_.front()) < count) find_neurons(count);
+  return neurons_;
 }
 
 void Planner::find_neurons(std::int64_t count) {
@@ -196,7 +169,7 @@ void Planner::find_neurons(std::int64_t count) {
   const std::vector<Outcome> kept = steps_.get("neurons", facts, [&] {
     std::vector<Outcome> outcomes;
     for (std::vector<std::int64_t>& layer :
-         neurons_to_remove(model_, count, calibration_.statistics(compute_), compute_)) {
+         removed_neurons(model_, count, calibration_.statistics(compute_), compute_)) {
       outcomes.push_back({.head = {}, .fields = {{"neurons", std::move(layer)}}});
     }
     return outcomes;
@@ -244,7 +217,7 @@ std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& l
   for (const std::int64_t layer : left) {
     std::vector<std::int64_t> kept = left;
     std::erase(kept, layer);
-    out.push_back(mean_nll(without_layers(model_, kept).open(), text, compute_));
+    out.push_back(mean_nll(with_layers(model_, kept).open(), text, compute_));
   }
   return out;
 }
@@ -326,34 +299,6 @@ std::vector<Outcome> Planner::influences() {
                               {"mlp", own.mlp.influence()}}});
   }
   return out;
-}
-
-/// Rotary shares of 3/8, a half and 5/8 are measured; where little of the cache stays, all that is
-/// kept of keys turns.
-Choice Planner::latent_of_size(std::int64_t elements) {
-  const HeadShape& heads = model_.dimensions().heads;
-  const std::int64_t whole = heads.total_dim(Role::key) + heads.total_dim(Role::value);
-  const auto even = [](double value) {
-    return std::max<std::int64_t>(2, static_cast<std::int64_t>(value / 2) * 2);
-  };
-  if (8 * elements < 3 * whole || elements == whole) {
-    const std::int64_t rotary = elements == whole ? heads.total_dim(Role::key)
-                                                  : even(0.625 * static_cast<double>(elements));
-    return {.form = Form::latent, .size = rotary, .joint = elements - rotary, .exact = true};
-  }
-  Choice best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const double share : {0.5, 0.375, 0.625}) {
-    const std::int64_t rotary =
-        std::min(even(share * static_cast<double>(elements)), heads.total_dim(Role::key));
-    const Choice choice{
-        .form = Form::latent, .size = rotary, .joint = elements - rotary, .exact = false};
-    const double nll = nll_of(choice, /*all=*/false);
-    if (nll >= least) continue;
-    least = nll;
-    best = choice;
-  }
-  return best;
 }
 
 }  // namespace attnscope

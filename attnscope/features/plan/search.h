@@ -1,4 +1,4 @@
-// Makes and measures smaller models of one model.
+// Compresses one model in several ways, and measures what is left.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include "attnscope/features/common/calibration/calibration.h"
 #include "attnscope/features/common/calibration/evaluation.h"
 #include "attnscope/features/common/calibration/removal_loss.h"
-#include "attnscope/features/plan/methods/rank_allocation.h"
 #include "attnscope/features/plan/model_size.h"
+#include "attnscope/features/plan/rank_search.h"
 #include "attnscope/features/plan/resumable_steps.h"
 #include "attnscope/features/plan/run.h"
 #include "attnscope/rows/sink.h"
@@ -24,7 +24,7 @@ struct Candidate {
   Choice choice;
   ModelSize size;
   double mean_nll = 0;
-  double expected_loss = 0;  // of `ranks`: Σ of what probes foretell, in nats
+  double expected_loss = 0;  // of low_rank: Σ of what probes predict, in nats
   std::string target = {};   // what asks for the same again: "set width=384", "keep 0.75"
 };
 
@@ -40,16 +40,6 @@ struct LayerWorth {
   /// 1 - mean cosine of what enters and leaves the layer, its attention, and its MLP.
   double influence = 0, attention_influence = 0, mlp_influence = 0;
   double attention_loss = 0, mlp_loss = 0;  // when that alone is left out, in nats
-};
-
-/// What is known of the matrices whose ranks are allocated.
-struct RankTable {
-  std::vector<MatrixPlace> places;
-  std::vector<RankOptions> options;
-  std::vector<double> probes;    // KL at half the break-even rank, in nats
-  std::vector<Skipped> skipped;  // that stay as they are
-
-  std::int64_t parameters() const;
 };
 
 /// Everything is computed when it is asked for, on the thread that asks, unless the steps have it
@@ -70,16 +60,19 @@ class Planner {
   /// On the windows of orders and menus.
   Candidate measured(const Choice& choice);
 
-  /// The sizes of the form, descending, the model's own first; multiples of `round` where it has a
-  /// choice.
-  std::vector<std::int64_t> sizes(Form form) const;
-  /// The best choice of that size: by measuring, of `layers` and `latent`.
-  Choice at_size(Form form, std::int64_t size);
-  /// Of `ranks`: factors with so many parameters.
+  /// The sizes of the method, descending, the model's own first; multiples of `round` if it rounds.
+  std::vector<std::int64_t> sizes(Method method) const;
+  /// The best choice of that size; of some methods it is found by measuring.
+  Choice at_size(Method method, std::int64_t size);
+  /// Of low_rank: factors with so many parameters.
   Choice at_budget(std::int64_t parameters);
   double expected_loss(const Choice& choice);
 
+  /// Layers removed one after another, each time the one without which the loss is least; at least
+  /// so many.
   const LayerOrder& removals(std::int64_t count);
+  /// removed_neurons() of each MLP, at least so many.
+  const std::vector<std::vector<std::int64_t>>& neurons(std::int64_t count);
   /// Of each layer.
   std::vector<LayerWorth> layer_worth();
   const RankTable& ranks();
@@ -87,11 +80,10 @@ class Planner {
   const std::vector<Skipped>& skipped() const { return ranks_.skipped; }
 
   /// The steps that at_size() of each of these sizes takes together, and ranks().
-  std::size_t steps_of(Form form, const std::vector<std::int64_t>& sizes) const;
+  std::size_t steps_of(Method method, const std::vector<std::int64_t>& sizes) const;
   std::size_t rank_steps() const;
 
  private:
-  Choice latent_of_size(std::int64_t elements);
   /// Of the model without the layers that were removed and, of each that is left, without that one.
   std::vector<double> nll_without_each(const std::vector<std::int64_t>& left);
   std::vector<NllWithoutPart> nll_without_parts();

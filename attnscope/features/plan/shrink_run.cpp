@@ -16,57 +16,12 @@
 #include "attnscope/features/plan/plan_file.h"
 #include "attnscope/features/plan/resumable_steps.h"
 #include "attnscope/features/plan/rows.h"
-#include "attnscope/features/plan/run.h"
+#include "attnscope/features/plan/shrink_run.h"
+#include "attnscope/features/plan/writing/model_card.h"
 #include "attnscope/tensor/encode.h"
 
 namespace attnscope {
 namespace {
-
-std::string rounded(double value, int digits) {
-  const double scale = std::pow(10.0, digits);
-  return shortest_decimal(std::round(value * scale) / scale);
-}
-
-/// What a plan makes, in words.
-struct PlanWords {
-  std::string forms, choices;
-};
-
-bool is_of_ranks(const PlanFile& plan) { return plan.choices.front().form == Form::ranks; }
-
-/// The text of README.md: what the model was made from and how, with its figures.
-std::string card_of(const Model& model, const PlanFile& plan, const PlanWords& words,
-                    double nll_before, const ModelSize& before, const ModelSize& after,
-                    const PlanText& text) {
-  const auto row = [](const std::string& what, const std::string& then, const std::string& now) {
-    return "| " + what + " | " + then + " | " + now + " |\n";
-  };
-  const auto* source = text.parameters.find("source");
-  std::string card = "---\nlibrary_name: transformers\nbase_model: " + model.name() +
-                     "\ntags:\n- attnscope\n---\n\n# " + model.name() + ", smaller\n\n";
-  card += "Made by attnscope from " + model.name() + ": " +
-          (plan.choices.size() == 1 ? words.forms + ", " : "") + words.choices +
-          ". Nothing was trained.\n\n| | before | after |\n|---|---|---|\n";
-  card += row("parameters", std::to_string(before.parameters), std::to_string(after.parameters));
-  card += row("KV cache, bytes a token (16 bit)", std::to_string(before.kv_cache_bytes_per_token),
-              std::to_string(after.kv_cache_bytes_per_token));
-  card += row("perplexity", rounded(std::exp(nll_before), 3),
-              rounded(std::exp(plan.mean_nll_after), 3));
-  card += "\nPerplexity is of " + counted(text.held_out.size(), "window") +
-          " that it was not fitted to; it was fitted to " +
-          counted(text.calibration.size(), "window") + " of " + std::to_string(plan.length) +
-          " tokens at most";
-  if (source != nullptr && source->get<std::string>() != nullptr) {
-    card += " of " + *source->get<std::string>();
-  }
-  card += ".\n";
-  if (is_of_ranks(plan)) {
-    card +=
-        "\nThe matrices have lower ranks in the same shapes: this saves nothing in stock "
-        "runtimes.\n";
-  }
-  return card;
-}
 
 bool has_quantised(const Model& model) {
   return !std::ranges::all_of(model.checkpoint().tensors(), is_plain, &CheckpointTensor::view);
@@ -115,8 +70,8 @@ void check_hash(std::string_view place, const std::string& field, const std::str
 void note_difference(const std::string& whose, double measured, double planned, double tolerance,
                      RowSink& sink) {
   if (std::abs(measured - planned) <= tolerance) return;
-  sink.add_note(whose + " perplexity is " + rounded(std::exp(measured), 3) + ", the plan says " +
-                rounded(std::exp(planned), 3) + ": was the plan edited?");
+  sink.add_note(whose + " perplexity is " + rounded_text(std::exp(measured), 3) +
+                ", the plan says " + rounded_text(std::exp(planned), 3) + ": was the plan edited?");
 }
 
 }  // namespace
@@ -151,14 +106,14 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
       KeptMoments kept(request.folder,
                        content_hash(request.plan_text + dtype + std::to_string(at)));
       Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
-                              plan.method == "plain" ? kMostRidge : plan.ridge, &kept);
+                              plan.rank_allocation == "plain" ? kMostRidge : plan.ridge, &kept);
       TextStatistics text = calibration.statistics(compute);
       text.dtype = request.form.dtype;
       text.finished = &finished;
-      changed = make_smaller(made, choice, text, compute);
-      const std::string form(form_name(choice.form));
-      words.forms += (at == 0 ? "" : ",") + form;
-      words.choices += (at == 0 ? "" : "; ") + (plan.choices.size() > 1 ? form + " " : "") +
+      changed = choice.method->make(made, choice, text, compute);
+      const std::string method(choice.method->name);
+      words.methods += (at == 0 ? "" : ",") + method;
+      words.choices += (at == 0 ? "" : "; ") + (plan.choices.size() > 1 ? method + " " : "") +
                        choice_words(made, choice);
       made = changed.open();
       kept.remove();
@@ -166,7 +121,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     rows = tensor_rows(model, changed);
     WrittenForm form = request.form;
     form.card =
-        card_of(model, plan, words, nll_before, size_of(model), size_of(made), request.text);
+        model_card(model, plan, words, nll_before, size_of(model), size_of(made), request.text);
     write_model(changed, model.checkpoint().folder(), form, folder, compute.stop);
   };
   std::optional<Model> written;
@@ -193,7 +148,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
                   counted(finished.taken(), "layer"));
   }
   facts = planned_facts(model);
-  Record shrunk = {{"form", words.forms}, {"choice", words.choices}};
+  Record shrunk = {{"form", words.methods}, {"choice", words.choices}};
   const ModelSize after = size_of(*written);
   shrunk.add("parameters", after.parameters)
       .add("kv_cache_bytes_per_token", after.kv_cache_bytes_per_token)
@@ -209,7 +164,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   constexpr double kSame = 1e-4;  // kernels of other processors sum in another order
   note_difference("the model's", nll_before, plan.mean_nll_before, kSame, sink);
   note_difference("the written model's", nll, plan.mean_nll_after, agrees, sink);
-  if (is_of_ranks(plan)) {
+  if (plan.choices.front().method->allocates_ranks()) {
     sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
   }
   if (has_quantised(model)) {

@@ -7,6 +7,8 @@
 #include "attnscope/base/text.h"
 #include "attnscope/features/common/expert_selection.h"
 #include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/plan/methods/depth.h"
+#include "attnscope/features/plan/methods/low_rank.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/report/inputs.h"
 #include "attnscope/inputs/text/score_positions.h"
@@ -175,11 +177,11 @@ std::vector<ReportPart> asked_parts(const ReportModel& model) {
     const ArgumentTexts examples = examples_of_other_text(model.arguments);
     fitted.insert(fitted.end(), examples.begin(), examples.end());
     add(kPlan, "plan", fitted);
-    for (const auto& [id, form, keep] :
-         {std::tuple{kPlanLayers, Form::layers, "0.999"}, {kPlanRanks, Form::ranks, "0.8"}}) {
-      if (!why_not(model.model, form).empty()) continue;
+    for (const auto& [id, method, keep] : {std::tuple{kPlanLayers, depth_method(), "0.999"},
+                                           {kPlanRanks, low_rank_method(), "0.8"}}) {
+      if (!why_not(model.model, method).empty()) continue;
       ArgumentTexts own = fitted;
-      own.emplace_back("by", form_name(form));
+      own.emplace_back("by", method->name);
       own.emplace_back("keep", keep);
       add(id, "plan", std::move(own));
     }

@@ -10,7 +10,7 @@
 #include "attnscope/features/common/calibration/evaluation.h"
 #include "attnscope/features/common/calibration/removal_loss.h"
 #include "attnscope/features/plan/divergence.h"
-#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/methods/depth.h"
 #include "tests/support/compute.h"
 
 namespace attnscope::test {
@@ -53,7 +53,7 @@ TEST_P(Measure, SkippedLayersAreAsGood) {
       std::vector<std::int64_t> kept = left;
       std::erase(kept, left[at]);
       const double whole =
-          mean_nll(without_layers(model, kept).open(), {.windows = windows}, test_compute());
+          mean_nll(with_layers(model, kept).open(), {.windows = windows}, test_compute());
       EXPECT_NEAR(found[at], whole, 1e-6) << "without " << first << " and " << left[at];
     }
   }

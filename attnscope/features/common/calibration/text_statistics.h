@@ -15,7 +15,8 @@
 
 namespace attnscope {
 
-/// What a form is fitted to: a calibration text, as the model reads it (calibration.h).
+/// What a method of compression is fitted to: a calibration text, as the model reads it
+/// (calibration.h).
 struct TextStatistics {
   /// Of what a projection of a layer reads. Valid until the next call.
   std::function<const SecondMoments&(std::int64_t layer, Role projection)> moments;
@@ -23,15 +24,15 @@ struct TextStatistics {
   std::function<const SecondMoments&(std::int64_t layer, Role projection)> moments_beside;
   /// Runs the whole text once more and shows it to an observer, batch after batch.
   std::function<void(const ForwardObserver&)> rerun;
-  double ridge = 0.01;  // of `ranks`: share of the mean second moment that is added to each
+  double ridge = 0.01;  // of low_rank: share of the mean second moment that is added to each
   std::optional<DType> dtype = std::nullopt;  // of what is made: see ChangedModel
   std::uint64_t work_bytes = 0;               // for what is made of moments, beside them
   /// Where layers that are made are kept, and taken from; null: nowhere.
   FinishedLayers* finished = nullptr;
 };
 
-/// The other stack of an encoder-decoder whose config has one width for the MLPs of both, which
-/// `width` changes together; null where there is none.
+/// The other stack of an encoder-decoder whose config has one width for the MLPs of both, which mlp
+/// changes together; null if there is none.
 const Model* stack_of_same_width(const Model& model);
 
 /// Projections of the layer that the files hold and that can be given other numbers.

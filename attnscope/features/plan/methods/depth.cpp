@@ -1,12 +1,19 @@
-// Layers removed: tensors renumbered, lists of the config that have an entry for each layer cut,
-// and what layers were by their numbers written out, so that those that stay are what they were.
+// Layers removed: tensors are renumbered, and config lists with one entry per layer are cut. What a
+// layer was by its number is written out, so that the layers that stay do what they did.
+#include "attnscope/features/plan/methods/depth.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
+#include "attnscope/base/text.h"
+#include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/plan/search.h"
 #include "attnscope/model/config/config_reader.h"
 #include "attnscope/model/config/layer_config.h"
 #include "attnscope/model/expert_and_mixer_rules.h"
@@ -186,10 +193,142 @@ void set_layers(ChangedModel& changed, std::int64_t layers) {
   changed.set_config(key_of(own), layers);
 }
 
+std::string why_not_depth(const Model& model) {
+  const ModelSpec& spec = model.spec();
+  if (spec.dimensions.layers < 2) return "it has one layer";
+  if (spec.dimensions.layer_groups > 0) return "its layers share one set of weights";
+  if (spec.dimensions.mixers != nullptr || !spec.own_dimensions.empty()) {
+    return "its layers are of several kinds";
+  }
+  const std::vector<bool>& sparse = spec.expert_layers;
+  const bool some = std::find(sparse.begin(), sparse.end(), false) != sparse.end();
+  const std::string& from =
+      spec.dimensions.experts > 0 ? spec.architecture.experts->layers.first.name : std::string();
+  if (some && from != "first_k_dense_replace") {
+    return "which of its layers have experts is said by their numbers";
+  }
+  if (!spec.key_values.empty()) return "layers take keys and values of earlier ones";
+  if (spec.architecture.norm->not_in_first_layer) {
+    return "its first layer lacks a norm that the others have";
+  }
+  const auto& window = spec.architecture.window;
+  if (window && window->last_is_full) return "its last layer never has a window";
+  for (const LayerSpec& layer : spec.layers) {
+    const auto& indexer = layer.attention.indexer;
+    if (indexer && indexer->shared) return "layers see the keys that an earlier one selects";
+    if (layer.input || layer.convolution || layer.own_input || layer.attention.value_embedding) {
+      return "layers read more than the stream";
+    }
+  }
+  return "";
+}
+
+/// The planner measures which layers to remove, one after another.
+Choice least_loss_layers(Planner& planner, std::int64_t size) {
+  const std::int64_t count = planner.model().dimensions().layers - size;
+  const LayerOrder& order = planner.removals(count);
+  std::vector<std::int64_t> kept = all_layers(planner.model());
+  std::erase_if(kept, [&](std::int64_t layer) {
+    const auto end = order.removed.begin() + count;
+    return std::find(order.removed.begin(), end, layer) != end;
+  });
+  return {.method = depth_method(), .size = size, .kept = {kept}};
+}
+
+ChangedModel make_shallower(const Model& model, const Choice& choice, const TextStatistics& text,
+                            const Compute&) {
+  const auto refuse = [&] {
+    throw Error(ErrorKind::format, "layer",
+                "the plan names layers that " + model.name() + " does not have");
+  };
+  if (choice.kept.size() != 1 || choice.kept.front().empty()) refuse();
+  const auto& kept = choice.kept.front();
+  const bool ascends =
+      std::adjacent_find(kept.begin(), kept.end(), std::greater_equal<>()) == kept.end();
+  if (!ascends || kept.front() < 0 || kept.back() >= model.dimensions().layers) refuse();
+  return with_layers(model, kept, text.dtype);
+}
+
+ModelSize size_of_shallower(const Model& model, const ModelSize& before, const Choice& choice) {
+  ModelSize out = before;
+  const std::int64_t layers = model.dimensions().layers;
+  const std::vector<std::int64_t> removed = removed_layers(choice, layers);
+  const std::vector<double> products = products_of(model);
+  for (const std::int64_t layer : removed) {
+    out.flops_per_token -=
+        2 * products[static_cast<std::size_t>(layer)] + flops_of_attention(model, layer);
+  }
+  out.parameters -= removable_parameters(model, removed);
+  if (model.stack() != "encoder") cut_cache(out, choice.size, layers);
+  return out;
+}
+
+std::string words_of_layers(const Choice& choice, std::int64_t whole) {
+  const std::vector<std::int64_t> removed = removed_layers(choice, whole);
+  return std::to_string(whole) + " → " + std::to_string(choice.size) +
+         (removed.empty() ? "" : " (without " + runs_text(removed) + ")");
+}
+
+/// The layers to remove: "2,4".
+std::optional<Choice> parse_removed_layers(const std::string& value, const Model& model) {
+  std::vector<std::int64_t> kept = all_layers(model);
+  for (const std::string& part : list_parts(value)) {
+    const auto layer = whole_number(part);
+    if (!layer) return std::nullopt;
+    if (std::erase(kept, *layer) == 0) {
+      throw Error(ErrorKind::usage, {.parameter = "set",
+                                     .problem = verbatim(model.name()) + " has no layer " +
+                                                std::to_string(*layer) + " to leave out"});
+    }
+  }
+  if (kept.empty()) return std::nullopt;
+  return Choice{.method = depth_method(), .size = std::ssize(kept), .kept = {kept}};
+}
+
+std::string target_of_layers(const Model& model, const Choice& choice, const ModelSize&) {
+  std::vector<std::string> removed;
+  for (const std::int64_t layer : removed_layers(choice, model.dimensions().layers)) {
+    removed.push_back(std::to_string(layer));
+  }
+  return "set without=" + join(removed, ",");
+}
+
 }  // namespace
 
-ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>& kept,
-                            std::optional<DType> dtype) {
+std::vector<std::int64_t> all_layers(const Model& model) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(model.dimensions().layers));
+  std::iota(out.begin(), out.end(), std::int64_t{0});
+  return out;
+}
+
+Method depth_method() {
+  static const MethodInfo info = {
+      .name = "layers",
+      .set_name = "without",
+      .set_example = "without=2,4",
+      .rows = PlanRows::removal,
+      .whole = [](const Dimensions& dimensions) { return dimensions.layers; },
+      .cut = [](Dimensions& dimensions, std::int64_t size) { dimensions.layers = size; },
+      .why_not = why_not_depth,
+      .sizes = [](const Model& model) { return descending_sizes(model.dimensions().layers); },
+      .search = least_loss_layers,
+      .search_steps =
+          [](const Model& model, std::span<const std::int64_t> sizes) {
+            const std::int64_t least = *std::ranges::min_element(sizes);
+            return static_cast<std::size_t>(model.dimensions().layers - least) + 1;
+          },
+      .sketch = least_loss_layers,
+      .make = make_shallower,
+      .size_after = size_of_shallower,
+      .words = words_of_layers,
+      .parse_set = parse_removed_layers,
+      .target = target_of_layers,
+  };
+  return &info;
+}
+
+ChangedModel with_layers(const Model& model, const std::vector<std::int64_t>& kept,
+                         std::optional<DType> dtype) {
   ChangedModel changed(model, dtype);
   keep_scales(changed, kept);
   NumberedFacts(changed, kept).write();
@@ -208,6 +347,15 @@ ChangedModel without_layers(const Model& model, const std::vector<std::int64_t>&
     changed.put(start + std::to_string(at - kept.begin()) + rest, view);
   }
   return changed;
+}
+
+std::vector<std::int64_t> removed_layers(const Choice& choice, std::int64_t layers) {
+  std::vector<std::int64_t> removed;
+  const auto& kept = choice.kept.front();
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    if (std::find(kept.begin(), kept.end(), layer) == kept.end()) removed.push_back(layer);
+  }
+  return removed;
 }
 
 }  // namespace attnscope

@@ -1,13 +1,17 @@
-// Experts removed: of each layer those whose weights, summed over the text, are least.
+// Experts removed: of each layer those whose routing weights, summed over the text, are least.
 #include <algorithm>
 #include <set>
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/model/tensor_names.h"
 #include "attnscope/tensor/encode.h"
 
 namespace attnscope {
+
+Method experts_method();
+
 namespace {
 
 /// The tensors of one layer that know its experts.
@@ -84,9 +88,7 @@ const std::string& experts_key(const ChangedModel& changed) {
   return names.front();
 }
 
-}  // namespace
-
-std::string why_no_experts(const Model& model) {
+std::string why_not_experts(const Model& model) {
   const ModelSpec& spec = model.spec();
   if (spec.dimensions.experts < 2) return "it has no experts";
   if (!spec.quantisation.method.empty()) return "its experts are quantised";
@@ -98,7 +100,7 @@ std::string why_no_experts(const Model& model) {
   return "";
 }
 
-std::vector<std::int64_t> possible_expert_counts(const Model& model) {
+std::vector<std::int64_t> expert_counts(const Model& model) {
   const ExpertSpec* spec = nullptr;
   for (const LayerSpec& layer : model.spec().layers) {
     if (layer.experts) spec = &*layer.experts;
@@ -114,8 +116,8 @@ std::vector<std::int64_t> possible_expert_counts(const Model& model) {
   return out;
 }
 
-std::vector<std::vector<std::int64_t>> most_used_experts(const Model& model, std::int64_t count,
-                                                         const TextStatistics& text) {
+Choice choose_experts(const Model& model, std::int64_t size, const TextStatistics& text,
+                      const Compute&) {
   const ModelSpec& spec = model.spec();
   std::vector<std::vector<double>> used(static_cast<std::size_t>(spec.dimensions.layers));
   text.rerun({.on_routing = [&](const LayerRouting& routing) {
@@ -126,22 +128,23 @@ std::vector<std::vector<std::int64_t>> most_used_experts(const Model& model, std
           static_cast<double>(routing.weights[at]);
     }
   }});
-  std::vector<std::vector<std::int64_t>> kept;
+  Choice choice{.method = experts_method(), .size = size};
   for (std::size_t layer = 0; layer < used.size(); ++layer) {
-    std::vector<std::int64_t>& own = kept.emplace_back();
+    std::vector<std::int64_t>& own = choice.kept.emplace_back();
     if (used[layer].empty()) continue;
     const std::int64_t groups = spec.layers[layer].experts->groups;
     const std::int64_t of_group = spec.dimensions.experts / groups;
     for (std::int64_t group = 0; group < groups; ++group) {
       const auto begin = used[layer].begin() + group * of_group;
-      for (const std::int64_t at : largest({begin, begin + of_group}, count / groups)) {
+      for (const std::int64_t at : largest({begin, begin + of_group}, size / groups)) {
         own.push_back(group * of_group + at);
       }
     }
   }
-  return kept;
+  return choice;
 }
 
+/// Of one expert in all layers.
 std::int64_t parameters_of_expert(const Model& model) {
   std::int64_t sum = 0;
   const auto elements = [&](const std::string& name) {
@@ -158,7 +161,8 @@ std::int64_t parameters_of_expert(const Model& model) {
   return sum;
 }
 
-ChangedModel with_experts(const Model& model, const Choice& choice) {
+ChangedModel keep_experts(const Model& model, const Choice& choice, const TextStatistics&,
+                          const Compute&) {
   const Dimensions& dimensions = model.dimensions();
   if (std::ssize(choice.kept) != dimensions.layers) {
     throw Error(ErrorKind::format, "kept", "not one list for each layer");
@@ -186,6 +190,41 @@ ChangedModel with_experts(const Model& model, const Choice& choice) {
     for (const std::string& name : names.stacked) keep_parts(changed, name, kept);
   }
   return changed;
+}
+
+ModelSize size_of_fewer_experts(const Model& model, const ModelSize& before, const Choice& choice) {
+  // A token passes as many as before, and the router scores fewer.
+  const auto router_elements = [](const Model& own, std::int64_t layer, Counted counted) {
+    return row_elements(own, layer, Role::router, counted);
+  };
+  const std::int64_t removed = model.dimensions().experts - choice.size;
+  ModelSize out = without_units(model, before, removed, router_elements);
+  out.parameters = before.parameters - parameters_of_expert(model) * removed;
+  return out;
+}
+
+}  // namespace
+
+Method experts_method() {
+  static const MethodInfo info = {
+      .name = "experts",
+      .set_example = "experts=6",
+      .combines = false,
+      .rows = PlanRows::layer,
+      .list_unit = 1,
+      .changes_layer =
+          [](const Model& model, std::int64_t layer) {
+            return model.spec().layers[static_cast<std::size_t>(layer)].experts.has_value();
+          },
+      .whole = [](const Dimensions& dimensions) { return dimensions.experts; },
+      .cut = [](Dimensions& dimensions, std::int64_t size) { dimensions.experts = size; },
+      .why_not = why_not_experts,
+      .sizes = expert_counts,
+      .choose = choose_experts,
+      .make = keep_experts,
+      .size_after = size_of_fewer_experts,
+  };
+  return &info;
 }
 
 }  // namespace attnscope

@@ -1,30 +1,36 @@
-// Neurons of MLPs, and heads, removed; what reads them is fitted anew to those that stay.
+// Heads removed; W_O is refit to those that stay.
 #include <algorithm>
-#include <cmath>
-#include <mutex>
-#include <string>
+#include <array>
 
-#include "attnscope/base/error.h"
 #include "attnscope/features/common/calibration/low_rank_fit.h"
+#include "attnscope/features/plan/methods/family_support.h"
+#include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
-#include "attnscope/features/plan/methods/neuron_removal.h"
 
 namespace attnscope {
+
+Method heads_method();
+
 namespace {
 
-std::vector<double> picked(const std::vector<double>& values,
-                           const std::vector<std::int64_t>& kept) {
-  std::vector<double> out;
-  for (const std::int64_t at : kept) out.push_back(values[static_cast<std::size_t>(at)]);
-  return out;
-}
+/// Source: transformers, models/*/configuration_*.py and modeling_*.py; tests load each.
+constexpr std::array<std::string_view, 9> kFewerHeads = {
+    "llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma2", "gemma3", "phi"};
+/// Their config refuses a number of heads that does not divide the hidden size.
+constexpr std::array<std::string_view, 3> kHeadsDivideWidth = {"llama", "gemma2", "gemma3"};
 
-/// Rows of a matrix, and the elements of its bias.
-void keep_rows(LayerMatrices& out, const Model& model, std::int64_t layer, Role role,
-               const std::vector<std::int64_t>& kept) {
-  out.weights.insert_or_assign(role, rows_of(canonical_matrix(model, layer, role).view(), kept));
-  const std::vector<double> bias = canonical_bias(model, layer, role);
-  if (!bias.empty()) out.biases.insert_or_assign(role, picked(bias, kept));
+std::vector<std::int64_t> head_counts(const Model& model) {
+  const Dimensions& dimensions = model.dimensions();
+  const HeadShape& heads = dimensions.heads;
+  const bool divides = std::ranges::find(kHeadsDivideWidth, model.spec().architecture.name) !=
+                       kHeadsDivideWidth.end();
+  std::vector<std::int64_t> sizes = descending_sizes(heads.heads);
+  std::erase_if(sizes, [&](std::int64_t size) {
+    // One head of every group goes, or, if each has its own, heads with their keys and values.
+    return (heads.group_size() > 1 && size % heads.kv_heads != 0) ||
+           (divides && dimensions.width % size != 0);
+  });
+  return sizes;
 }
 
 /// The elements of these heads, `size` each.
@@ -67,65 +73,9 @@ std::vector<std::int64_t> kept_heads(const std::vector<double>& contribution,
   return kept;
 }
 
-/// Rotary pairs with the largest Σ E|k|² E|q|² over layers and heads, the same for all.
-std::vector<std::int64_t> kept_pairs(const Model& model, std::int64_t size,
-                                     const TextStatistics& text, const Compute& compute) {
-  const HeadShape& heads = model.dimensions().heads;
-  const std::int64_t pairs = heads.head_dim / 2;
-  std::vector<double> energy(static_cast<std::size_t>(pairs), 0.0);
-  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
-    const Matrix<double> moments = text.moments(layer, Role::query).mean_second_with_one();
-    const auto energies = [&](Role role) {
-      const Matrix<double> matrix = with_bias_column(model, layer, role);
-      const Matrix<double> read = product(matrix.view(), moments.view(), compute);
-      std::vector<double> out(static_cast<std::size_t>(matrix.rows()), 0.0);
-      for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-        for (std::int64_t col = 0; col < matrix.cols(); ++col) {
-          out[static_cast<std::size_t>(row)] += read(row, col) * matrix(row, col);
-        }
-      }
-      return out;
-    };
-    const std::vector<double> query = energies(Role::query), key = energies(Role::key);
-    const auto of_pair = [&](const std::vector<double>& of_rows, std::int64_t head,
-                             std::int64_t pair) {
-      const std::int64_t first = head * heads.head_dim + pair;
-      return of_rows[static_cast<std::size_t>(first)] +
-             of_rows[static_cast<std::size_t>(first + pairs)];
-    };
-    for (std::int64_t head = 0; head < heads.heads; ++head) {
-      for (std::int64_t pair = 0; pair < pairs; ++pair) {
-        energy[static_cast<std::size_t>(pair)] +=
-            of_pair(query, head, pair) * of_pair(key, heads.kv_head(head), pair);
-      }
-    }
-  }
-  return largest(energy, size / 2);
-}
-
-/// Throws unless every list names numbers below `limit`, ascending, `size` of them.
-void check_kept(const Choice& choice, std::int64_t lists, std::int64_t size, std::int64_t limit) {
-  if (std::ssize(choice.kept) != lists) {
-    throw Error(ErrorKind::format, "kept", "not one list for each layer");
-  }
-  for (const auto& list : choice.kept) check_numbers(list, size, limit);
-}
-
-}  // namespace
-
-Choice choose(const Model& model, Form form, std::int64_t size, const TextStatistics& text,
-              const Compute& compute) {
-  Choice choice{.form = form, .size = size};
-  if (form == Form::head_width) {
-    choice.kept = {kept_pairs(model, size, text, compute)};
-    return choice;
-  }
-  if (form == Form::experts) choice.kept = most_used_experts(model, size, text);
-  if (form == Form::width) {
-    return choice_of_width(
-        model, size, neurons_to_remove(model, model.dimensions().mlp_width - size, text, compute));
-  }
-  if (form != Form::heads) return choice;
+Choice choose_heads(const Model& model, std::int64_t size, const TextStatistics& text,
+                    const Compute& compute) {
+  Choice choice{.method = heads_method(), .size = size};
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     compute.check_stop();
     choice.kept.push_back(
@@ -134,88 +84,11 @@ Choice choose(const Model& model, Form form, std::int64_t size, const TextStatis
   return choice;
 }
 
-std::vector<std::vector<std::int64_t>> neurons_to_remove(const Model& model, std::int64_t count,
-                                                         const TextStatistics& text,
-                                                         const Compute& compute) {
-  std::vector<std::vector<std::int64_t>> out;
-  // One removal needs the one before it: threads have layers of their own, as many as there is
-  // memory for.
-  const auto at_once = static_cast<std::int64_t>(std::max<std::uint64_t>(
-      1, text.work_bytes / neurons_bytes(model.dimensions().mlp_width, model.dimensions().width)));
-  std::mutex one_asks;
-  const auto add_stack = [&](const Model& stack, const auto& moments_of) {
-    const std::int64_t layers = stack.dimensions().layers;
-    for (std::int64_t first = 0; first < layers; first += at_once) {
-      std::vector<std::vector<std::int64_t>> own(
-          static_cast<std::size_t>(std::min(at_once, layers - first)));
-      run_parts(compute, own.size(), [&](std::size_t part) {
-        const std::int64_t layer = first + static_cast<std::int64_t>(part);
-        const Matrix<double> down = canonical_matrix(stack, layer, Role::down);
-        std::unique_lock lock(one_asks);
-        Matrix<double> moments = moments_of(layer, Role::down).mean_second();
-        lock.unlock();
-        own[part] = neurons_to_remove(down.view(), std::move(moments), count, compute);
-      });
-      out.insert(out.end(), own.begin(), own.end());
-    }
-  };
-  add_stack(model, text.moments);
-  const Model* other = stack_of_same_width(model);
-  if (other != nullptr) add_stack(*other, text.moments_beside);
-  return out;
-}
-
-Choice choice_of_width(const Model& model, std::int64_t size,
-                       std::span<const std::vector<std::int64_t>> removed) {
-  const std::int64_t width = model.dimensions().mlp_width;
-  Choice choice{.form = Form::width, .size = size};
-  for (const std::vector<std::int64_t>& order : removed) {
-    std::vector<bool> goes(static_cast<std::size_t>(width), false);
-    for (std::int64_t at = 0; at < width - size; ++at) {
-      goes[static_cast<std::size_t>(order[static_cast<std::size_t>(at)])] = true;
-    }
-    std::vector<std::int64_t>& kept = choice.kept.emplace_back();
-    for (std::int64_t neuron = 0; neuron < width; ++neuron) {
-      if (!goes[static_cast<std::size_t>(neuron)]) kept.push_back(neuron);
-    }
-  }
-  return choice;
-}
-
-ChangedModel with_width(const Model& model, const Choice& choice, const TextStatistics& text,
-                        const Compute& compute) {
-  check_kept(choice, mlp_count(model), choice.size, model.dimensions().mlp_width);
-  const auto narrow = [&](ChangedModel& changed, std::int64_t first_list, const auto& moments_of) {
-    const Model& stack = changed.source();
-    for_layers(changed, text, compute, [&](std::int64_t layer) {
-      const auto& kept = choice.kept[static_cast<std::size_t>(first_list + layer)];
-      LayerMatrices own;
-      for (const Role role : {Role::gate, Role::up}) {
-        if (stack.weight(layer, role).tensor != nullptr) keep_rows(own, stack, layer, role, kept);
-      }
-      own.weights.emplace(Role::down,
-                          refitted(canonical_matrix(stack, layer, Role::down).view(),
-                                   moments_of(layer, Role::down).mean(), kept, compute));
-      changed.set_layer(layer, own);
-    });
-  };
-  ChangedModel changed(model, text.dtype);
-  changed.set_config(changed.key_of(model.spec().architecture.keys.mlp_width), choice.size);
-  narrow(changed, 0, text.moments);
-  if (const Model* other = stack_of_same_width(model)) {
-    ChangedModel beside(*other, text.dtype);
-    if (text.finished != nullptr) text.finished->begin_next();
-    narrow(beside, model.dimensions().layers, text.moments_beside);
-    changed.take(beside);
-  }
-  return changed;
-}
-
-ChangedModel with_heads(const Model& model, const Choice& choice, const TextStatistics& text,
-                        const Compute& compute) {
+ChangedModel make_fewer_heads(const Model& model, const Choice& choice, const TextStatistics& text,
+                              const Compute& compute) {
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
-  check_kept(choice, dimensions.layers, choice.size, heads.heads);
+  check_lists(choice, dimensions.layers, choice.size, heads.heads);
   ChangedModel changed(model, text.dtype);
   const ConfigKeys& keys = model.spec().architecture.keys;
   const bool alone = heads.group_size() == 1;  // every head has keys and values of its own
@@ -238,48 +111,56 @@ ChangedModel with_heads(const Model& model, const Choice& choice, const TextStat
   return changed;
 }
 
-ChangedModel with_head_width(const Model& model, const Choice& choice, const TextStatistics& text,
-                             const Compute& compute) {
-  const Dimensions& dimensions = model.dimensions();
-  const HeadShape& heads = dimensions.heads;
-  const std::int64_t pairs = heads.head_dim / 2;
-  check_kept(choice, 1, choice.size / 2, pairs);
-  std::vector<std::int64_t> elements = choice.kept.front();
-  for (const std::int64_t pair : choice.kept.front()) elements.push_back(pair + pairs);
-  ChangedModel changed(model, text.dtype);
-  const ConfigKeys& keys = model.spec().architecture.keys;
-  changed.set_config(changed.key_of(keys.head_dim), choice.size);
-  changed.set_config(changed.key_of(keys.kv_heads), heads.kv_heads);
-  const RopeFrequencies turns = frequencies_of(model);
-  std::vector<double> radians;
-  for (const std::int64_t pair : choice.kept.front()) {
-    radians.push_back(static_cast<double>(turns.radians_per_token[static_cast<std::size_t>(pair)]));
+std::int64_t head_elements(const Model& model, std::int64_t layer, Counted counted) {
+  const HeadShape& heads = model.dimensions().heads;
+  std::int64_t sum = heads.head_dim * row_elements(model, layer, Role::query, counted) +
+                     heads.value_dim * column_elements(model, layer, Role::output);
+  if (heads.group_size() == 1) {
+    sum += heads.head_dim * row_elements(model, layer, Role::key, counted) +
+           heads.value_dim * row_elements(model, layer, Role::value, counted);
   }
-  set_frequencies(changed, radians, turns.gain, choice.size);
-  const auto rows_of_heads = [&](std::int64_t count) {
-    std::vector<std::int64_t> rows;
-    for (std::int64_t head = 0; head < count; ++head) {
-      for (const std::int64_t element : elements) rows.push_back(head * heads.head_dim + element);
-    }
-    return rows;
+  return sum;
+}
+
+ModelSize size_of_fewer_heads(const Model& model, const ModelSize& before, const Choice& choice) {
+  const HeadShape& heads = model.dimensions().heads;
+  const std::int64_t removed = heads.heads - choice.size;
+  ModelSize out = without_units(model, before, removed, head_elements);
+  out.flops_per_token -= static_cast<double>(model.dimensions().layers) *
+                         flops_of_attention(model, removed, heads.head_dim + heads.value_dim);
+  if (heads.group_size() == 1) cut_cache(out, choice.size, heads.heads);
+  return out;
+}
+
+}  // namespace
+
+Method heads_method() {
+  static const MethodInfo info = {
+      .name = "heads",
+      .set_example = "heads=4",
+      .rows = PlanRows::layer,
+      .list_unit = 1,
+      .whole = [](const Dimensions& dimensions) { return dimensions.heads.heads; },
+      .cut =
+          [](Dimensions& dimensions, std::int64_t size) {
+            HeadShape& heads = dimensions.heads;
+            if (heads.group_size() == 1) heads.kv_heads = size;
+            heads.heads = size;
+          },
+      .why_not =
+          [](const Model& model) {
+            return is_dense_of(model, kFewerHeads)
+                       ? std::string()
+                       : model.spec().architecture.name + " has no key for fewer or narrower heads";
+          },
+      .sizes = head_counts,
+      .choose = choose_heads,
+      .make = make_fewer_heads,
+      .size_after = size_of_fewer_heads,
+      .changed_elements = attention_elements,
+      .fitting_bytes = attention_fitting_bytes,
   };
-  // Scores are divided by the root of the head's width.
-  const double scale =
-      std::sqrt(static_cast<double>(choice.size) / static_cast<double>(heads.head_dim));
-  for_layers(changed, text, compute, [&](std::int64_t layer) {
-    LayerMatrices own;
-    keep_rows(own, model, layer, Role::query, rows_of_heads(heads.heads));
-    keep_rows(own, model, layer, Role::key, rows_of_heads(heads.kv_heads));
-    Matrix<double>& query = own.weights.at(Role::query);
-    for (std::int64_t at = 0; at < query.rows() * query.cols(); ++at) query.data()[at] *= scale;
-    const auto bias = own.biases.find(Role::query);
-    if (bias != own.biases.end()) {
-      for (double& value : bias->second) value *= scale;
-    }
-    narrow_values(own, model, layer, /*merged=*/1, choice.size, text, compute);
-    changed.set_layer(layer, own);
-  });
-  return changed;
+  return &info;
 }
 
 }  // namespace attnscope

@@ -1,11 +1,15 @@
 // The residual stream rotated into its principal directions and cut: one rotation for all layers,
-// so that it leaves no matrices in the stream.
+// so that no rotation has to stay in the stream.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "attnscope/base/error.h"
 #include "attnscope/features/common/calibration/low_rank_fit.h"
+#include "attnscope/features/plan/methods/family_support.h"
+#include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/forward/multiply_rows.h"
 #include "attnscope/numerics/products/second_moments.h"
@@ -89,18 +93,12 @@ void for_normed(const Model& model, const std::map<NormPlace, NormGain>& gains,
                   }});
 }
 
-Matrix<double> zero_square(std::int64_t rows, std::int64_t cols) {
-  Matrix<double> out(rows, cols);
-  std::fill_n(out.data(), rows * cols, 0.0);
-  return out;
-}
-
 /// (D', D): the stream's leading directions.
 Matrix<double> stream_directions(const Model& model, const std::map<NormPlace, NormGain>& gains,
                                  std::int64_t width, const TextStatistics& text,
                                  const Compute& compute) {
   const std::int64_t whole = model.dimensions().width;
-  Matrix<double> moments = zero_square(whole, whole);
+  Matrix<double> moments = zero_matrix(whole, whole);
   for_normed(model, gains, text, [&](const NormPlace&, MatrixView<const float> rows) {
     add_second_moments(rows, rows, moments.view(), compute);
   });
@@ -126,7 +124,7 @@ std::map<NormPlace, Reading> readings(const Model& model,
   }
   std::map<NormPlace, Reading> out;
   for (const auto& [place, gain] : gains) {
-    out[place] = {zero_square(whole, width), zero_square(width, width)};
+    out[place] = {zero_matrix(whole, width), zero_matrix(width, width)};
   }
   for_normed(model, gains, text, [&](const NormPlace& place, MatrixView<const float> rows) {
     Matrix<float> cut;
@@ -224,10 +222,9 @@ void put_layer_of_width(ChangedModel& changed, std::int64_t layer, const Matrix<
   changed.set_layer(layer, own);
 }
 
-}  // namespace
-
-ChangedModel with_hidden(const Model& model, std::int64_t width, const TextStatistics& text,
-                         const Compute& compute) {
+ChangedModel cut_residual_stream(const Model& model, const Choice& choice,
+                                 const TextStatistics& text, const Compute& compute) {
+  const std::int64_t width = choice.size;
   const ModelSpec& spec = model.spec();
   const Dimensions& dimensions = spec.dimensions;
   if (width < 1 || width > dimensions.width || width % dimensions.heads.heads != 0) {
@@ -273,6 +270,72 @@ ChangedModel with_hidden(const Model& model, std::int64_t width, const TextStati
   put_table(changed, model.prefix() + spec.stream.embedding.tokens, embedding->view,
             directions.view().transposed(), grown, compute);
   return changed;
+}
+
+/// Of one element of the stream. Each matrix has one side on it, and so have both norms.
+std::int64_t stream_elements(const Model& model, std::int64_t layer, Counted counted) {
+  std::int64_t sum = 0;
+  for (const Role role : stored_projections(model, layer)) {
+    const bool writes = role == Role::output || role == Role::down;
+    sum += writes ? row_elements(model, layer, role, counted) : column_elements(model, layer, role);
+  }
+  return sum + (counted == Counted::parameters ? 2 : 0);
+}
+
+ModelSize size_of_narrower_stream(const Model& model, const ModelSize& before,
+                                  const Choice& choice) {
+  const std::int64_t width = model.dimensions().width, removed = width - choice.size;
+  const CheckpointTensor* head = model.checkpoint().find_first(model.spec().head.rule.weight);
+  const CheckpointTensor* embedding =
+      model.checkpoint().find(model.prefix() + model.spec().stream.embedding.tokens);
+  const std::int64_t vocabulary =
+      embedding == nullptr ? 0 : embedding->view.element_count() / width;
+  const bool tied = model.spec().tied || head == nullptr;
+  ModelSize out = without_units(model, before, removed, stream_elements);
+  // The last norm, the embedding and the head, which has a matrix of its own after that.
+  out.parameters -= (1 + (tied ? 1 : 2) * vocabulary) * removed;
+  if (tied) out.parameters += vocabulary * choice.size;
+  out.flops_per_token -=
+      2 * static_cast<double>(model.dimensions().vocabulary.value_or(0) * removed);
+  return out;
+}
+
+/// Source: transformers, models/*/configuration_*.py and modeling_*.py; tests load each.
+constexpr std::array<std::string_view, 6> kNarrowerStream = {"llama", "mistral", "qwen2",
+                                                             "qwen3", "phi3",    "gemma"};
+
+std::string why_not_hidden_size(const Model& model) {
+  const ModelSpec& spec = model.spec();
+  if (!is_dense_of(model, kNarrowerStream)) {
+    return "stock " + spec.architecture.name + " cannot take it";
+  }
+  return spec.multimodal ? "other models beside it read its stream" : "";
+}
+
+}  // namespace
+
+Method hidden_size_method() {
+  static const MethodInfo info = {
+      .name = "hidden",
+      .set_example = "hidden=144",
+      .remark = "head untied",
+      .is_rounded = true,
+      .whole = [](const Dimensions& dimensions) { return dimensions.width; },
+      .cut = [](Dimensions& dimensions, std::int64_t size) { dimensions.width = size; },
+      .why_not = why_not_hidden_size,
+      .sizes =
+          [](const Model& model) {
+            const Dimensions& dimensions = model.dimensions();
+            return descending_sizes(dimensions.width,
+                                    std::lcm(dimensions.heads.heads, std::int64_t{2}));
+          },
+      .make = cut_residual_stream,
+      .size_after = size_of_narrower_stream,
+      .changed_elements =
+          [](const Model& model) { return static_cast<std::uint64_t>(size_of(model).parameters); },
+      .fitting_bytes = attention_fitting_bytes,
+  };
+  return &info;
 }
 
 }  // namespace attnscope

@@ -1,113 +1,41 @@
-// Key/value heads merged, and values narrowed, by principal components across heads.
+// Key/value heads merged by principal components across heads.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "attnscope/base/error.h"
-#include "attnscope/features/common/calibration/low_rank_fit.h"
+#include "attnscope/features/plan/methods/family_support.h"
+#include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/methods/narrow_values.h"
 #include "attnscope/features/plan/methods/rotary_dimensions.h"
-#include "attnscope/numerics/products/dense_products.h"
-#include "attnscope/numerics/svd/eigenvectors.h"
 
 namespace attnscope {
 namespace {
 
-/// The last column taken off: a weight and its bias, where there is one.
-void set_with_bias(LayerMatrices& out, Role role, const Matrix<double>& joined, bool biased) {
-  const auto weight = joined.view().col_block(0, joined.cols() - 1);
-  Matrix<double> own(weight.rows, weight.cols);
-  std::vector<double> bias;
-  for (std::int64_t row = 0; row < own.rows(); ++row) {
-    std::copy_n(&weight(row, 0), own.cols(), &own(row, 0));
-    bias.push_back(joined(row, weight.cols));
+/// Source: transformers, models/*/configuration_*.py and modeling_*.py; tests load each.
+constexpr std::array<std::string_view, 5> kFewerKvHeads = {"llama", "mistral", "qwen2", "phi3",
+                                                           "gemma"};
+
+std::string why_not_kv_heads(const Model& model) {
+  const ModelSpec& spec = model.spec();
+  if (!is_dense_of(model, kFewerKvHeads)) {
+    return "stock " + spec.architecture.name + " cannot take it";
   }
-  out.weights.insert_or_assign(role, std::move(own));
-  if (biased) out.biases.insert_or_assign(role, std::move(bias));
+  if (spec.dimensions.heads.kv_heads < 2) return "it has one key/value head";
+  return why_no_rotary(spec);
 }
 
-bool is_biased(const Model& model, std::int64_t layer, Role role) {
-  return model.weight(layer, role).bias != nullptr;
+std::vector<std::int64_t> kv_head_counts(const Model& model) {
+  const std::int64_t whole = model.dimensions().heads.kv_heads;
+  std::vector<std::int64_t> sizes = descending_sizes(whole);
+  std::erase_if(sizes, [&](std::int64_t size) { return whole % size != 0; });
+  return sizes;
 }
 
-Matrix<double> zeros(std::int64_t rows, std::int64_t cols) {
-  Matrix<double> out(rows, cols);
-  std::fill_n(out.data(), rows * cols, 0.0);
-  return out;
-}
-
-}  // namespace
-
-Matrix<double> with_bias_column(const Model& model, std::int64_t layer, Role role) {
-  const Matrix<double> weight = canonical_matrix(model, layer, role);
-  const std::vector<double> bias = canonical_bias(model, layer, role);
-  Matrix<double> out(weight.rows(), weight.cols() + 1);
-  for (std::int64_t row = 0; row < out.rows(); ++row) {
-    std::copy_n(&weight(row, 0), weight.cols(), &out(row, 0));
-    out(row, weight.cols()) = bias.empty() ? 0 : bias[static_cast<std::size_t>(row)];
-  }
-  return out;
-}
-
-SymmetricRoot value_weight(MatrixView<const double> output, std::int64_t group,
-                           const HeadShape& heads, const Compute& compute) {
-  const std::int64_t size = heads.value_dim, first = group * heads.group_size() * size;
-  Matrix<double> sum = zeros(size, size);
-  for (std::int64_t at = 0; at < heads.group_size(); ++at) {
-    const auto own = output.col_block(first + at * size, size).transposed();
-    const Matrix<double> squares = multiply_transposed(own, own, compute);
-    for (std::int64_t element = 0; element < size * size; ++element) {
-      sum.data()[element] += squares.data()[element];
-    }
-  }
-  constexpr double kLeast = 1e-10;
-  return symmetric_root(sum.view(), kLeast, compute);
-}
-
-void narrow_values(LayerMatrices& out, const Model& model, std::int64_t layer, std::int64_t merged,
-                   std::int64_t size, const TextStatistics& text, const Compute& compute) {
-  const HeadShape& heads = model.dimensions().heads;
-  const std::int64_t own_size = heads.value_dim, groups = heads.kv_heads / merged;
-  const Matrix<double> value = with_bias_column(model, layer, Role::value);
-  const Matrix<double> output = canonical_matrix(model, layer, Role::output);
-  const Matrix<double> moments = text.moments(layer, Role::value).mean_second_with_one();
-  Matrix<double> narrow(groups * size, value.cols());
-  Matrix<double> reader(output.rows(), heads.heads * size);
-  for (std::int64_t group = 0; group < groups; ++group) {
-    std::vector<SymmetricRoot> roots;
-    Matrix<double> weighted(merged * own_size, value.cols());
-    for (std::int64_t at = 0; at < merged; ++at) {
-      const std::int64_t old = group * merged + at;
-      roots.push_back(value_weight(output.view(), old, heads, compute));
-      const Matrix<double> own = product(roots.back().root.view(),
-                                         value.view().row_block(old * own_size, own_size), compute);
-      std::copy_n(own.data(), own_size * value.cols(), &weighted(at * own_size, 0));
-    }
-    const OutputDirections directions =
-        output_directions(weighted.view(), {.sums = moments.view()}, compute);
-    const auto basis = directions.basis.view().row_block(0, size);
-    const Matrix<double> kept = product(basis, weighted.view(), compute);
-    std::copy_n(kept.data(), size * value.cols(), &narrow(group * size, 0));
-    for (std::int64_t at = 0; at < merged; ++at) {
-      const Matrix<double> undone =
-          product(roots[static_cast<std::size_t>(at)].inverse.view(),
-                  basis.col_block(at * own_size, own_size).transposed(), compute);
-      for (std::int64_t head = 0; head < heads.heads; ++head) {
-        if (heads.kv_head(head) != group * merged + at) continue;
-        const Matrix<double> own =
-            product(output.view().col_block(head * own_size, own_size), undone.view(), compute);
-        for (std::int64_t row = 0; row < own.rows(); ++row) {
-          std::copy_n(&own(row, 0), size, &reader(row, head * size));
-        }
-      }
-    }
-  }
-  set_with_bias(out, Role::value, narrow, is_biased(model, layer, Role::value));
-  out.weights.insert_or_assign(Role::output, std::move(reader));
-}
-
-ChangedModel with_kv_heads(const Model& model, std::int64_t kv_heads, const TextStatistics& text,
-                           const Compute& compute) {
+ChangedModel merge_kv_heads(const Model& model, const Choice& choice, const TextStatistics& text,
+                            const Compute& compute) {
+  const std::int64_t kv_heads = choice.size;
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   if (kv_heads < 1 || heads.kv_heads % kv_heads != 0) {
@@ -122,8 +50,8 @@ ChangedModel with_kv_heads(const Model& model, std::int64_t kv_heads, const Text
     const Matrix<double> query = with_bias_column(model, layer, Role::query);
     const Matrix<double> key = with_bias_column(model, layer, Role::key);
     const Matrix<double> moments = text.moments(layer, Role::key).mean_second_with_one();
-    Matrix<double> new_query = zeros(query.rows(), query.cols());
-    Matrix<double> new_key = zeros(kv_heads * size, key.cols());
+    Matrix<double> new_query = zero_matrix(query.rows(), query.cols());
+    Matrix<double> new_key = zero_matrix(kv_heads * size, key.cols());
     for (std::int64_t group = 0; group < kv_heads; ++group) {
       const RotaryKeys own = rotary_keys(query.view(), key.view(), moments.view(), heads,
                                          group * merged, merged, compute);
@@ -139,12 +67,44 @@ ChangedModel with_kv_heads(const Model& model, std::int64_t kv_heads, const Text
       }
     }
     LayerMatrices matrices;
-    set_with_bias(matrices, Role::query, new_query, is_biased(model, layer, Role::query));
-    set_with_bias(matrices, Role::key, new_key, is_biased(model, layer, Role::key));
+    set_with_bias(matrices, model, layer, Role::query, new_query);
+    set_with_bias(matrices, model, layer, Role::key, new_key);
     narrow_values(matrices, model, layer, merged, heads.value_dim, text, compute);
     changed.set_layer(layer, matrices);
   });
   return changed;
+}
+
+std::int64_t kv_head_elements(const Model& model, std::int64_t layer, Counted counted) {
+  const HeadShape& heads = model.dimensions().heads;
+  return heads.head_dim * row_elements(model, layer, Role::key, counted) +
+         heads.value_dim * row_elements(model, layer, Role::value, counted);
+}
+
+ModelSize size_of_fewer_kv_heads(const Model& model, const ModelSize& before,
+                                 const Choice& choice) {
+  const std::int64_t whole = model.dimensions().heads.kv_heads;
+  ModelSize out = without_units(model, before, whole - choice.size, kv_head_elements);
+  cut_cache(out, choice.size, whole);
+  return out;
+}
+
+}  // namespace
+
+Method kv_heads_method() {
+  static const MethodInfo info = {
+      .name = "kv-heads",
+      .set_example = "kv-heads=1",
+      .whole = [](const Dimensions& dimensions) { return dimensions.heads.kv_heads; },
+      .cut = [](Dimensions& dimensions, std::int64_t size) { dimensions.heads.kv_heads = size; },
+      .why_not = why_not_kv_heads,
+      .sizes = kv_head_counts,
+      .make = merge_kv_heads,
+      .size_after = size_of_fewer_kv_heads,
+      .changed_elements = attention_elements,
+      .fitting_bytes = attention_fitting_bytes,
+  };
+  return &info;
 }
 
 }  // namespace attnscope

@@ -1,66 +1,29 @@
 // Matrices of lower rank in the same shapes: what a rank costs, anywhere.
+#include "attnscope/features/plan/methods/low_rank.h"
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/common/calibration/calibration.h"
+#include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/methods/rank_allocation.h"
 #include "attnscope/numerics/vector_loops.h"
 
 namespace attnscope {
+namespace {
 
-void for_matrices(const Model& model, std::int64_t layer, std::span<const Role> roles,
-                  const TextStatistics& text, const Compute& compute, const OfMatrix& of_matrix) {
-  const auto work_bytes = [&](std::size_t at) {
-    const TensorMatrix& matrix = model.weight(layer, roles[at]).matrix;
-    return output_directions_bytes(matrix.rows, matrix.cols);
-  };
-  for (std::size_t first = 0; first < roles.size();) {
-    std::uint64_t bytes = work_bytes(first);
-    std::size_t end = first + 1;
-    for (; end < roles.size(); ++end) {
-      bytes += work_bytes(end);
-      if (bytes > text.work_bytes) break;
-    }
-    std::vector<MeanMoments> moments;
-    for (std::size_t at = first; at < end; ++at) {
-      moments.push_back(text.moments(layer, roles[at]).mean(text.ridge));
-    }
-    // Eigenvectors are found on one thread: the matrices share the threads.
-    const Compute alone{.kernels = compute.kernels, .stop = compute.stop};
-    run_parts(compute, end - first, [&](std::size_t at) {
-      compute.check_stop();
-      of_matrix(first + at, canonical_matrix(model, layer, roles[first + at]), moments[at],
-                end == first + 1 ? compute : alone);
-    });
-    first = end;
-  }
-}
-
-std::string why_not_ranks(const Model& model, const Choice& choice) {
+ChangedModel lower_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
+                         const Compute& compute) {
   for (const auto& [place, rank] : choice.ranks) {
-    const std::string matrix =
-        std::string(role_name(place.second)) + " in layer " + std::to_string(place.first);
-    const bool is_layer = place.first >= 0 && place.first < model.dimensions().layers;
-    if (!is_layer || model.weight(place.first, place.second).tensor == nullptr) {
-      return verbatim(model.name()) + " has no " + matrix;
+    if (place.first < 0 || place.first >= model.dimensions().layers) {
+      throw Error(ErrorKind::format, "layer",
+                  "the plan names layers that " + model.name() + " does not have");
     }
-    if (place.second == Role::query_up || place.second == Role::kv_up) {
-      return matrix + " stays whole: it reads a latent";
-    }
-    const TensorMatrix& shape = model.weight(place.first, place.second).matrix;
-    const std::int64_t most = RankOptions{.rows = shape.rows, .cols = shape.cols}.break_even();
-    if (rank >= 1 && rank <= most) continue;
-    return "a rank of " + std::to_string(rank) + " of " + matrix + " is not from 1 to " +
-           std::to_string(most) + ", where factors stop to be smaller";
   }
-  return "";
-}
-
-ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStatistics& text,
-                        const Compute& compute) {
   ChangedModel changed(model, text.dtype);
   for_layers(changed, text, compute, [&](std::int64_t layer) {
     std::vector<Role> roles;
@@ -101,6 +64,89 @@ ChangedModel with_ranks(const Model& model, const Choice& choice, const TextStat
     changed.set_layer(layer, together);
   });
   return changed;
+}
+
+/// As factors, (rows, rank) and (rank, cols).
+ModelSize size_of_factors(const Model& model, const ModelSize& before, const Choice& choice) {
+  ModelSize out = before;
+  for (const auto& [place, rank] : choice.ranks) {
+    const TensorMatrix& matrix = model.weight(place.first, place.second).matrix;
+    const std::int64_t more = rank * (matrix.rows + matrix.cols) - matrix.rows * matrix.cols;
+    out.parameters += more;
+    out.flops_per_token += 2 * static_cast<double>(more);
+  }
+  return out;
+}
+
+/// Layer, matrix and rank of each: "0.q:64,3.up:100".
+std::optional<Choice> parse_ranks(const std::string& value, const Model& model) {
+  Choice out{.method = low_rank_method()};
+  for (const std::string& part : list_parts(value)) {
+    const std::size_t dot = part.find('.'), colon = part.find(':');
+    if (dot == std::string::npos || colon == std::string::npos || colon < dot) return std::nullopt;
+    const auto role = role_from_name(part.substr(dot + 1, colon - dot - 1));
+    const auto layer = whole_number(part.substr(0, dot));
+    const auto rank = whole_number(part.substr(colon + 1));
+    if (!role || !is_projection(*role) || !layer || *layer < 0 ||
+        *layer >= model.dimensions().layers || !rank) {
+      return std::nullopt;
+    }
+    out.ranks[{*layer, *role}] = *rank;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string why_not_ranks(const Model& model, const Choice& choice) {
+  for (const auto& [place, rank] : choice.ranks) {
+    const std::string matrix =
+        std::string(role_name(place.second)) + " in layer " + std::to_string(place.first);
+    const bool is_layer = place.first >= 0 && place.first < model.dimensions().layers;
+    if (!is_layer || model.weight(place.first, place.second).tensor == nullptr) {
+      return verbatim(model.name()) + " has no " + matrix;
+    }
+    if (place.second == Role::query_up || place.second == Role::kv_up) {
+      return matrix + " stays whole: it reads a latent";
+    }
+    const TensorMatrix& shape = model.weight(place.first, place.second).matrix;
+    const std::int64_t most = RankOptions{.rows = shape.rows, .cols = shape.cols}.break_even();
+    if (rank >= 1 && rank <= most) continue;
+    return "a rank of " + std::to_string(rank) + " of " + matrix + " is not from 1 to " +
+           std::to_string(most) + ", where factors stop to be smaller";
+  }
+  return "";
+}
+
+Method low_rank_method() {
+  static const MethodInfo info = {
+      .name = "ranks",
+      .set_example = "ranks=0.q:64,3.up:100",
+      .loadable = false,
+      .remark = "as factors, in own runtimes",
+      .combines = false,
+      .rows = PlanRows::matrix,
+      .why_not =
+          [](const Model& model) {
+            return std::string(model.dimensions().layer_groups > 0 ? "its layers share weights"
+                                                                   : "");
+          },
+      .sizes = [](const Model&) { return std::vector<std::int64_t>(); },
+      .make = lower_ranks,
+      .size_after = size_of_factors,
+      .changed_elements =
+          [](const Model& model) { return attention_elements(model) + mlp_elements(model); },
+      .fitting_bytes =
+          [](const Model& model, const Context& context) {
+            return bytes_at_once(spectra_bytes(model, /*with_directions=*/true), context);
+          },
+      .words =
+          [](const Choice& choice, std::int64_t) {
+            return counted(choice.ranks.size(), "matrix", "matrices") + " as factors";
+          },
+      .parse_set = parse_ranks,
+  };
+  return &info;
 }
 
 }  // namespace attnscope

@@ -1,121 +1,91 @@
 // Keys and values in one latent, as DeepSeek-V3's attention keeps them: 2 R-dimensional rotary keys
 // that all heads share, and a latent of values, with the keys' part that loses its positions.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/plan/methods/family_support.h"
+#include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/methods/mla_layer.h"
+#include "attnscope/features/plan/search.h"
 
 namespace attnscope {
+
+Method mla_method();
+
 namespace {
 
-/// The latent's last element: so large that the norm of latents divides by it alone.
-constexpr double kConstant = 16384;
-constexpr double kNormEpsilon = 1e-6;  // of that norm, whatever the model's own
+/// Source: transformers, models/*/configuration_*.py and modeling_*.py; tests load each.
+constexpr std::array<std::string_view, 3> kLikeDeepseek = {"llama", "mistral", "qwen2"};
 
-/// Queries of all heads, (H (content + R), D + 1): as they are, then those of the slots.
-Matrix<double> latent_queries(const LayerKeys& keys, const LatentShape& shape) {
-  const HeadShape& heads = shape.heads;
-  const std::int64_t size = shape.content + shape.rotary;
-  Matrix<double> out(heads.heads * size, keys.query.cols());
-  std::fill_n(out.data(), out.rows() * out.cols(), 0.0);
-  for (std::int64_t head = 0; head < heads.heads; ++head) {
-    for (std::int64_t row = 0; row < shape.content; ++row) {
-      std::copy_n(&keys.query(head * heads.head_dim + row, 0), out.cols(),
-                  &out(head * size + row, 0));
-    }
-    for (std::size_t slot = 0; slot < shape.slots.size(); ++slot) {
-      const std::int64_t row = head * size + shape.content + 2 * static_cast<std::int64_t>(slot);
-      add_slot_queries(keys.rotary, keys.query.view(), heads, head, shape.slots[slot], &out(row, 0),
-                       &out(row + 1, 0));
-    }
-  }
-  // Stock attention divides by the root of this size, the model by that of its own.
-  const double scale = std::sqrt(static_cast<double>(size) / static_cast<double>(heads.head_dim));
-  for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) out.data()[at] *= scale;
-  return out;
+bool has_windows(const ModelSpec& spec) {
+  return std::any_of(spec.layers.begin(), spec.layers.end(), [&](const LayerSpec& layer) {
+    const MaskSpec& mask = layer.attention.mask;
+    return mask.chunk.has_value() ||
+           (mask.reach && *mask.reach + 1 < spec.dimensions.context.value_or(kMaxSize));
+  });
 }
 
-std::vector<double> ones(std::int64_t count) {
-  return std::vector<double>(static_cast<std::size_t>(count), 1.0);
-}
-
-/// Stock queries have no bias, unless they are made of a latent: that is (x, a constant) then.
-void put_queries(ChangedModel& changed, const std::string& start, const Matrix<double>& queries,
-                 const LayerKeys& keys, bool biased) {
-  const std::int64_t width = queries.cols() - 1;
-  if (!biased) {
-    changed.put(start + "q_proj.weight", queries.view().col_block(0, width));
-    return;
-  }
-  double energy = 0;
-  for (std::int64_t at = 0; at < width; ++at) energy += keys.moments(at, at);
-  const double size = std::sqrt(std::max(energy, 1e-30));
-  const double normed =
-      std::sqrt(kConstant * kConstant / static_cast<double>(width + 1) + kNormEpsilon);
-  Matrix<double> down(width + 1, width), up(queries.rows(), width + 1);
-  std::fill_n(down.data(), (width + 1) * width, 0.0);
-  for (std::int64_t at = 0; at < width; ++at) down(at, at) = 1 / size;
-  for (std::int64_t row = 0; row < up.rows(); ++row) {
-    for (std::int64_t col = 0; col < width; ++col) up(row, col) = queries(row, col) * size * normed;
-    up(row, width) = queries(row, width) * normed / kConstant;
-  }
-  std::vector<double> bias(static_cast<std::size_t>(width + 1), 0.0);
-  bias.back() = kConstant;
-  changed.put(start + "q_a_proj.weight", down.view());
-  changed.put(start + "q_a_proj.bias", bias);
-  changed.put(start + "q_a_layernorm.weight", ones(width + 1));
-  changed.put(start + "q_b_proj.weight", up.view());
-}
-
-void put_layer(ChangedModel& changed, std::int64_t layer, const LatentShape& shape,
-               const TextStatistics& text, const Compute& compute) {
-  const Model& model = changed.source();
-  const HeadShape& heads = shape.heads;
-  const std::string start = model.prefix() + "layers." + std::to_string(layer) + ".self_attn.";
-  const bool biased = model.weight(layer, Role::query).bias != nullptr;
-  const LayerKeys keys = keys_of(model, layer, text, compute);
-  const Latent latent = make_latent(model, layer, keys, shape, compute);
-  put_queries(changed, start, latent_queries(keys, shape), keys, biased);
-
-  const std::int64_t rank = shape.rank, width = shape.width;
-  Matrix<double> down(rank + 1 + shape.rotary, width + 1);
-  std::fill_n(down.data(), down.rows() * down.cols(), 0.0);
-  std::copy_n(latent.down.data(), rank * (width + 1), down.data());
-  down(rank, width) = kConstant;
-  for (std::size_t slot = 0; slot < shape.slots.size(); ++slot) {
-    const std::int64_t row = rank + 1 + 2 * static_cast<std::int64_t>(slot);
-    add_slot_keys(keys.rotary, keys.key.view(), heads, shape.slots[slot], &down(row, 0),
-                  &down(row + 1, 0));
-  }
-  std::vector<double> bias;
-  for (std::int64_t row = 0; row < down.rows(); ++row) bias.push_back(down(row, width));
-  changed.put(start + "kv_a_proj_with_mqa.weight", down.view().col_block(0, width));
-  changed.put(start + "kv_a_proj_with_mqa.bias", bias);
-  changed.put(start + "kv_a_layernorm.weight", ones(rank + 1));
-
-  const double normed =
-      std::sqrt(kConstant * kConstant / static_cast<double>(rank + 1) + kNormEpsilon);
-  const std::int64_t size = shape.content + heads.value_dim;
-  Matrix<double> up(heads.heads * size, rank + 1);
-  std::fill_n(up.data(), up.rows() * up.cols(), 0.0);
-  for (std::int64_t head = 0; head < heads.heads; ++head) {
-    const auto group = static_cast<std::size_t>(heads.kv_head(head));
-    for (std::int64_t row = 0; row < size; ++row) {
-      const bool of_key = row < shape.content;
-      const Matrix<double>& own = of_key ? latent.keys[group] : latent.values[group];
-      const std::int64_t from = of_key ? row : row - shape.content;
-      for (std::int64_t col = 0; col < rank; ++col) {
-        up(head * size + row, col) = own(from, col) * normed;
-      }
+bool has_mlp_biases(const Model& model) {
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : {Role::gate, Role::up, Role::down}) {
+      if (model.weight(layer, role).bias != nullptr) return true;
     }
   }
-  changed.put(start + "kv_b_proj.weight", up.view());
-  if (!changed.has(start + "o_proj.bias")) {
-    changed.put(start + "o_proj.bias", std::vector<double>(static_cast<std::size_t>(width), 0.0));
+  return false;
+}
+
+std::string why_not_mla(const Model& model) {
+  const ModelSpec& spec = model.spec();
+  if (!is_dense_of(model, kLikeDeepseek)) {
+    return "stock " + spec.architecture.name + " cannot take it";
   }
+  if (has_windows(spec)) return "its layers see windows of a text";
+  if (has_mlp_biases(model)) return "its MLPs have biases";
+  return why_no_rotary(spec);
+}
+
+std::int64_t cached_elements(const Model& model) {
+  const HeadShape& heads = model.dimensions().heads;
+  return heads.total_dim(Role::key) + heads.total_dim(Role::value);
+}
+
+std::vector<std::int64_t> cache_sizes(const Model& model) {
+  std::vector<std::int64_t> sizes = descending_sizes(cached_elements(model), /*step=*/2);
+  std::erase_if(sizes, [](std::int64_t size) { return size < 4; });
+  return sizes;
+}
+
+/// Rotary shares of a half, 3/8 and 5/8 are measured. If the cache becomes small, every kept key
+/// dimension is rotary.
+Choice search_rotary_share(Planner& planner, std::int64_t elements) {
+  const Model& model = planner.model();
+  const std::int64_t rotary_keys = model.dimensions().heads.total_dim(Role::key);
+  const std::int64_t whole = cached_elements(model);
+  const auto even = [](double value) {
+    return std::max<std::int64_t>(2, static_cast<std::int64_t>(value / 2) * 2);
+  };
+  if (8 * elements < 3 * whole || elements == whole) {
+    const std::int64_t rotary =
+        elements == whole ? rotary_keys : even(0.625 * static_cast<double>(elements));
+    return {.method = mla_method(), .size = rotary, .joint = elements - rotary, .exact = true};
+  }
+  Choice best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double share : {0.5, 0.375, 0.625}) {
+    const std::int64_t rotary = std::min(even(share * static_cast<double>(elements)), rotary_keys);
+    const Choice choice{
+        .method = mla_method(), .size = rotary, .joint = elements - rotary, .exact = false};
+    const double nll = planner.nll_of(choice, /*all=*/false);
+    if (nll >= least) continue;
+    least = nll;
+    best = choice;
+  }
+  return best;
 }
 
 void remove_heads(ChangedModel& changed) {
@@ -157,10 +127,8 @@ void set_latent_config(ChangedModel& changed, const LatentShape& shape, bool bia
   if (!changed.config(mlp_key)) changed.set_config(mlp_key, dimensions.mlp_width);
 }
 
-}  // namespace
-
-ChangedModel with_latent(const Model& model, const Choice& choice, const TextStatistics& text,
-                         const Compute& compute) {
+ChangedModel convert_to_mla(const Model& model, const Choice& choice, const TextStatistics& text,
+                            const Compute& compute) {
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   const std::int64_t turning = heads.total_dim(Role::key);
@@ -189,8 +157,133 @@ ChangedModel with_latent(const Model& model, const Choice& choice, const TextSta
   changed.drop_config("rope_theta");
   remove_heads(changed);
   for_layers(changed, text, compute,
-             [&](std::int64_t layer) { put_layer(changed, layer, shape, text, compute); });
+             [&](std::int64_t layer) { put_latent_layer(changed, layer, shape, text, compute); });
   return changed;
+}
+
+// How large the model becomes.
+
+std::int64_t elements_of(const CheckpointTensor* tensor) {
+  return tensor == nullptr ? 0 : tensor->view.element_count();
+}
+
+/// What latents replace: queries, keys and values of all layers, and biases.
+std::int64_t replaced_elements(const Model& model, Counted counted) {
+  const bool all = counted == Counted::parameters;
+  std::int64_t sum = 0;
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    for (const Role role : {Role::query, Role::key, Role::value}) {
+      sum += elements_of(model.weight(layer, role).tensor);
+      if (all) sum += elements_of(model.weight(layer, role).bias);
+    }
+    if (all) sum += elements_of(model.weight(layer, Role::output).bias);
+  }
+  return sum;
+}
+
+/// Elements of a head's query that are not rotary.
+std::int64_t content_of(const Model& model, const Choice& choice) {
+  return choice.exact ? 0 : model.dimensions().heads.head_dim;
+}
+
+std::int64_t latent_elements(const Model& model, const Choice& choice, Counted counted) {
+  const Dimensions& dimensions = model.dimensions();
+  const HeadShape& heads = dimensions.heads;
+  const std::int64_t width = dimensions.width, rank = choice.joint + 1;
+  const std::int64_t content = content_of(model, choice);
+  const std::int64_t query = heads.heads * (content + choice.size);
+  const bool biased = model.weight(0, Role::query).bias != nullptr;
+  const std::int64_t of_queries = biased ? (width + 1) * (width + query) : query * width;
+  const std::int64_t of_keys = (rank + choice.size) * width;
+  const std::int64_t up = heads.heads * (content + heads.value_dim) * rank;
+  const std::int64_t vectors =  // biases, and gains of the norms of latents
+      (biased ? 2 * (width + 1) : 0) + 2 * rank + choice.size + width;
+  const std::int64_t counted_vectors = counted == Counted::parameters ? vectors : 0;
+  return dimensions.layers * (of_queries + of_keys + up + counted_vectors);
+}
+
+ModelSize size_of_mla(const Model& model, const ModelSize& before, const Choice& choice) {
+  const Dimensions& dimensions = model.dimensions();
+  const HeadShape& heads = dimensions.heads;
+  const auto added = [&](Counted counted) {
+    return latent_elements(model, choice, counted) - replaced_elements(model, counted);
+  };
+  const std::int64_t content = content_of(model, choice);
+  const std::int64_t recomputed = (choice.joint + 1) * (content + heads.value_dim);
+  const std::int64_t more = content + choice.size - heads.head_dim + recomputed;
+  ModelSize out = before;
+  out.parameters += added(Counted::parameters);
+  out.kv_cache_bytes_per_token = 2 * dimensions.layers * (choice.size + choice.joint + 1);
+  out.flops_per_token += 2 * static_cast<double>(added(Counted::products));
+  out.flops_per_token +=
+      static_cast<double>(dimensions.layers) * flops_of_attention(model, heads.heads, more);
+  return out;
+}
+
+/// Rotary elements and those of the latent: "32+32".
+std::optional<Choice> parse_latent(const std::string& value, const Model&) {
+  const std::size_t plus = value.find('+');
+  if (plus == std::string::npos) return std::nullopt;
+  const auto rotary = whole_number(std::string_view(value).substr(0, plus));
+  const auto joint = whole_number(std::string_view(value).substr(plus + 1));
+  if (!rotary || !joint) return std::nullopt;
+  return Choice{.method = mla_method(), .size = *rotary, .joint = *joint};
+}
+
+/// `set` takes no latent in which every kept key dimension is rotary.
+std::string target_of_latent(const Model&, const Choice& choice, const ModelSize& after) {
+  if (choice.exact) return "kv_bytes " + std::to_string(after.kv_cache_bytes_per_token);
+  return "set latent=" + std::to_string(choice.size) + "+" + std::to_string(choice.joint);
+}
+
+std::optional<ChoiceProblem> check_latent(const Model& model, const Choice& choice) {
+  const std::int64_t keys = model.dimensions().heads.total_dim(Role::key);
+  if (choice.size < 2 || choice.size % 2 != 0 || choice.size > keys) {
+    return ChoiceProblem{"size", "expected an even number from 2 to " + std::to_string(keys)};
+  }
+  const std::int64_t most = cached_elements(model);
+  if (choice.joint < 1 || choice.joint > most) {
+    return ChoiceProblem{"joint", "expected a number from 1 to " + std::to_string(most)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Method mla_method() {
+  static const MethodInfo info = {
+      .name = "latent",
+      .set_example = "latent=32+32",
+      .remark = "as deepseek_v3",
+      .combines = false,
+      .makes_latents = true,
+      .why_no_keep = "a latent makes the KV cache smaller, not the model",
+      .why_not = why_not_mla,
+      .sizes = cache_sizes,
+      .search = search_rotary_share,
+      .search_steps =
+          [](const Model&, std::span<const std::int64_t> sizes) {
+            return 3 * sizes.size();  // shares
+          },
+      .sketch =
+          [](Planner&, std::int64_t size) {
+            return Choice{.method = mla_method(), .size = size / 2, .joint = size - size / 2};
+          },
+      .make = convert_to_mla,
+      .size_after = size_of_mla,
+      // The matrices that make keys and values of latents are large.
+      .changed_elements = [](const Model& model) { return 2 * attention_elements(model); },
+      .fitting_bytes = attention_fitting_bytes,
+      .words =
+          [](const Choice& choice, std::int64_t) {
+            return std::to_string(choice.size) + " rotary + " + std::to_string(choice.joint) +
+                   " + 1";
+          },
+      .parse_set = parse_latent,
+      .target = target_of_latent,
+      .check = check_latent,
+  };
+  return &info;
 }
 
 }  // namespace attnscope

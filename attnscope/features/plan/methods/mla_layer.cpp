@@ -10,6 +10,12 @@
 namespace attnscope {
 namespace {
 
+/// With biases as one more column.
+struct LayerKeys {
+  Matrix<double> query, key, moments;
+  RotaryKeys rotary;
+};
+
 /// What it costs to forget the rotation of a pair: the mean of |1 - e^{iθΔ}|² over distances.
 double need_of(double radians, std::int64_t context) {
   double sum = 0;
@@ -52,8 +58,6 @@ JointBlock key_block(const LayerKeys& keys, MatrixView<const double> rest, std::
                      rest.row_block(group * size, size), keys.moments.view(), compute);
 }
 
-}  // namespace
-
 LayerKeys keys_of(const Model& model, std::int64_t layer, const TextStatistics& text,
                   const Compute& compute) {
   LayerKeys out{.query = with_bias_column(model, layer, Role::query),
@@ -66,54 +70,11 @@ LayerKeys keys_of(const Model& model, std::int64_t layer, const TextStatistics& 
   return out;
 }
 
-std::vector<RotarySlot> chosen_slots(const Model& model, std::int64_t count, bool partial,
-                                     const TextStatistics& text, const Compute& compute) {
-  const HeadShape& heads = model.dimensions().heads;
-  const std::int64_t pairs = heads.head_dim / 2;
-  const RopeFrequencies turns = frequencies_of(model);
-  Matrix<double> energy(pairs, heads.kv_heads);
-  std::fill_n(energy.data(), pairs * heads.kv_heads, 0.0);
-  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
-    compute.check_stop();
-    const LayerKeys keys = keys_of(model, layer, text, compute);
-    Matrix<double> own(pairs, heads.kv_heads);
-    double total = 0;
-    for (std::int64_t pair = 0; pair < pairs; ++pair) {
-      const double need =
-          partial
-              ? need_of(
-                    static_cast<double>(turns.radians_per_token[static_cast<std::size_t>(pair)]),
-                    model.dimensions().context.value_or(1))
-              : 1;
-      const auto& values = keys.rotary.components[static_cast<std::size_t>(pair)].values;
-      for (std::int64_t component = 0; component < heads.kv_heads; ++component) {
-        own(pair, component) = need * std::max(0.0, values[static_cast<std::size_t>(component)]);
-        total += own(pair, component);
-      }
-    }
-    for (std::int64_t at = 0; total > 0 && at < pairs * heads.kv_heads; ++at) {
-      energy.data()[at] += own.data()[at] / total;
-    }
-  }
-  std::vector<std::pair<double, std::int64_t>> order;
-  for (std::int64_t at = 0; at < pairs * heads.kv_heads; ++at) {
-    order.emplace_back(-energy.data()[at], at);
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<std::int64_t> components(static_cast<std::size_t>(pairs), 0);
-  for (std::int64_t at = 0; at < count; ++at) {
-    ++components[static_cast<std::size_t>(order[static_cast<std::size_t>(at)].second /
-                                          heads.kv_heads)];
-  }
-  std::vector<RotarySlot> slots;
-  for (std::int64_t component = 0; component < heads.kv_heads; ++component) {
-    for (std::int64_t pair = 0; pair < pairs; ++pair) {
-      if (component < components[static_cast<std::size_t>(pair)])
-        slots.push_back({pair, component});
-    }
-  }
-  return slots;
-}
+/// The latent, (r, D + 1), with E‖z‖² = 1, and what makes keys and values of it.
+struct Latent {
+  Matrix<double> down;
+  std::vector<Matrix<double>> keys, values;  // of each key/value head, (size, r)
+};
 
 Latent make_latent(const Model& model, std::int64_t layer, const LayerKeys& keys,
                    const LatentShape& shape, const Compute& compute) {
@@ -183,6 +144,164 @@ Latent make_latent(const Model& model, std::int64_t layer, const LayerKeys& keys
     row += count;
   }
   return out;
+}
+
+/// The latent's last element: so large that it alone decides what the norm of a latent divides by.
+constexpr double kConstant = 16384;
+constexpr double kNormEpsilon = 1e-6;  // of that norm, whatever the model's own
+
+/// Queries of all heads, (H (content + R), D + 1): as they are, then those of the slots.
+Matrix<double> latent_queries(const LayerKeys& keys, const LatentShape& shape) {
+  const HeadShape& heads = shape.heads;
+  const std::int64_t size = shape.content + shape.rotary;
+  Matrix<double> out(heads.heads * size, keys.query.cols());
+  std::fill_n(out.data(), out.rows() * out.cols(), 0.0);
+  for (std::int64_t head = 0; head < heads.heads; ++head) {
+    for (std::int64_t row = 0; row < shape.content; ++row) {
+      std::copy_n(&keys.query(head * heads.head_dim + row, 0), out.cols(),
+                  &out(head * size + row, 0));
+    }
+    for (std::size_t slot = 0; slot < shape.slots.size(); ++slot) {
+      const std::int64_t row = head * size + shape.content + 2 * static_cast<std::int64_t>(slot);
+      add_slot_queries(keys.rotary, keys.query.view(), heads, head, shape.slots[slot], &out(row, 0),
+                       &out(row + 1, 0));
+    }
+  }
+  // Stock attention divides by the root of this size, the model by that of its own.
+  const double scale = std::sqrt(static_cast<double>(size) / static_cast<double>(heads.head_dim));
+  for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) out.data()[at] *= scale;
+  return out;
+}
+
+std::vector<double> ones(std::int64_t count) {
+  return std::vector<double>(static_cast<std::size_t>(count), 1.0);
+}
+
+/// Stock queries have no bias, unless they are made of a latent: that is (x, a constant) then.
+void put_queries(ChangedModel& changed, const std::string& start, const Matrix<double>& queries,
+                 const LayerKeys& keys, bool biased) {
+  const std::int64_t width = queries.cols() - 1;
+  if (!biased) {
+    changed.put(start + "q_proj.weight", queries.view().col_block(0, width));
+    return;
+  }
+  double energy = 0;
+  for (std::int64_t at = 0; at < width; ++at) energy += keys.moments(at, at);
+  const double size = std::sqrt(std::max(energy, 1e-30));
+  const double normed =
+      std::sqrt(kConstant * kConstant / static_cast<double>(width + 1) + kNormEpsilon);
+  Matrix<double> down(width + 1, width), up(queries.rows(), width + 1);
+  std::fill_n(down.data(), (width + 1) * width, 0.0);
+  for (std::int64_t at = 0; at < width; ++at) down(at, at) = 1 / size;
+  for (std::int64_t row = 0; row < up.rows(); ++row) {
+    for (std::int64_t col = 0; col < width; ++col) up(row, col) = queries(row, col) * size * normed;
+    up(row, width) = queries(row, width) * normed / kConstant;
+  }
+  std::vector<double> bias(static_cast<std::size_t>(width + 1), 0.0);
+  bias.back() = kConstant;
+  changed.put(start + "q_a_proj.weight", down.view());
+  changed.put(start + "q_a_proj.bias", bias);
+  changed.put(start + "q_a_layernorm.weight", ones(width + 1));
+  changed.put(start + "q_b_proj.weight", up.view());
+}
+
+}  // namespace
+
+std::vector<RotarySlot> chosen_slots(const Model& model, std::int64_t count, bool partial,
+                                     const TextStatistics& text, const Compute& compute) {
+  const HeadShape& heads = model.dimensions().heads;
+  const std::int64_t pairs = heads.head_dim / 2;
+  const RopeFrequencies turns = frequencies_of(model);
+  Matrix<double> energy(pairs, heads.kv_heads);
+  std::fill_n(energy.data(), pairs * heads.kv_heads, 0.0);
+  for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
+    compute.check_stop();
+    const LayerKeys keys = keys_of(model, layer, text, compute);
+    Matrix<double> own(pairs, heads.kv_heads);
+    double total = 0;
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      const double need =
+          partial
+              ? need_of(
+                    static_cast<double>(turns.radians_per_token[static_cast<std::size_t>(pair)]),
+                    model.dimensions().context.value_or(1))
+              : 1;
+      const auto& values = keys.rotary.components[static_cast<std::size_t>(pair)].values;
+      for (std::int64_t component = 0; component < heads.kv_heads; ++component) {
+        own(pair, component) = need * std::max(0.0, values[static_cast<std::size_t>(component)]);
+        total += own(pair, component);
+      }
+    }
+    for (std::int64_t at = 0; total > 0 && at < pairs * heads.kv_heads; ++at) {
+      energy.data()[at] += own.data()[at] / total;
+    }
+  }
+  std::vector<std::pair<double, std::int64_t>> order;
+  for (std::int64_t at = 0; at < pairs * heads.kv_heads; ++at) {
+    order.emplace_back(-energy.data()[at], at);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::int64_t> components(static_cast<std::size_t>(pairs), 0);
+  for (std::int64_t at = 0; at < count; ++at) {
+    ++components[static_cast<std::size_t>(order[static_cast<std::size_t>(at)].second /
+                                          heads.kv_heads)];
+  }
+  std::vector<RotarySlot> slots;
+  for (std::int64_t component = 0; component < heads.kv_heads; ++component) {
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      if (component < components[static_cast<std::size_t>(pair)])
+        slots.push_back({pair, component});
+    }
+  }
+  return slots;
+}
+
+void put_latent_layer(ChangedModel& changed, std::int64_t layer, const LatentShape& shape,
+                      const TextStatistics& text, const Compute& compute) {
+  const Model& model = changed.source();
+  const HeadShape& heads = shape.heads;
+  const std::string start = model.prefix() + "layers." + std::to_string(layer) + ".self_attn.";
+  const bool biased = model.weight(layer, Role::query).bias != nullptr;
+  const LayerKeys keys = keys_of(model, layer, text, compute);
+  const Latent latent = make_latent(model, layer, keys, shape, compute);
+  put_queries(changed, start, latent_queries(keys, shape), keys, biased);
+
+  const std::int64_t rank = shape.rank, width = shape.width;
+  Matrix<double> down(rank + 1 + shape.rotary, width + 1);
+  std::fill_n(down.data(), down.rows() * down.cols(), 0.0);
+  std::copy_n(latent.down.data(), rank * (width + 1), down.data());
+  down(rank, width) = kConstant;
+  for (std::size_t slot = 0; slot < shape.slots.size(); ++slot) {
+    const std::int64_t row = rank + 1 + 2 * static_cast<std::int64_t>(slot);
+    add_slot_keys(keys.rotary, keys.key.view(), heads, shape.slots[slot], &down(row, 0),
+                  &down(row + 1, 0));
+  }
+  std::vector<double> bias;
+  for (std::int64_t row = 0; row < down.rows(); ++row) bias.push_back(down(row, width));
+  changed.put(start + "kv_a_proj_with_mqa.weight", down.view().col_block(0, width));
+  changed.put(start + "kv_a_proj_with_mqa.bias", bias);
+  changed.put(start + "kv_a_layernorm.weight", ones(rank + 1));
+
+  const double normed =
+      std::sqrt(kConstant * kConstant / static_cast<double>(rank + 1) + kNormEpsilon);
+  const std::int64_t size = shape.content + heads.value_dim;
+  Matrix<double> up(heads.heads * size, rank + 1);
+  std::fill_n(up.data(), up.rows() * up.cols(), 0.0);
+  for (std::int64_t head = 0; head < heads.heads; ++head) {
+    const auto group = static_cast<std::size_t>(heads.kv_head(head));
+    for (std::int64_t row = 0; row < size; ++row) {
+      const bool of_key = row < shape.content;
+      const Matrix<double>& own = of_key ? latent.keys[group] : latent.values[group];
+      const std::int64_t from = of_key ? row : row - shape.content;
+      for (std::int64_t col = 0; col < rank; ++col) {
+        up(head * size + row, col) = own(from, col) * normed;
+      }
+    }
+  }
+  changed.put(start + "kv_b_proj.weight", up.view());
+  if (!changed.has(start + "o_proj.bias")) {
+    changed.put(start + "o_proj.bias", std::vector<double>(static_cast<std::size_t>(width), 0.0));
+  }
 }
 
 }  // namespace attnscope

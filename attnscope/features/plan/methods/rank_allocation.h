@@ -1,11 +1,21 @@
 // Which rank each matrix gets under one budget.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace attnscope {
+
+/// How a budget is shared out: by what probes lose, by the same share of each matrix's energy, by
+/// the same share of its parameters, or like that without the text.
+enum class RankAllocation { kl, energy, uniform, plain };
+
+/// In the order of the enum.
+inline constexpr std::array<std::string_view, 4> kRankAllocations = {"kl", "energy", "uniform",
+                                                                     "plain"};
 
 /// What a matrix (m, n) costs and loses at each rank.
 struct RankOptions {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "attnscope/base/text.h"
 #include "attnscope/features/common/calibration/low_rank_fit.h"
 #include "attnscope/numerics/products/dense_products.h"
 
@@ -125,6 +127,34 @@ void keep_components(const RotaryKeys& keys, MatrixView<const double> key, const
                  &out(rows.imaginary, 0));
     }
   }
+}
+
+RopeFrequencies frequencies_of(const Model& model) {
+  const ModelSpec& spec = model.spec();
+  return rope_frequencies(*spec.layers.front().attention.rope, spec.dimensions.heads.head_dim,
+                          spec.dimensions.context.value_or(1), spec.source);
+}
+
+void set_frequencies(ChangedModel& model, const std::vector<double>& radians, double gain,
+                     std::int64_t head_dim) {
+  const ModelSpec& spec = model.source().spec();
+  const double base = spec.layers.front().attention.rope->theta;
+  std::string factors;
+  for (std::size_t pair = 0; pair < radians.size(); ++pair) {
+    const double turned =
+        std::pow(base, -2 * static_cast<double>(pair) / static_cast<double>(head_dim));
+    factors += (pair == 0 ? "" : ", ") + shortest_decimal(turned / radians[pair]);
+  }
+  const std::string context = std::to_string(spec.dimensions.context.value_or(1));
+  const std::string rest = "\"rope_type\": \"longrope\", \"factor\": 1.0, \"attention_factor\": " +
+                           shortest_decimal(gain) + ", \"short_factor\": [" + factors +
+                           "], \"long_factor\": [" + factors +
+                           "], \"original_max_position_embeddings\": " + context + "}";
+  const std::string theta = shortest_decimal(base);
+  model.set_config("rope_parameters", "{\"rope_theta\": " + theta + ", " + rest);
+  // Transformers before release 5 reads these two keys and ignores the other.
+  model.set_config("rope_scaling", "{" + rest);
+  model.set_config("rope_theta", theta);
 }
 
 }  // namespace attnscope

@@ -10,6 +10,8 @@
 
 #include "attnscope/base/matrix_view.h"
 #include "attnscope/base/role.h"
+#include "attnscope/features/common/changed_model.h"
+#include "attnscope/model/rope.h"
 #include "attnscope/numerics/svd/eigenvectors.h"
 
 namespace attnscope {
@@ -44,5 +46,12 @@ void add_slot_queries(const RotaryKeys& keys, MatrixView<const double> query,
 /// The part of κ_gf that components from `first` on hold, in place of its rows.
 void keep_components(const RotaryKeys& keys, MatrixView<const double> key, const HeadShape& heads,
                      std::int64_t pair, std::int64_t first, Matrix<double>& out);
+
+/// Radians per token of each rotary pair of a head, and their gain.
+RopeFrequencies frequencies_of(const Model& model);
+
+/// Writes into the config that pair j of heads of `head_dim` rotates by `radians[j]` per token.
+void set_frequencies(ChangedModel& model, const std::vector<double>& radians, double gain,
+                     std::int64_t head_dim);
 
 }  // namespace attnscope

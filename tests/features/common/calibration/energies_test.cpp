@@ -7,7 +7,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/features/common/calibration/low_rank_fit.h"
+#include "attnscope/features/plan/methods/narrow_values.h"
 #include "attnscope/numerics/products/second_moments.h"
 #include "tests/support/compute.h"
 #include "tests/support/json.h"

@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/plan/methods/depth.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "tests/forward/golden_variants.h"
 #include "tests/support/compute.h"
@@ -76,7 +77,7 @@ Matrix<float> logits_without(const Model& model, const std::vector<TokenIds>& wi
   std::vector<std::int64_t> kept(static_cast<std::size_t>(model.dimensions().layers));
   std::iota(kept.begin(), kept.end(), std::int64_t{0});
   std::erase(kept, layer);
-  const Model smaller = without_layers(model, kept, DType::f32).open();
+  const Model smaller = with_layers(model, kept, DType::f32).open();
   EXPECT_EQ(smaller.dimensions().layers, std::ssize(kept));
   const ForwardPass pass(smaller, /*copy_weights=*/true, test_compute());
   return pass.logits(pass.run(windows, {}, test_compute()).view(), test_compute());
@@ -141,7 +142,7 @@ TEST_P(WithoutALayer, EveryOtherLayerIsWhatItWas) {
     if (of_numbered != numbered) continue;
     SCOPED_TRACE(testing::PrintToString(variant));
     const Model model = model_of(variant);
-    if (!why_not(model, Form::layers).empty()) continue;
+    if (!why_not(model, depth_method()).empty()) continue;
     const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
     if (!pass.may_start_between() || !pass.no_logits().empty()) continue;
     expect_skipped_and_removed_alike(model);
@@ -154,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Others, WithoutALayer, ::testing::ValuesIn(parts_of_the
                          [](const auto& folders) { return folders.param.name; });
 
 /// As a config that holds what differs from its class's defaults alone has it.
-TEST(LayersForm, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
+TEST(DepthMethod, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
   json config = config_of("gpt_neo");
   config.erase("attention_layers");
   expect_skipped_and_removed_alike(model_with_config("gpt_neo", config));
@@ -166,46 +167,46 @@ TEST(LayersForm, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
 }
 
 /// Of several ways in which a config says GPT-Neo's kinds, all say the same afterwards.
-TEST(LayersForm, LeavesGptNeosKindsAgreeing) {
+TEST(DepthMethod, LeavesGptNeosKindsAgreeing) {
   const Model model = model_with_config("gpt_neo", config_of("gpt_neo", ".order"));
-  const ChangedModel changed = without_layers(model, {0, 2, 3});
+  const ChangedModel changed = with_layers(model, {0, 2, 3});
   const json wanted = {"local", "global", "local"};
   EXPECT_EQ(json::parse(changed.config("attention_layers").value()), wanted);
   EXPECT_EQ(json::parse(changed.config("attention_types").value()), (json{{wanted, 1}}));
 }
 
-TEST(LayersForm, CutsNoListThatIsNotOfLayers) {
+TEST(DepthMethod, CutsNoListThatIsNotOfLayers) {
   json config = config_of("llama");
   ASSERT_EQ(config["num_hidden_layers"], 2);
   config["eos_token_id"] = {2, 5};
-  const ChangedModel changed = without_layers(model_with_config("llama", config), {1});
+  const ChangedModel changed = with_layers(model_with_config("llama", config), {1});
   EXPECT_EQ(changed.config("eos_token_id"), "[2,5]");
 }
 
 /// Files may have more entries than layers; none of them is of a layer that stays.
-TEST(LayersForm, CutsListsOfLayersThatAreLongerThanTheModel) {
+TEST(DepthMethod, CutsListsOfLayersThatAreLongerThanTheModel) {
   json config = config_of("qwen2", ".window-layers");
   const std::int64_t layers = config["num_hidden_layers"].get<std::int64_t>();
   ASSERT_EQ(layers, 3);
   config["layer_types"] = {"full_attention", "sliding_attention", "full_attention",
                            "sliding_attention"};
-  const ChangedModel changed = without_layers(model_with_config("qwen2", config), {1, 2});
+  const ChangedModel changed = with_layers(model_with_config("qwen2", config), {1, 2});
   EXPECT_EQ(changed.config("layer_types"), R"(["sliding_attention","full_attention"])");
 }
 
 /// That of a class without a norm in its first layer, which another cannot become; that of layers
 /// whose indexer is an earlier one's.
-TEST(LayersForm, IsRefusedWhereALayerCannotBeAnother) {
-  EXPECT_NE(why_not(model_of({.model = "modernbert"}), Form::layers), "");
-  EXPECT_NE(why_not(model_of({.model = "glm_moe_dsa-selects", .name = ".shared"}), Form::layers),
+TEST(DepthMethod, IsRefusedWhereALayerCannotBeAnother) {
+  EXPECT_NE(why_not(model_of({.model = "modernbert"}), depth_method()), "");
+  EXPECT_NE(why_not(model_of({.model = "glm_moe_dsa-selects", .name = ".shared"}), depth_method()),
             "");
-  EXPECT_EQ(why_not(model_of({.model = "glm_moe_dsa"}), Form::layers), "");
+  EXPECT_EQ(why_not(model_of({.model = "glm_moe_dsa"}), depth_method()), "");
 }
 
 /// Queries alone change, by (new number + 1) / (old number + 1).
-TEST(LayersForm, ScalesQueriesAnewWhereScoresAreDividedByTheLayersNumber) {
+TEST(DepthMethod, ScalesQueriesAnewWhereScoresAreDividedByTheLayersNumber) {
   const Model model = model_with_config("gpt2", config_of("gpt2", ".inverse-layer"));
-  const Model smaller = without_layers(model, {0, 2}, DType::f32).open();
+  const Model smaller = with_layers(model, {0, 2}, DType::f32).open();
   for (const Role role : {Role::query, Role::key, Role::value, Role::output}) {
     const Matrix<double> before = canonical_matrix(model, 2, role);
     const Matrix<double> after = canonical_matrix(smaller, 1, role);

@@ -19,7 +19,7 @@ Model experts_model(const char* name) {
 /// A choice without the first expert of even layers, and the last of odd ones.
 Choice without_one(const Model& model) {
   const std::int64_t experts = model.dimensions().experts;
-  Choice choice{.form = Form::experts, .size = experts - 1};
+  Choice choice{.method = find_method("experts"), .size = experts - 1};
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     std::vector<std::int64_t>& kept = choice.kept.emplace_back();
     if (!model.spec().layers[static_cast<std::size_t>(layer)].experts) continue;
@@ -29,12 +29,16 @@ Choice without_one(const Model& model) {
   return choice;
 }
 
-class ExpertsForm : public ::testing::TestWithParam<const char*> {};
+ChangedModel without_others(const Model& model, const Choice& choice) {
+  return choice.method->make(model, choice, {}, test_compute());  // needs no text
+}
 
-TEST_P(ExpertsForm, KeepsTheMatricesOfThoseThatStay) {
+class ExpertsMethod : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ExpertsMethod, KeepsTheMatricesOfThoseThatStay) {
   const Model model = experts_model(GetParam());
   const Choice choice = without_one(model);
-  const Model smaller = with_experts(model, choice).open();
+  const Model smaller = without_others(model, choice).open();
   EXPECT_EQ(smaller.dimensions().experts, choice.size);
   std::int64_t elements = 0;
   for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
@@ -43,7 +47,8 @@ TEST_P(ExpertsForm, KeepsTheMatricesOfThoseThatStay) {
   for (const CheckpointTensor& tensor : smaller.checkpoint().tensors()) {
     elements -= tensor.view.element_count();
   }
-  EXPECT_EQ(elements, parameters_of_expert(model));
+  const ModelSize before = size_of(model);
+  EXPECT_EQ(elements, before.parameters - size_after(model, before, choice).parameters);
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     const auto& kept = choice.kept[static_cast<std::size_t>(layer)];
     for (std::size_t at = 0; at < kept.size(); ++at) {
@@ -68,21 +73,19 @@ TEST_P(ExpertsForm, KeepsTheMatricesOfThoseThatStay) {
       .run(std::vector<TokenIds>{{1, 2, 3}}, {}, test_compute());
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, ExpertsForm,
+INSTANTIATE_TEST_SUITE_P(Files, ExpertsMethod,
                          ::testing::Values("mixtral", "qwen2_moe", "qwen2_moe-stacked", "gpt_oss",
                                            "ernie4_5_moe", "granitemoe", "llama4"));
 
-TEST(ExpertsForm, RefusesNumbersThatAreNone) {
+TEST(ExpertsMethod, RefusesNumbersThatAreNone) {
   const Model model = experts_model("mixtral");
   Choice choice = without_one(model);
   choice.kept.front().back() = 99;
-  EXPECT_ERROR_SAYING(ErrorKind::format, with_experts(model, choice), "different numbers");
+  EXPECT_ERROR_SAYING(ErrorKind::format, without_others(model, choice), "different numbers");
   choice.kept.pop_back();
-  EXPECT_ERROR_SAYING(ErrorKind::format, with_experts(model, choice), "not one list");
-  EXPECT_FALSE(why_no_experts(Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) /
-                                          "tests/data/forward/llama"))
-                   .empty());
-  EXPECT_EQ(possible_expert_counts(model).back(), model.spec().layers.front().experts->chosen);
+  EXPECT_ERROR_SAYING(ErrorKind::format, without_others(model, choice), "not one list");
+  EXPECT_NE(why_not(experts_model("llama"), choice.method), "");
+  EXPECT_EQ(choice.method->sizes(model).back(), model.spec().layers.front().experts->chosen);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ class KvHeadsInPlace : public InPlace {};
 /// their values that as many elements as one head has hold. Queries and W_O are as they were.
 TEST_P(KvHeadsInPlace, AreTheModelWithKeysAndValuesOfOneHeadInBoth) {
   const HeadShape& heads = model_.dimensions().heads;
-  const Model made = smaller(chosen(Form::kv_heads, 1));
+  const Model made = smaller(chosen(find_method("kv-heads"), 1));
   EXPECT_EQ(made.dimensions().heads.kv_heads, 1);
   const Model in_place = truncated_in_place([&](std::int64_t layer) {
     const Numbers one_of_each(static_cast<std::size_t>(heads.head_dim / 2), 1);
@@ -69,7 +69,7 @@ class HeadWidthInPlace : public InPlace {
 TEST_P(HeadWidthInPlace, IsTheModelWithZerosInPlaceOfTheOtherPairs) {
   const HeadShape& heads = model_.dimensions().heads;
   const std::int64_t half = heads.head_dim / 2, size = half;
-  const Choice choice = chosen(Form::head_width, size);
+  const Choice choice = chosen(find_method("head-width"), size);
   EXPECT_EQ(choice.kept.front(), strongest_pairs(size / 2));
   const Model made = smaller(choice);
   EXPECT_EQ(made.dimensions().heads.head_dim, size);
@@ -101,7 +101,8 @@ TEST_P(LatentInPlace, IsTheModelWithTheKeysAndValuesThatItHolds) {
   const Numbers components = plainly_chosen_components(plain_, /*count=*/5);
   EXPECT_EQ(std::accumulate(components.begin(), components.end(), std::int64_t{0}), 5);
   constexpr std::int64_t kJoint = 9;
-  const Model made = smaller({.form = Form::latent, .size = 10, .joint = kJoint, .exact = true});
+  const Model made =
+      smaller({.method = find_method("latent"), .size = 10, .joint = kJoint, .exact = true});
   ASSERT_TRUE(made.dimensions().latent.has_value());
   const Model in_place = truncated_in_place([&](std::int64_t layer) {
     LayerMatrices own;

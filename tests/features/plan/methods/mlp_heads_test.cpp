@@ -38,7 +38,7 @@ class WidthInPlace : public InPlace {};
 
 TEST_P(WidthInPlace, IsTheModelWithFewerNeuronsAndARefit) {
   const std::int64_t width = model_.dimensions().mlp_width;
-  const Choice choice = chosen(Form::width, width * 3 / 4);
+  const Choice choice = chosen(find_method("width"), width * 3 / 4);
   const Model made = smaller(choice);
   EXPECT_EQ(made.dimensions().mlp_width, choice.size);
   const Model in_place = truncated_in_place([&](std::int64_t layer) {
@@ -87,7 +87,7 @@ class HeadsInPlace : public InPlace {
 TEST_P(HeadsInPlace, AreTheModelWithZerosInTheirPlaceAndARefit) {
   const HeadShape& heads = model_.dimensions().heads;
   ASSERT_EQ(heads.group_size(), 2);
-  const Choice choice = chosen(Form::heads, heads.kv_heads);
+  const Choice choice = chosen(find_method("heads"), heads.kv_heads);
   const Model made = smaller(choice);
   EXPECT_EQ(made.dimensions().heads.heads, heads.kv_heads);
   EXPECT_EQ(made.dimensions().heads.head_dim, heads.head_dim);

@@ -41,15 +41,15 @@ class InPlace : public ::testing::TestWithParam<const char*> {
 
   std::int64_t layers() const { return model_.dimensions().layers; }
 
-  Choice chosen(Form form, std::int64_t size) const {
-    EXPECT_EQ(why_not(model_, form), "");
-    const std::vector<std::int64_t> sizes = possible_sizes(model_, form);
+  Choice chosen(Method method, std::int64_t size) const {
+    EXPECT_EQ(why_not(model_, method), "");
+    const std::vector<std::int64_t> sizes = method->sizes(model_);
     EXPECT_TRUE(std::find(sizes.begin(), sizes.end(), size) != sizes.end());
-    return choose(model_, form, size, fitted_, compute_);
+    return choose(model_, method, size, fitted_, compute_);
   }
 
   Model smaller(const Choice& choice) const {
-    return make_smaller(model_, choice, fitted_, compute_).open();
+    return choice.method->make(model_, choice, fitted_, compute_).open();
   }
 
   /// The model with these matrices of each layer, in the shapes that they have.

@@ -1,5 +1,5 @@
-// Every form that an architecture takes, of every golden model: what is left opens, runs, and is as
-// large as the plan says before it is made.
+// Every method that an architecture allows, of every golden model: what is left opens, runs, and is
+// as large as the plan says before it is made.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,38 +29,39 @@ std::vector<TokenIds> windows_to_fit(const Model& model) {
 }
 
 /// At about half of what the model has.
-Choice half_of(const Model& model, Form form, const TextStatistics& text, const Compute& compute) {
-  if (form == Form::ranks) {
-    Choice choice{.form = form};
+Choice half_of(const Model& model, Method method, const TextStatistics& text,
+               const Compute& compute) {
+  if (method->allocates_ranks()) {
+    Choice choice{.method = method};
     for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
       for (const Role role : ranked_matrices(model, layer, {})) choice.ranks[{layer, role}] = 1;
     }
     return choice;
   }
-  const std::vector<std::int64_t> sizes = possible_sizes(model, form);
+  const std::vector<std::int64_t> sizes = method->sizes(model);
   const std::int64_t size = sizes[sizes.size() / 2];
-  if (form == Form::latent) {
+  if (method->makes_latents) {
     const std::int64_t rotary = size / 4 * 2;
-    return {.form = form, .size = rotary, .joint = size - rotary};
+    return {.method = method, .size = rotary, .joint = size - rotary};
   }
-  if (form == Form::layers) {
-    Choice choice{.form = form, .size = size, .kept = {{}}};
+  if (method->rows == PlanRows::removal) {
+    Choice choice{.method = method, .size = size, .kept = {{}}};
     for (std::int64_t layer = 0; layer < size; ++layer) choice.kept.front().push_back(layer);
     return choice;
   }
-  return choose(model, form, size, text, compute);
+  return choose(model, method, size, text, compute);
 }
 
-void expect_made_as_planned(const Model& model, Form form) {
+void expect_made_as_planned(const Model& model, Method method) {
   const Compute compute = test_compute();
   const std::vector<TokenIds> windows = windows_to_fit(model);
   Calibration calibration(model, {.windows = windows}, 1 << 26, /*ridge=*/0.01);
   TextStatistics text = calibration.statistics(compute);
   text.work_bytes = 1 << 26;
-  const Choice choice = half_of(model, form, text, compute);
+  const Choice choice = half_of(model, method, text, compute);
   const ModelSize planned = size_after(model, size_of(model), choice);
-  const Model made = make_smaller(model, choice, text, compute).open();
-  if (form != Form::ranks) {
+  const Model made = choice.method->make(model, choice, text, compute).open();
+  if (!method->allocates_ranks()) {
     EXPECT_EQ(size_of(made).parameters, planned.parameters);
     EXPECT_DOUBLE_EQ(size_of(made).flops_per_token, planned.flops_per_token);
   }
@@ -71,9 +72,9 @@ void expect_made_as_planned(const Model& model, Form form) {
                           [](float value) { return std::isfinite(value); }));
 }
 
-class SizesOfForms : public ::testing::TestWithParam<Form> {};
+class SizesOfMethods : public ::testing::TestWithParam<Method> {};
 
-TEST_P(SizesOfForms, AreThoseOfTheModelsThatAreMade) {
+TEST_P(SizesOfMethods, AreThoseOfTheModelsThatAreMade) {
   int models = 0;
   for (const Variant& variant : all_variants()) {
     if (!variant.name.empty() || !variant.spelling.empty()) continue;
@@ -90,12 +91,9 @@ TEST_P(SizesOfForms, AreThoseOfTheModelsThatAreMade) {
   EXPECT_GE(models, 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, SizesOfForms,
-                         ::testing::Values(Form::layers, Form::width, Form::hidden,
-                                           Form::head_width, Form::kv_heads, Form::heads,
-                                           Form::latent, Form::experts, Form::ranks),
-                         [](const auto& form) {
-                           std::string name(form_name(form.param));
+INSTANTIATE_TEST_SUITE_P(Methods, SizesOfMethods, ::testing::ValuesIn(methods()),
+                         [](const auto& method) {
+                           std::string name(method.param->name);
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
