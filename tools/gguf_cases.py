@@ -30,7 +30,7 @@ class Case:
     name: str
     architecture: str
     weights: str = ""  # a folder of tests/data/forward; empty: `name`
-    config: str = "config.json"
+    variant: str = ""  # of its configs
     layers: str = "model.layers."
     names: dict = field(default_factory=lambda: LLAMA)
     changed: dict = field(default_factory=dict)  # of config.json, where a GGUF file cannot say it
@@ -50,7 +50,7 @@ CASES = [
          changed={"rope_parameters": {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0,
                                       "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                                       "original_max_position_embeddings": 16}}),
-    Case("mistral", "llama", config="config.no-window.json", types=("f16",)),
+    Case("mistral", "llama", variant="no-window", types=("f16",)),
     Case("qwen2", "qwen2", "qwen2-tied"),
     Case("qwen3", "qwen3"),
     Case("gemma", "gemma"),
@@ -58,10 +58,10 @@ CASES = [
     Case("gemma3", "gemma3", names=GEMMA2, changed={"query_pre_attn_scalar": 8}),
     Case("phi", "phi2"),
     Case("phi3", "phi3"),
-    Case("phi3-longrope", "phi3", "phi3", config="config.longrope.json", types=("f16",)),
+    Case("phi3-longrope", "phi3", "phi3", variant="longrope", types=("f16",)),
     Case("gpt2", "gpt2", layers="transformer.h.", names=GPT2),
     Case("gpt_neox", "gptneox", layers="gpt_neox.layers.", names=NEOX),
-    Case("gpt_neox-sequential", "gptneox", "gpt_neox", "config.sequential.json", "gpt_neox.layers.", NEOX,
+    Case("gpt_neox-sequential", "gptneox", "gpt_neox", "sequential", "gpt_neox.layers.", NEOX,
          types=("f16",)),
     Case("bert", "bert", layers="encoder.layer.", names=BERT),
 ]

@@ -20,7 +20,7 @@ class Case:
     name: str
     architecture: str
     weights: str = ""  # a folder of tests/data/forward; empty: `name`
-    config: str = "config.json"
+    variant: str = ""  # of its configs
     changed: dict = field(default_factory=dict)  # of config.json, where a GGUF file cannot say it; None: without that key
     older: bool = False  # as converters of before 2025 wrote it
     loads: bool = False  # transformers' own loader of GGUF files knows the architecture

@@ -17,6 +17,7 @@ import transformers
 from golden_forward import FORWARD, load
 from golden_forward_cases import CASES
 from golden_observed import observe
+from golden_variants import config_of
 
 VARIANTS = (("llama", "linear"), ("llama", "llama3"), ("llama", "dynamic"), ("llama", "yarn"), ("llama", "yarn-mscale"),
             ("llama", "longrope"), ("phi3", "longrope"), ("gpt_neox", "dynamic"), ("gpt_neox", "yarn"))
@@ -39,8 +40,7 @@ def frequencies_at(model: torch.nn.Module, offset: int) -> tuple[np.ndarray, flo
 
 def rows(case, variant: str, offset: int) -> list:
     folder = FORWARD / case.name
-    config = json.loads((folder / f"config.{variant}.json").read_text())
-    model = load(case, folder / "model.safetensors", config)
+    model = load(case, folder / "model.safetensors", config_of(folder, variant))
     frequencies, gain = frequencies_at(model, offset)
     found = []
     for index, layer in enumerate(observe(model.double())):
@@ -60,7 +60,7 @@ def main() -> None:
     with torch.no_grad():
         for name, variant in VARIANTS:
             for offset in OFFSETS:
-                entry = {"folder": name, "config": f"config.{variant}.json", "offset": offset,
+                entry = {"folder": name, "variant": variant, "offset": offset,
                          "rows": rows(cases[name], variant, offset)}
                 lines.append(json.dumps(entry, separators=(",", ":")))
     text = json.dumps(golden, separators=(",", ":"))[:-1] + ',\n"cases":[\n' + ",\n".join(lines) + "]}\n"

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from golden_forward import FORWARD, SEED, Inputs, write_config, write_expected
+from golden_forward import FORWARD, SEED, Inputs, expected_tensors
+from golden_variants import Variants, write_config
 from safetensors.numpy import load_file as read_arrays
 from safetensors.torch import load_file as read_tensors
 from safetensors.torch import save_file as save_tensors
@@ -159,17 +160,18 @@ def make(shape: Shape) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     save_tensors(random_tensors(shape), folder / "model.safetensors")
-    config = hyperparameters(shape)
-    write_config(folder / "config.json", config | {"max_seq_len": shape.context})
+    config, out = hyperparameters(shape), Variants()
+    out.add_config("", config | {"max_seq_len": shape.context})
     # Files until 2025-10-15 have two lengths, the larger of which is the context.
     older = {"training_sequence_length": shape.context // 2, "val_seq_len": shape.context}
-    write_config(folder / "config.old.json", config | older)
+    out.add_config("", config | older, "old")
     generator = np.random.default_rng([SEED, shape.layers, 1])
     lengths = (10, 1, shape.context) if shape.layers == 4 else (10,)
     texts = [generator.integers(0, shape.vocabulary, length).astype(np.int32) for length in lengths]
     tensors = in_float64(folder / "model.safetensors")
     rows = [{name: value.astype(np.float32) for name, value in forward(tensors, shape, text).items()} for text in texts]
-    write_expected(folder / "expected.safetensors", Inputs([[text] for text in texts], None), rows)
+    out.add_tensors("", expected_tensors(Inputs([[text] for text in texts], None), rows))
+    out.write(folder)
 
 
 def make_all() -> None:

@@ -6,23 +6,20 @@
 (`tools/make_golden.py` calls it too.) A second run gives the same bytes. Needs numpy, torch, transformers and safetensors;
 no test needs them. `--check` also runs everything in float64 and prints how far float32 is from it.
 
-One folder is one file of weights, with one or more configs to read it by:
-    model.safetensors
-    config.json                  the main variant, in the spelling of transformers 5
-    config.<variant>.json        another variant of the same weights
-    config[.<variant>].old.json  the same variant as older files spell it; what has a default is left out
-    expected[.<variant>].safetensors
-    generated[.<variant>].safetensors   what generate() writes with its cache, of a few: prompt [T] and tokens [N] int32
-    routing[.<variant>].safetensors     of models with experts: tokens [200] int32, and what the layers that have some
-                                        choose for them: experts [layers, 200, k] uint8, and weights, float32
-An expected file holds, for inputs N = 0, 1, ...:
+One folder is one file of weights, model.safetensors, with one or more configs to read it by. golden_variants.py describes
+their files. config.json has the spelling of transformers 5; a config of spelling "old" omits keys that have a default.
+The expected tensors of a variant, for inputs N = 0, 1, ...:
     tokens.N         [T] int32
     logits.N         [T, V] float32; absent where the checkpoint has no head
     hidden_states.N  [L + 1, T, D] float32, as transformers gives them: the last after the final norm
     attentions.N     [L, H, T, T] float32, after softmax; of layers that attend alone
 Where the last hidden state is narrower than D (OPT with projections), hidden_states.N has L entries and
-last_hidden_state.N [T, E] the last. The metadata's "batches", a JSON list such as [[2, 3]], says which inputs were
-run together, padded on the right and masked; only real rows are written down.
+last_hidden_state.N [T, E] the last. The metadata's "batches", a JSON list such as [[2, 3]], says which inputs of the main
+variant were run together, padded on the right and masked; only real rows are written.
+    routing.tokens [200] int32, routing.experts [layers, 200, k] uint8, routing.weights float32
+                     of MoE models: the experts that each MoE layer chooses for these tokens
+    generated.prompt [T], generated.tokens [N] int32
+                     what generate() writes with its cache, of a few variants
 
 All of it comes from transformers, eager and float32, loading the files as written, a fresh model for every input.
 """
@@ -44,7 +41,7 @@ import transformers
 from golden_forward_case import Case, Variant, changed
 from golden_forward_cases import CASES
 from golden_forward_values import SEED, randomise
-from safetensors.numpy import save_file
+from golden_variants import Tensors, Variants, config_of, tensors_of, write_config
 from safetensors.torch import load_file as read_tensors
 from safetensors.torch import save_file as save_tensors
 from torch.overrides import TorchFunctionMode
@@ -185,14 +182,6 @@ def check_without_maps(case: Case, weights: Path, config: dict, inputs: Inputs, 
 
 # ---- Files --------------------------------------------------------------------------------------------------------
 
-def write_config(path: Path, config: dict) -> None:
-    path.write_text(json.dumps(config, indent=1) + "\n")
-
-
-def file_name(*parts: str) -> str:
-    return ".".join(part for part in parts if part)
-
-
 def save_weights(case: Case, folder: Path) -> dict:
     """Writes model.safetensors and returns the main config as transformers writes it."""
     model_class = getattr(transformers, case.model)
@@ -205,21 +194,26 @@ def save_weights(case: Case, folder: Path) -> dict:
     return config
 
 
-def write_expected(path: Path, inputs: Inputs, rows: list[dict[str, np.ndarray]]) -> None:
-    tensors, padded, index = {}, [], 0
+def expected_tensors(inputs: Inputs, rows: list[dict[str, np.ndarray]]) -> Tensors:
+    tensors = {}
+    for index, text in enumerate(text for texts in inputs.batches for text in texts):
+        tensors[f"tokens.{index}"] = text
+        tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in rows[index].items()}
+    assert all(np.isfinite(value).all() for value in tensors.values())
+    return tensors
+
+
+def batches_of(inputs: Inputs) -> dict[str, str] | None:
+    """The metadata that says which inputs ran together."""
+    padded, index = [], 0
     for texts in inputs.batches:
         if len(texts) > 1:
             padded.append(list(range(index, index + len(texts))))
-        for text in texts:
-            tensors[f"tokens.{index}"] = text
-            tensors |= {f"{name}.{index}": np.ascontiguousarray(value) for name, value in rows[index].items()}
-            index += 1
-    metadata = {"batches": json.dumps(padded)} if padded else None  # one key: their order would be random
-    assert all(np.isfinite(value).all() for value in tensors.values()), path
-    save_file(tensors, path, metadata=metadata)
+        index += len(texts)
+    return {"batches": json.dumps(padded)} if padded else None  # one key: their order would be random
 
 
-def write_generated(case: Case, variant: Variant, folder: Path, config: dict) -> None:
+def generated_tensors(case: Case, folder: Path, config: dict) -> Tensors:
     prompt = tokens_of(case, config["vocab_size"], None, PROMPT, 0)
     ids = torch.from_numpy(prompt).long()[None]
     with torch.no_grad(), case.mended():
@@ -228,7 +222,7 @@ def write_generated(case: Case, variant: Variant, folder: Path, config: dict) ->
             pad_token_id=0, use_cache=True)
     tokens = text[0, PROMPT:].numpy().astype(np.int32)
     assert len(tokens) == WRITTEN
-    save_file({"prompt": prompt, "tokens": tokens}, folder / file_name("generated", variant.name, "safetensors"))
+    return {"prompt": prompt, "tokens": tokens}
 
 
 def routes_of(model: torch.nn.Module) -> list:
@@ -246,30 +240,31 @@ def routes_of(model: torch.nn.Module) -> list:
     return chosen
 
 
-def write_routing(case: Case, variant: Variant, folder: Path, config: dict) -> None:
+def routing_tensors(case: Case, folder: Path, config: dict) -> Tensors:
     model = load(case, folder / "model.safetensors", config)
     chosen = routes_of(model)
     tokens = tokens_of(case, config["vocab_size"], None, ROUTED, 0)
     with torch.no_grad():
         model(input_ids=torch.from_numpy(tokens).long()[None])
-    save_file({"tokens": tokens, "experts": np.stack([experts.numpy().astype(np.uint8) for experts, _ in chosen]),
-               "weights": np.stack([weights.numpy() for _, weights in chosen])},
-              folder / file_name("routing", variant.name, "safetensors"))
+    return {"tokens": tokens, "experts": np.stack([experts.numpy().astype(np.uint8) for experts, _ in chosen]),
+            "weights": np.stack([weights.numpy() for _, weights in chosen])}
 
 
-def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, check: bool) -> None:
+def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, out: Variants, check: bool) -> None:
     weights, config = folder / "model.safetensors", changed(main_config, variant.config)
     inputs = inputs_of(case, variant, config)
     rows = run(case, weights, config, inputs)
-    write_expected(folder / file_name("expected", variant.name, "safetensors"), inputs, rows)
+    out.add_tensors(variant.name, expected_tensors(inputs, rows))
+    if batches := batches_of(inputs):
+        assert not variant.name
+        out.metadata = batches
     if (case.name, variant.name) in GENERATES:
-        write_generated(case, variant, folder, config)
+        out.add_tensors(variant.name, generated_tensors(case, folder, config), "generated")
     if case.routes:
-        write_routing(case, variant, folder, config)
+        out.add_tensors(variant.name, routing_tensors(case, folder, config), "routing")
     spellings = {"": config} | ({"old": variant.old(config)} if variant.old else {})
     for spelling, written in spellings.items():
-        final = case.rewrite_config(written) if case.rewrite_config else written
-        write_config(folder / file_name("config", variant.name, spelling, "json"), final)
+        out.add_config(variant.name, case.rewrite_config(written) if case.rewrite_config else written, spelling)
     if check:
         errors = float32_error(case, weights, config, inputs, rows)
         print(f"{case.name:20} {variant.name:24}", "  ".join(f"{name} {value:.1e}" for name, value in errors.items()))
@@ -281,11 +276,11 @@ def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, 
 def check_files(case: Case, variant: Variant, folder: Path, main_config: dict) -> None:
     """The configs as written, with the weights as written, give the values as written."""
     inputs = inputs_of(case, variant, changed(main_config, variant.config))
-    expected = read_tensors(folder / file_name("expected", variant.name, "safetensors"))
+    expected = tensors_of(folder, variant.name)
     for spelling in ("", "old") if variant.old and variant.old_loads else ("",):
-        config = json.loads((folder / file_name("config", variant.name, spelling, "json")).read_text())
+        config = config_of(folder, variant.name, spelling)
         for index, row in enumerate(run(case, folder / "model.safetensors", config, inputs)):
-            assert all(np.array_equal(value, expected[f"{name}.{index}"].numpy()) for name, value in row.items()), \
+            assert all(np.array_equal(value, expected[f"{name}.{index}"]) for name, value in row.items()), \
                 f"{case.name} {variant.name} {spelling}: not as written"
 
 
@@ -293,9 +288,10 @@ def make(case: Case, check: bool = False) -> None:
     folder = FORWARD / case.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    main_config = save_weights(case, folder)
+    main_config, out = save_weights(case, folder), Variants()
     for variant in case.variants:
-        make_variant(case, variant, folder, main_config, check)
+        make_variant(case, variant, folder, main_config, out, check)
+    out.write(folder)
     if case.rewrite:
         path = folder / "model.safetensors"
         tensors = case.rewrite(read_tensors(path))

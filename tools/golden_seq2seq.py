@@ -3,16 +3,12 @@
 
     python tools/golden_seq2seq.py [--only CASE] [--check]
 
-One folder is one file of weights, with one or more configs to read it by:
-    model.safetensors
-    config.json                  the main variant
-    config.<variant>.json        another variant of the same weights
-    config[.<variant>].old.json  the same variant without the keys that have transformers' default value
-    expected[.<variant>].safetensors
-    generated.json               of the main variant: generation_config.json's keys, a source, and what generate() writes
-    measures.json                of the main variant's first pair: measures of its cross maps (attention_measures.py), and the
-                                 mean negative log-likelihood of its target in nats
-An expected file holds, for pairs of a source and a target N = 0, 1, ...:
+One folder is one file of weights, model.safetensors, with one or more configs to read it by. golden_variants.py describes
+their files; a config of spelling "old" omits keys that have transformers' default value. Of the main variant there are also
+    generated.json   generation_config.json's keys, a source, and what generate() writes
+    measures.json    of its first pair: measures of its cross maps (attention_measures.py), and the mean negative
+                     log-likelihood of its target in nats
+The expected tensors of a variant, for pairs of a source and a target N = 0, 1, ...:
     sources.N [S], targets.N [T] int32; logits.N [T, V]; hidden_states.N [L + 1, T, D]; attentions.N [L, H, T, T];
     cross_attentions.N [L, H, T, S]; encoder_hidden_states.N [L + 1, S, D]; encoder_attentions.N [L, H, S, S]
 Of models that hear, features.N [features, frames] stand in place of sources.N; and generated.json also holds the prompt with which each text
@@ -31,10 +27,10 @@ import numpy as np
 import torch
 import transformers
 from attention_measures import measure_across
-from golden_forward import FLOAT32_ERROR, InFloat64, file_name, largest_difference, load, write_config
+from golden_forward import FLOAT32_ERROR, InFloat64, largest_difference, load
 from golden_forward_case import ABSENT, F16, Case, Variant, changed
 from golden_forward_values import SEED, randomise
-from safetensors.numpy import save_file
+from golden_variants import Variants, config_of
 from safetensors.torch import load_file as read_tensors
 from safetensors.torch import save_file as save_tensors
 
@@ -267,6 +263,7 @@ def make(case: Case, check: bool) -> None:
         path = folder / "model.safetensors"
         tensors = {name: tensor.contiguous() for name, tensor in case.rewrite(read_tensors(path)).items()}
         save_tensors(tensors, path, metadata={"format": "pt"})
+    out = Variants()
     for each in case.variants:
         config = changed(main_config, each.config)
         inputs = inputs_of(case, config)
@@ -277,17 +274,18 @@ def make(case: Case, check: bool) -> None:
         assert all(np.isfinite(value).all() for value in tensors.values())
         if not each.name and "-" not in case.name:
             (folder / "measures.json").write_text(json.dumps(measures(inputs[0], rows[0]), indent=1) + "\n")
-        save_file(tensors, folder / file_name("expected", each.name, "safetensors"))
-        write_config(folder / file_name("config", each.name, "json"), config)
+        out.add_tensors(each.name, tensors)
+        out.add_config(each.name, config)
         if each.old:
             old = each.old(config)
-            write_config(folder / file_name("config", each.name, "old.json"), old)
+            out.add_config(each.name, old, "old")
             for row, again in zip(rows, run(case, folder, old, inputs), strict=True):
                 assert all(np.array_equal(value, again[name]) for name, value in row.items()), f"{case.name}: old spelling"
         if check:
             check_float32(case, each.name, folder, config, inputs, rows)
+    out.write(folder)
     if "-" not in case.name:
-        config = json.loads((folder / "config.json").read_text())
+        config = config_of(folder)
         pair = inputs_of(case, config)[0]
         text = ",\n".join(json.dumps(each) for each in generated(case, folder, config, pair))
         source, count = (None, HEARD) if hears(case) else (pair["sources"].tolist(), WRITTEN)

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 import gguf
+import golden_variants
 import numpy as np
 from gguf_families import Case, gguf_tensors
 from gguf_family_keys import gguf_values
@@ -60,11 +61,11 @@ CASES = [
     Case("granite", "granite"),
     Case("smollm3", "smollm3"),
     Case("arcee", "arcee"),
-    Case("olmo", "olmo", config="config.clip.json"),
+    Case("olmo", "olmo", variant="clip"),
     Case("olmo2", "olmo2"),
-    Case("olmo3", "olmo2", config="config.scaled-full.json"),
+    Case("olmo3", "olmo2", variant="scaled-full"),
     Case("exaone4", "exaone4"),
-    Case("exaone4-no-window", "exaone4", "exaone4", "config.no-window.json"),
+    Case("exaone4-no-window", "exaone4", "exaone4", "no-window"),
     Case("cohere", "command-r"),
     Case("cohere2", "cohere2"),
     Case("starcoder2", "starcoder2", loads=True),
@@ -91,7 +92,7 @@ CASES = [
     Case("falcon-groups", "falcon"),
     Case("falcon-groups-one-norm", "falcon"),
     Case("bloom", "bloom", loads=True),
-    Case("mpt", "mpt", config="config.clip.json"),
+    Case("mpt", "mpt", variant="clip"),
     Case("gpt_bigcode", "starcoder"),
     Case("roberta", "bert"),
     Case("xlm-roberta", "bert"),
@@ -103,7 +104,7 @@ WHOLE_FLOATS = ("conv.conv.weight", "conv1d.weight")  # kernels of convolutions,
 
 
 def config_of(case: Case) -> dict:
-    config = json.loads((FORWARD / (case.weights or case.name) / case.config).read_text()) | case.changed
+    config = golden_variants.config_of(FORWARD / (case.weights or case.name), case.variant) | case.changed
     return {key: value for key, value in config.items() if key not in case.changed or value is not None}
 
 

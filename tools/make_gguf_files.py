@@ -22,6 +22,7 @@ import struct
 from pathlib import Path
 
 import gguf
+import golden_variants
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 from gguf_cases import CASES, WHOLE, Case
@@ -105,7 +106,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 
 def config_of(case: Case) -> dict:
     folder = FORWARD / (case.weights or case.name)
-    config = json.loads((folder / case.config).read_text()) | case.changed
+    config = golden_variants.config_of(folder, case.variant) | case.changed
     if case.name == "gemma3":  # which layers have a window is not in the file: every sixth has none
         config.pop("layer_types")
         config.pop("_sliding_window_pattern", None)

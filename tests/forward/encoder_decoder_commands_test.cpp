@@ -4,7 +4,7 @@
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "tests/forward/golden_comparison.h"
-#include "tests/forward/golden_variants.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/program.h"
 
 namespace attnscope::test {

@@ -11,8 +11,8 @@
 #include "attnscope/forward/generation/greedy_decoding.h"
 #include "attnscope/forward/generation/logits_processors.h"
 #include "tests/forward/golden_comparison.h"
-#include "tests/forward/golden_variants.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/json.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"
@@ -28,7 +28,7 @@ class VariantFolder {
   explicit VariantFolder(const Variant& variant) {
     std::filesystem::create_symlink(variant.folder() / "model.safetensors",
                                     folder_.path() / "model.safetensors");
-    std::filesystem::copy_file(variant.config(), folder_.path() / "config.json");
+    folder_.write("config.json", config_of(variant).dump());
   }
   std::vector<Model> open() const {
     return Model::open_stacks(Checkpoint::open(folder_.path()), std::nullopt, "model");
@@ -106,16 +106,8 @@ std::vector<Named> run(const ForwardPass& pass, const Sources& sources,
   return out;
 }
 
-std::vector<TokenIds> golden_ids(const Checkpoint& expected, const std::string& name) {
-  std::vector<TokenIds> out;
-  while (const auto* ids = expected.find(name + "." + std::to_string(out.size()))) {
-    out.push_back(ids_of(*ids));
-  }
-  return out;
-}
-
-Sources golden_sources(const Checkpoint& expected) {
-  Sources out{.texts = golden_ids(expected, "sources"), .sounds = {}};
+Sources golden_sources(const GoldenTensors& expected) {
+  Sources out{.texts = texts_of(expected, "sources"), .sounds = {}};
   while (const auto* features = expected.find("features." + std::to_string(out.sounds.size()))) {
     out.sounds.push_back({.shape = features->view.shape, .values = values_of(*features)});
   }
@@ -123,7 +115,7 @@ Sources golden_sources(const Checkpoint& expected) {
 }
 
 /// The largest difference of any tensor, in units of what is allowed of it.
-double worst_of(const std::vector<Named>& got, const Checkpoint& expected) {
+double worst_of(const std::vector<Named>& got, const GoldenTensors& expected) {
   double worst = 0;
   for (std::size_t at = 0; at < got.size(); ++at) {
     EXPECT_EQ(got[at].size(), 6U);
@@ -144,9 +136,9 @@ class Seq2SeqGolden : public testing::TestWithParam<Variant> {};
 TEST_P(Seq2SeqGolden, EqualsTransformers) {
   const VariantFolder folder(GetParam());
   const std::vector<Model> stacks = folder.open();
-  const Checkpoint expected = Checkpoint::open(GetParam().expected());
+  const GoldenTensors expected = expected_of(GetParam());
   const Sources sources = golden_sources(expected);
-  const auto targets = golden_ids(expected, "targets");
+  const auto targets = texts_of(expected, "targets");
   ASSERT_EQ(sources.size(), 3U);
   for (const bool copy_weights : {true, false}) {
     const ForwardPass pass(decoder_of(stacks), copy_weights, {});
@@ -168,13 +160,13 @@ TEST_P(Seq2SeqGolden, EqualsTransformers) {
 /// A config of the same weights does not pass for another one.
 TEST_P(Seq2SeqGolden, TellsVariantsApart) {
   const Variant& own = GetParam();
-  const Checkpoint expected = Checkpoint::open(own.expected());
+  const GoldenTensors expected = expected_of(own);
   const Sources sources = golden_sources(expected);
-  const auto targets = golden_ids(expected, "targets");
+  const auto targets = texts_of(expected, "targets");
   for (const Variant& other : variants_in("seq2seq")) {
     const bool same = other.name == own.name ||
-                      (own.model == "t5" && other.name == ".untied" && own.name == ".unscaled");
-    if (other.model != own.model || same || (other.name == ".unscaled" && own.name == ".untied")) {
+                      (own.model == "t5" && other.name == "untied" && own.name == "unscaled");
+    if (other.model != own.model || same || (other.name == "unscaled" && own.name == "untied")) {
       continue;
     }
     const VariantFolder folder(other);
@@ -193,10 +185,10 @@ struct Written {
 Written written_by(const nlohmann::json& written, const std::string& model, const Sources& source,
                    std::int64_t count) {
   TempFolder folder;
-  const Variant main{model, "", "", false, false, "seq2seq"};
+  const Variant main{.model = model, .data = "seq2seq"};
   std::filesystem::create_symlink(main.folder() / "model.safetensors",
                                   folder.path() / "model.safetensors");
-  std::filesystem::copy_file(main.config(), folder.path() / "config.json");
+  std::filesystem::copy_file(main.folder() / "config.json", folder.path() / "config.json");
   folder.write("generation_config.json", written["rules"].dump());
   const auto stacks = Model::open_stacks(Checkpoint::open(folder.path()), std::nullopt, "model");
   const ForwardPass pass(decoder_of(stacks), true, {});
@@ -233,7 +225,7 @@ TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
     const auto golden = nlohmann::json::parse(text.str());
     ASSERT_GE(golden["written"].size(), 13U);
     const bool hears = golden["source"].is_null();
-    const Checkpoint expected = Checkpoint::open(variant.expected());
+    const GoldenTensors expected = expected_of(variant);
     const Sources source =
         hears ? golden_sources(expected).only(0) : Sources{{golden["source"].get<TokenIds>()}, {}};
     for (const auto& written : golden["written"]) {
@@ -252,7 +244,7 @@ TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
 
 /// What a run of the whole text gives, by steps with a cache.
 TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
-  const Variant main{"t5", "", "", false, false, "seq2seq"};
+  const Variant main{.model = "t5", .data = "seq2seq"};
   const VariantFolder folder(main);
   const std::vector<Model> stacks = folder.open();
   const ForwardPass pass(decoder_of(stacks), true, {});
@@ -274,7 +266,7 @@ TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
 
 TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
   for (const char* missing : {"encoder", "cross"}) {
-    const Variant main{"bart", "", "", false, false, "seq2seq"};
+    const Variant main{.model = "bart", .data = "seq2seq"};
     const Checkpoint whole = Checkpoint::open(main.folder() / "model.safetensors");
     std::vector<TensorToWrite> kept;
     for (const CheckpointTensor& tensor : whole.tensors()) {
@@ -289,7 +281,7 @@ TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
     }
     TempFolder folder;
     folder.write("model.safetensors", safetensors_bytes(kept));
-    std::filesystem::copy_file(main.config(), folder.path() / "config.json");
+    std::filesystem::copy_file(main.folder() / "config.json", folder.path() / "config.json");
     const auto stacks = Model::open_stacks(Checkpoint::open(folder.path()), std::nullopt, "model");
     const auto decoder = std::find_if(stacks.begin(), stacks.end(), [](const Model& model) {
       return model.stack() == "decoder";

@@ -10,7 +10,7 @@
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/model/summary.h"
 #include "tests/forward/golden_comparison.h"
-#include "tests/forward/golden_variants.h"
+#include "tests/support/golden_variants.h"
 
 namespace attnscope {
 namespace {
@@ -61,8 +61,8 @@ class ForwardGolden : public testing::TestWithParam<Variant> {};
 TEST_P(ForwardGolden, EqualsTransformers) {
   const Variant& variant = GetParam();
   const Model model = model_of(variant);
-  const Checkpoint expected = Checkpoint::open(variant.expected());
-  const std::vector<TokenIds> inputs = inputs_of(expected);
+  const GoldenTensors expected = expected_of(variant);
+  const std::vector<TokenIds> inputs = texts_of(expected, "tokens");
   ASSERT_FALSE(inputs.empty());
   for (const bool copy_weights : {true, false}) {
     const ForwardPass pass(model, copy_weights, {});

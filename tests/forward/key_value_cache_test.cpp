@@ -14,8 +14,8 @@
 
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/generation/greedy_decoding.h"
-#include "tests/forward/golden_variants.h"
 #include "tests/support/compute.h"
+#include "tests/support/golden_variants.h"
 
 namespace attnscope {
 namespace {
@@ -73,8 +73,7 @@ TEST_P(CachedRun, OfPartsIsThatOfTheWholeText) {
   const Model model = model_of(GetParam());
   if (!model.spec().causal) return;  // sees later tokens: nothing of a text can be kept
   const ForwardPass pass(model, true, test_compute());
-  const Checkpoint expected = Checkpoint::open(GetParam().expected());
-  for (TokenIds text : inputs_of(expected)) {
+  for (TokenIds text : texts_of(expected_of(GetParam()), "tokens")) {
     text.resize(
         static_cast<std::size_t>(std::min(std::ssize(text), same_positions_up_to(model.spec()))));
     for (const std::size_t step : {1, 2, 5}) {
@@ -130,7 +129,7 @@ TEST_P(CachedRun, WritesWhatRunningTheWholeTextForEachTokenWrites) {
   if (!model.spec().causal) return;  // sees later tokens: nothing of a text can be kept
   const ForwardPass pass(model, true, test_compute());
   if (!pass.no_logits().empty()) return;
-  TokenIds prompt = inputs_of(Checkpoint::open(GetParam().expected())).front();
+  TokenIds prompt = texts_of(expected_of(GetParam()), "tokens").front();
   prompt.resize(3);
   const std::int64_t end =
       std::min({std::int64_t{40}, pass.longest(), same_positions_up_to(model.spec())});
@@ -144,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, CachedRun, testing::ValuesIn(all_variants()), na
 // So long that attention is cut into several blocks.
 TEST(KeyValueCache, HoldsLongTexts) {
   for (const Variant& variant :
-       {Variant{"llama"}, Variant{"mistral", ".window-8"}, Variant{"gemma3"}, Variant{"gpt_neox"},
+       {Variant{"llama"}, Variant{"mistral", "window-8"}, Variant{"gemma3"}, Variant{"gpt_neox"},
         Variant{"qwen3_next"}, Variant{"lfm2"}}) {
     const Model model = model_of(variant);
     const ForwardPass pass(model, true, test_compute());
@@ -254,7 +253,7 @@ class GeneratedText : public testing::TestWithParam<Variant> {};
 TEST_P(GeneratedText, IsThatOfTransformersWithItsCache) {
   const Model model = model_of(GetParam());
   const ForwardPass pass(model, true, test_compute());
-  const Checkpoint expected = Checkpoint::open(GetParam().generated());
+  const GoldenTensors expected = generated_of(GetParam());
   const TokenIds prompt = ids_of(*expected.find("prompt"));
   const TokenIds wanted = ids_of(*expected.find("tokens"));
   EXPECT_EQ(written_with_cache(pass, prompt, std::ssize(wanted)).tokens, wanted);

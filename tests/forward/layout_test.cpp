@@ -10,6 +10,7 @@
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/forward/forward_pass.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temp_folder.h"
 
@@ -45,34 +46,34 @@ std::vector<float> running_outputs(const Model& model) {
 
 TEST(ForwardLayout, RunsAsWithConfigJson) {
   const struct {
-    const char *layout, *name, *config;
+    const char *layout, *name, *variant;
   } cases[] = {
-      {"llama", "llama", "config.yarn.json"},
-      {"gpt2", "gpt2", "config.json"},
-      {"bert", "bert", "config.json"},
-      {"gemma2", "gemma2", "config.json"},
-      {"dots1", "dots1", "config.json"},
-      {"phimoe", "phimoe", "config.longrope.json"},
-      {"qwen2_moe", "qwen2_moe-dense", "config.json"},
-      {"qwen2_moe-stacked", "qwen2_moe-stacked", "config.json"},
-      {"bloom", "bloom", "config.residual-of-norm.json"},
-      {"mpt", "mpt", "config.clip.json"},
-      {"falcon-rw", "falcon-rw", "config.json"},
-      {"mpnet", "mpnet", "config.json"},
-      {"deberta-v2-convolved", "deberta-v2-convolved", "config.json"},
-      {"deberta-v2-own-projections", "deberta-v2-own-projections", "config.json"},
-      {"esm-absolute", "esm-absolute", "config.json"},
-      {"qwen3_next-dense", "qwen3_next-dense", "config.json"},
-      {"lfm2-bias", "lfm2-bias", "config.json"},
-      {"gemma4-experts", "gemma4-experts", "config.json"},
-      {"llama4", "llama4", "config.json"},
+      {"llama", "llama", "yarn"},
+      {"gpt2", "gpt2", ""},
+      {"bert", "bert", ""},
+      {"gemma2", "gemma2", ""},
+      {"dots1", "dots1", ""},
+      {"phimoe", "phimoe", "longrope"},
+      {"qwen2_moe", "qwen2_moe-dense", ""},
+      {"qwen2_moe-stacked", "qwen2_moe-stacked", ""},
+      {"bloom", "bloom", "residual-of-norm"},
+      {"mpt", "mpt", "clip"},
+      {"falcon-rw", "falcon-rw", ""},
+      {"mpnet", "mpnet", ""},
+      {"deberta-v2-convolved", "deberta-v2-convolved", ""},
+      {"deberta-v2-own-projections", "deberta-v2-own-projections", ""},
+      {"esm-absolute", "esm-absolute", ""},
+      {"qwen3_next-dense", "qwen3_next-dense", ""},
+      {"lfm2-bias", "lfm2-bias", ""},
+      {"gemma4-experts", "gemma4-experts", ""},
+      {"llama4", "llama4", ""},
   };
-  for (const auto& [layout, name, config] : cases) {
+  for (const auto& [layout, name, variant] : cases) {
     SCOPED_TRACE(layout);
-    const fs::path folder = kLayoutData / "forward" / name;
-    const fs::path file = folder / "model.safetensors";
+    const test::Variant known{.model = name, .name = variant};
+    const fs::path file = known.folder() / "model.safetensors";
     const Model by_config(Checkpoint::open(file),
-                          parse_config(read_text_file(folder / config, 100'000), config));
+                          parse_config(test::config_of(known).dump(), known.title()));
     const Model by_layout =
         Model::open(file, kLayoutData / "layouts" / (std::string(layout) + ".json"));
     EXPECT_TRUE(running_outputs(by_layout) == running_outputs(by_config)) << "they differ";

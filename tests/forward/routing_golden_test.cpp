@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
-#include "tests/forward/golden_variants.h"
+#include "tests/support/golden_variants.h"
 
 namespace attnscope {
 namespace {
@@ -30,7 +30,7 @@ using Choice = std::vector<std::pair<std::int64_t, float>>;
 
 TEST_P(RoutingGolden, EqualsTransformers) {
   const Model model = model_of(GetParam());
-  const Checkpoint expected = Checkpoint::open(GetParam().routing());
+  const GoldenTensors expected = routing_of(GetParam());
   const std::vector<TokenIds> inputs = {ids_of(*expected.find("tokens"))};
   const CheckpointTensor& experts = *expected.find("experts");
   const std::vector<float> weights = values_of(*expected.find("weights"));

@@ -9,7 +9,7 @@
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "tests/forward/golden_comparison.h"
-#include "tests/forward/golden_variants.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/npy.h"
 #include "tests/support/refusals.h"
 

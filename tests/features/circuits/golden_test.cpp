@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "tests/support/golden_variants.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_folder.h"
 
@@ -219,11 +219,11 @@ TEST(CircuitsGoldenScaled, TurnsKeysByEveryScaling) {
   const json golden = json::parse(file);
   for (const json& scaled : golden.at("cases")) {
     const test::TempFolder folder;
-    const fs::path source = kRoot / "tests/data/forward" / scaled.at("folder");
-    fs::copy_file(source / "model.safetensors", folder.path() / "model.safetensors");
-    fs::copy_file(source / scaled.at("config"), folder.path() / "config.json");
+    const test::Variant variant{.model = scaled.at("folder"), .name = scaled.at("variant")};
+    fs::copy_file(variant.folder() / "model.safetensors", folder.path() / "model.safetensors");
+    folder.write("config.json", test::config_of(variant).dump());
     const std::string offset = scaled.at("offset").dump();
-    SCOPED_TRACE(scaled.at("folder").dump() + scaled.at("config").dump() + " at " + offset);
+    SCOPED_TRACE(variant.title() + " at " + offset);
     const json report =
         circuits_report({folder.path().string(), "--rope-offset", offset, "--circuit", "qk"});
     compare_report(report, golden, scaled.at("rows"), kTurnedTolerance);

@@ -5,6 +5,7 @@
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/tensor/decode.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/program.h"
 #include "tests/support/safetensors_writer.h"
 
@@ -129,7 +130,7 @@ TEST(CliExperts, RefusesWhatThereIsNot) {
 
 TEST(CliExperts, RoutingIsThatOfTransformers) {
   // The first 200 tokens that transformers routed, in golden_forward.py.
-  const Checkpoint golden = Checkpoint::open(routed("mixtral") + "/routing.safetensors");
+  const GoldenTensors golden = routing_of({.model = "mixtral"});
   const CheckpointTensor& ids = *golden.find("tokens");
   const CheckpointTensor& experts = *golden.find("experts");
   std::string tokens;

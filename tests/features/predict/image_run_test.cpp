@@ -9,7 +9,7 @@
 
 #include "attnscope/rows/sink.h"
 #include "tests/forward/golden_comparison.h"
-#include "tests/forward/golden_variants.h"
+#include "tests/support/golden_variants.h"
 
 namespace attnscope {
 namespace {

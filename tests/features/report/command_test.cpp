@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "tests/features/attention/attention_model.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/report_page.h"
 #include "tests/support/shell_words.h"
 #include "tests/support/tiny_llama.h"
@@ -81,9 +82,9 @@ TEST(CliReport, KeepsWholeMapsOfTokensThatSeeBothWays) {
   for (const char* variant : {"both-ways", "bidirectional"}) {
     SCOPED_TRACE(variant);
     folder.write("model/model.safetensors", weights);
-    const std::string config = std::string("forward/gemma3/config.") + variant + ".json";
+    const json config = config_of({.model = "gemma3", .name = variant});
     const std::filesystem::path model =
-        folder.write("model/config.json", read_file(data_path(config))).parent_path();
+        folder.write("model/config.json", config.dump()).parent_path();
     std::string notes;  // of norms on queries and keys
     const ReportPage page = report_page(folder, {model.string(), "--tokens", "3,4,5,6"}, &notes);
     EXPECT_FALSE(contains(notes, "left out:")) << notes;

@@ -16,6 +16,7 @@
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/layout/layout_writer.h"
 #include "attnscope/model/model.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/temp_folder.h"
 
 namespace attnscope {
@@ -61,29 +62,22 @@ ModelSpec known_spec(const json& config, const ModelSpec& offered) {
 
 /// Variants by which a family differs from what its config says: Mistral's window if there is no
 /// key, its layer types, which it does not read, and Helium's pairs.
-const std::set<std::string> kUntold = {"mistral/config.window-absent.json",
-                                       "mistral/config.types-not-read.json",
-                                       "helium/config.eps.json"};
+const std::set<std::string> kUntold = {"mistral.window-absent", "mistral.types-not-read",
+                                       "helium.eps"};
 
 TEST(LayoutOffer, ComputesWhatTheFamilyDoes) {
   std::set<std::string> described;
-  for (const auto& folder : fs::directory_iterator(forward_data())) {
-    if (!fs::exists(folder.path() / "model.safetensors")) continue;
-    for (const auto& entry : fs::directory_iterator(folder.path())) {
-      const std::string name = entry.path().filename().string();
-      if (!name.starts_with("config") || !name.ends_with(".json")) continue;
-      const std::string place = folder.path().filename().string() + "/" + name;
-      SCOPED_TRACE(place);
-      if (kUntold.contains(place)) continue;
-      const json config = config_in(entry.path());
-      const auto offer = offer_for(folder.path(), renamed(config));
-      if (!offer) continue;
-      const ModelSpec offered = parse_layout(offer->text, "layout.json");
-      ASSERT_EQ(offered.layers.empty(), !offer->doubts.empty());
-      if (offered.layers.empty()) continue;
-      EXPECT_TRUE(computes_the_same(known_spec(config, offered), offered)) << offer->text;
-      described.insert(config["model_type"].get<std::string>());
-    }
+  for (const test::Variant& variant : test::all_variants()) {
+    SCOPED_TRACE(variant.title());
+    if (kUntold.contains(variant.title())) continue;
+    const json config = test::config_of(variant);
+    const auto offer = offer_for(variant.folder(), renamed(config));
+    if (!offer) continue;
+    const ModelSpec offered = parse_layout(offer->text, "layout.json");
+    ASSERT_EQ(offered.layers.empty(), !offer->doubts.empty());
+    if (offered.layers.empty()) continue;
+    EXPECT_TRUE(computes_the_same(known_spec(config, offered), offered)) << offer->text;
+    described.insert(config["model_type"].get<std::string>());
   }
   for (const char* type : {"bert", "gpt_neox", "granite", "llama", "mistral", "qwen2", "qwen3",
                            "roberta", "stablelm"}) {

@@ -12,8 +12,8 @@
 #include "attnscope/base/error.h"
 #include "attnscope/features/plan/methods/depth.h"
 #include "attnscope/features/plan/methods/methods.h"
-#include "tests/forward/golden_variants.h"
 #include "tests/support/compute.h"
+#include "tests/support/golden_variants.h"
 
 namespace attnscope::test {
 namespace {
@@ -22,15 +22,9 @@ using nlohmann::json;
 
 /// The weights of a folder of tests/data/forward under another config.
 Model model_with_config(const std::string& folder, const json& config) {
-  const Variant variant{.model = folder};
-  Checkpoint checkpoint = Checkpoint::open(variant.folder() / "model.safetensors");
+  Checkpoint checkpoint = Checkpoint::open(Variant{.model = folder}.folder() / "model.safetensors");
   compose_as_config_says(checkpoint);
   return Model(std::move(checkpoint), parse_config(config.dump(), folder));
-}
-
-json config_of(const std::string& folder, const std::string& name = "") {
-  std::ifstream file(Variant{.model = folder, .name = name}.config());
-  return json::parse(file);
 }
 
 std::vector<TokenIds> windows_past_layers(const Model& model) {
@@ -156,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Others, WithoutALayer, ::testing::ValuesIn(parts_of_the
 
 /// As a config that holds what differs from its class's defaults alone has it.
 TEST(DepthMethod, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
-  json config = config_of("gpt_neo");
+  json config = config_of({.model = "gpt_neo"});
   config.erase("attention_layers");
   expect_skipped_and_removed_alike(model_with_config("gpt_neo", config));
   config.erase("attention_types");
@@ -168,7 +162,8 @@ TEST(DepthMethod, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
 
 /// Of several ways in which a config says GPT-Neo's kinds, all say the same afterwards.
 TEST(DepthMethod, LeavesGptNeosKindsAgreeing) {
-  const Model model = model_with_config("gpt_neo", config_of("gpt_neo", ".order"));
+  const Model model =
+      model_with_config("gpt_neo", config_of({.model = "gpt_neo", .name = "order"}));
   const ChangedModel changed = with_layers(model, {0, 2, 3});
   const json wanted = {"local", "global", "local"};
   EXPECT_EQ(json::parse(changed.config("attention_layers").value()), wanted);
@@ -176,7 +171,7 @@ TEST(DepthMethod, LeavesGptNeosKindsAgreeing) {
 }
 
 TEST(DepthMethod, CutsNoListThatIsNotOfLayers) {
-  json config = config_of("llama");
+  json config = config_of({.model = "llama"});
   ASSERT_EQ(config["num_hidden_layers"], 2);
   config["eos_token_id"] = {2, 5};
   const ChangedModel changed = with_layers(model_with_config("llama", config), {1});
@@ -185,7 +180,7 @@ TEST(DepthMethod, CutsNoListThatIsNotOfLayers) {
 
 /// Files may have more entries than layers; none of them is of a layer that stays.
 TEST(DepthMethod, CutsListsOfLayersThatAreLongerThanTheModel) {
-  json config = config_of("qwen2", ".window-layers");
+  json config = config_of({.model = "qwen2", .name = "window-layers"});
   const std::int64_t layers = config["num_hidden_layers"].get<std::int64_t>();
   ASSERT_EQ(layers, 3);
   config["layer_types"] = {"full_attention", "sliding_attention", "full_attention",
@@ -198,14 +193,15 @@ TEST(DepthMethod, CutsListsOfLayersThatAreLongerThanTheModel) {
 /// whose indexer is an earlier one's.
 TEST(DepthMethod, IsRefusedWhereALayerCannotBeAnother) {
   EXPECT_NE(why_not(model_of({.model = "modernbert"}), depth_method()), "");
-  EXPECT_NE(why_not(model_of({.model = "glm_moe_dsa-selects", .name = ".shared"}), depth_method()),
+  EXPECT_NE(why_not(model_of({.model = "glm_moe_dsa-selects", .name = "shared"}), depth_method()),
             "");
   EXPECT_EQ(why_not(model_of({.model = "glm_moe_dsa"}), depth_method()), "");
 }
 
 /// Queries alone change, by (new number + 1) / (old number + 1).
 TEST(DepthMethod, ScalesQueriesAnewWhereScoresAreDividedByTheLayersNumber) {
-  const Model model = model_with_config("gpt2", config_of("gpt2", ".inverse-layer"));
+  const Model model =
+      model_with_config("gpt2", config_of({.model = "gpt2", .name = "inverse-layer"}));
   const Model smaller = with_layers(model, {0, 2}, DType::f32).open();
   for (const Role role : {Role::query, Role::key, Role::value, Role::output}) {
     const Matrix<double> before = canonical_matrix(model, 2, role);

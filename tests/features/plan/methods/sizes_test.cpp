@@ -10,7 +10,7 @@
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/model_size.h"
 #include "attnscope/features/plan/rank_sensitivity.h"
-#include "tests/forward/golden_variants.h"
+#include "tests/support/golden_variants.h"
 #include "tests/support/compute.h"
 
 namespace attnscope::test {

@@ -2,22 +2,17 @@
 // in the new files, so that these are as good as the whole model run past the layer.
 #include "tests/features/plan/plan_case.h"
 #include "tests/features/plan/plan_of_tokens.h"
+#include "tests/support/golden_variants.h"
 
 namespace attnscope::test {
 namespace {
 
-struct NumberedLayers {
-  std::string model, config;
-};
-
-class PlanWithoutLayers : public PlanOfTokens,
-                          public ::testing::WithParamInterface<NumberedLayers> {};
+class PlanWithoutLayers : public PlanOfTokens, public ::testing::WithParamInterface<Variant> {};
 
 TEST_P(PlanWithoutLayers, WritesWhatIsLeftAsGoodAsTheModelRunPastThem) {
-  const auto& [name, config] = GetParam();
   const std::string folder = path("model");
-  scratch_.write("model/config.json", read_file(tiny_model(name) + "/config" + config + ".json"));
-  std::filesystem::create_symlink(tiny_model(name) + "/model.safetensors",
+  scratch_.write("model/config.json", config_of(GetParam()).dump());
+  std::filesystem::create_symlink(GetParam().folder() / "model.safetensors",
                                   folder + "/model.safetensors");
   for (const int layer : {0, 1}) {
     const std::string without = "without=" + std::to_string(layer);
@@ -33,21 +28,14 @@ TEST_P(PlanWithoutLayers, WritesWhatIsLeftAsGoodAsTheModelRunPastThem) {
 
 INSTANTIATE_TEST_SUITE_P(
     Configs, PlanWithoutLayers,
-    ::testing::Values(
-        NumberedLayers{"gpt2", ".inverse-layer"}, NumberedLayers{"gpt_neo", ""},
-        NumberedLayers{"gpt_neo", ".old"}, NumberedLayers{"gpt_neo", ".order"},
-        NumberedLayers{"smollm3", ".list-absent"}, NumberedLayers{"smollm3", ".window"},
-        NumberedLayers{"minicpm3", ".depth-absent"}, NumberedLayers{"glm4_moe", ".old"},
-        NumberedLayers{"qwen2", ".window-layers"}, NumberedLayers{"qwen2", ".window-layers.old"},
-        NumberedLayers{"gemma2", ".types-absent"}, NumberedLayers{"gemma3", ".pattern"},
-        NumberedLayers{"gemma3", ".pattern-absent"}, NumberedLayers{"gemma3", ".old"}),
-    [](const auto& layers) {
-      std::string name = layers.param.model + layers.param.config;
-      for (char& c : name) {
-        if (c == '.' || c == '-') c = '_';
-      }
-      return name;
-    });
+    ::testing::Values(Variant{"gpt2", "inverse-layer"}, Variant{"gpt_neo"},
+                      Variant{"gpt_neo", "", "old"}, Variant{"gpt_neo", "order"},
+                      Variant{"smollm3", "list-absent"}, Variant{"smollm3", "window"},
+                      Variant{"minicpm3", "depth-absent"}, Variant{"glm4_moe", "", "old"},
+                      Variant{"qwen2", "window-layers"}, Variant{"qwen2", "window-layers", "old"},
+                      Variant{"gemma2", "types-absent"}, Variant{"gemma3", "pattern"},
+                      Variant{"gemma3", "pattern-absent"}, Variant{"gemma3", "", "old"}),
+    name_of_case);
 
 using PlanOfLatent = PlanCase;
 
