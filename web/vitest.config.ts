@@ -2,7 +2,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    fileParallelism: false, // two browsers at once would starve each other
+    minWorkers: 1,
+    maxWorkers: 2, // a browser leaves a core idle half of its time; more of them at once would starve each other
     projects: [
       { test: { name: "site", include: ["tests/site/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 } },
       { test: { name: "unit", include: ["tests/unit/**/*.test.ts"], testTimeout: 60_000 } },

@@ -20,18 +20,20 @@ const kAddresses = [
   "attention?l=0&h=0",
 ];
 
-/** Writes a report and its charts; gives the page's file and the charts' folder. */
-function report_of(model: (typeof kBroken)[number]): { file: string; charts: string } {
+/** Of matrices that are missing or NaN, one stands for the others: the program draws charts slowly, by the same code as here. */
+const draws_charts = (name: string): boolean => !/^(without|nan)-(k|v|o|gate|up|down)$/.test(name);
+
+/** Writes a report and its charts; gives the page's file and the names of the charts, if the program draws them. */
+function report_of(model: (typeof kBroken)[number]): { file: string; charts: string[] | undefined } {
   const file = `${kWeb}/build/broken/${model.name}.html`;
-  const charts = file.replace(".html", "-charts");
-  rmSync(charts, { recursive: true, force: true });
-  const run = spawnSync(kBinary, ["report", broken_model(model), ...(model.text ?? []), "--quiet", "--out", file, "--charts", charts], {
-    encoding: "utf8",
-  });
+  const charts = draws_charts(model.name) ? file.replace(".html", "-charts") : undefined;
+  if (charts) rmSync(charts, { recursive: true, force: true });
+  const options = ["--quiet", "--out", file, ...(charts ? ["--charts", charts] : [])];
+  const run = spawnSync(kBinary, ["report", broken_model(model), ...(model.text ?? []), ...options], { encoding: "utf8" });
   expect(run.stderr).toBe("");
   expect(run.status).toBe(0);
   in_page_of_dist(file);
-  return { file, charts };
+  return { file, charts: charts === undefined ? undefined : readdirSync(charts).filter((name) => name.endsWith(".svg")) };
 }
 
 const buffer = (bytes: Buffer): ArrayBuffer => new Uint8Array(bytes).buffer;
@@ -44,11 +46,7 @@ describe.each(kBroken.map((model) => [model.name, model] as const))("%s", (_name
     const drawn = exported_charts(report);
     // In words and in the bytes of images it may stand.
     expect(drawn.map(({ svg }) => svg).join("")).not.toMatch(/ (?!aria-label|href)[\w-]+="[^"]*(NaN|undefined|Infinity)/);
-    expect(
-      readdirSync(charts)
-        .filter((name) => name.endsWith(".svg"))
-        .sort(),
-    ).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
+    if (charts) expect(charts.sort()).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
 
     const { page, problems, close } = await open_file(file);
     for (const view of kAddresses) {

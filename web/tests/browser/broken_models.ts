@@ -51,9 +51,9 @@ export const kBroken: readonly Broken[] = [
   { name: "two-tokens", base: "shakespeare-gpt2", text: ["--tokens", "5,6"] },
 ];
 
-/** Writes the checkpoint; gives its folder. */
+/** Writes the checkpoint; gives its folder, which no file of tests that runs at the same time uses. */
 export function broken_model({ name, base, without, fill, config, tokenizer }: Broken): string {
-  const folder = resolve(kWeb, "build/broken", name);
+  const folder = resolve(kWeb, `build/broken/${process.env.VITEST_POOL_ID}`, name);
   rmSync(folder, { recursive: true, force: true });
   cpSync(resolve(kWeb, "../examples", base), folder, { recursive: true });
   if (tokenizer === false)

@@ -104,12 +104,23 @@ export function in_page_of_dist(file: string): void {
   writeFileSync(file, page);
 }
 
-function make(sample: Sample): void {
+const kMade = new Map<string, string>(); // pages by what the program was asked for
+
+/** Samples that differ only in what is changed afterwards are copies of one report. */
+function write_report(sample: Sample): void {
   const file = report_file(sample);
   const models = sample.models.map((model) => resolve(kWeb, "..", sample.folder ?? "examples", model));
   const text = sample.input ?? ["--text-file", kText, "--length", "48", "--sequences", "8"];
+  const key = [...models, ...text].join(" ");
+  const made = kMade.get(key);
+  if (made) return writeFileSync(file, made);
   execFileSync(kBinary, ["report", ...models, ...text, "--quiet", "--out", file]);
   in_page_of_dist(file);
+  kMade.set(key, readFileSync(file, "utf8"));
+}
+
+function make(sample: Sample): void {
+  write_report(sample);
   const { without, change } = sample;
   if (change) changed_report(sample, sample.name, change);
   if (without)

@@ -20,6 +20,7 @@ interface Running {
 }
 
 const programs: ChildProcess[] = [];
+const views: Opened[] = [];
 
 async function serve(fragment: string, model = kModel): Promise<Running> {
   const program = spawn(kBinary, ["serve", model, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
@@ -33,7 +34,9 @@ async function serve(fragment: string, model = kModel): Promise<Running> {
       if (match) found(match[1]!);
     });
   });
-  return { program, address, view: await open_address(address + fragment, {}, address) };
+  const view = await open_address(address + fragment, {}, address);
+  views.push(view);
+  return { program, address, view };
 }
 
 /** Ends the program as Ctrl-C does, and gives its exit code. */
@@ -44,7 +47,8 @@ function interrupted(program: ChildProcess): Promise<number | null> {
   });
 }
 
-afterEach(() => {
+afterEach(async () => {
+  for (const view of views.splice(0)) await view.close();
   for (const program of programs.splice(0)) program.kill("SIGKILL");
 });
 
