@@ -5,7 +5,7 @@
 
 Of tiny models with tied and untied heads, with and without biases: second moments are those of hooks in transformers,
 energies eigenvalues of W G Wᵀ, probes the divergence of a model whose matrix was replaced, ranks those of a Lagrangian
-written here, perplexities those of transformers on what `shrink` writes. Forms keep what plan_truncations.py keeps, and
+written here, perplexities those of transformers on what `shrink` writes. Forms keep what plan_method_references.py keeps, and
 give the logits of the original that is cut there in place. Needs torch and transformers; exits 77 (skipped) with a line
 where they are missing.
 """
@@ -24,15 +24,15 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-import plan_truncations
-from plan_truncations import read, write
+import plan_method_references
+from plan_method_references import read, write
 
 RIDGE, PROBED, KEEPS = 0.01, 128, (0.7, 0.4)
 # Of each form how it is cut in place, what is asked for, and the matrix that is fitted to what stays.
 CUTS = {
-    "llama-biased": {"width": (plan_truncations.width, 50, "down"), "heads": (plan_truncations.heads, 4, "o"),
-                     "head-width": (plan_truncations.head_width, 4, None), "kv-heads": (plan_truncations.kv_heads, 1, None)},
-    "gpt2": {"width": (plan_truncations.width, 50, "down")},
+    "llama-biased": {"width": (plan_method_references.width, 50, "down"), "heads": (plan_method_references.heads, 4, "o"),
+                     "head-width": (plan_method_references.head_width, 4, None), "kv-heads": (plan_method_references.kv_heads, 1, None)},
+    "gpt2": {"width": (plan_method_references.width, 50, "down")},
 }
 faults = []
 

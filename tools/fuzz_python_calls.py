@@ -9,7 +9,7 @@ import traceback
 import warnings
 
 import attnscope as asc
-from fuzz_python_asked import Asked
+from fuzz_python_arguments import Asked
 from fuzz_python_values import Hostile
 
 EXPECTED = (asc.Error, TypeError, ValueError, KeyError, IndexError, OverflowError, MemoryError, OSError, RecursionError, BufferError,

@@ -5,19 +5,19 @@
 
 The checkpoints are those of tests/data/forward, with the configs named below. Frequencies, and what cosines and sines are
 multiplied by, are the float32 ones that the transformers module has after a text just long enough for the offset; all
-else is float64, as in make_circuit_golden.py.
+else is float64, as in golden_circuits.py.
 """
 
 import json
 
-import make_circuit_golden as circuits
+import golden_circuits as circuits
 import numpy as np
 import torch
 import transformers
 from golden_forward import FORWARD, load
 from golden_forward_cases import CASES
-from golden_observed import observe
 from golden_variants import config_of
+from observed_linear_maps import observe
 
 VARIANTS = (("llama", "linear"), ("llama", "llama3"), ("llama", "dynamic"), ("llama", "yarn"), ("llama", "yarn-mscale"),
             ("llama", "longrope"), ("phi3", "longrope"), ("gpt_neox", "dynamic"), ("gpt_neox", "yarn"))

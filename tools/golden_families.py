@@ -3,7 +3,7 @@
 
     python tools/golden_families.py [CASE...]
 
-The checkpoints are those of tests/data/forward. Queries, keys, values and outputs are observed on unit vectors (golden_observed.py);
+The checkpoints are those of tests/data/forward. Queries, keys, values and outputs are observed on unit vectors (observed_linear_maps.py);
 experts are taken from the stacks that transformers makes of them when it loads. All of it is float64. Needs numpy, torch, transformers
 and safetensors; no test needs them.
 """
@@ -18,7 +18,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np
 import torch
 import transformers
-from golden_observed import (Layer, Linear, Places, circuits, layers_as_executed, observe_inputs, observe_output,
+from observed_linear_maps import (Layer, Linear, Places, circuits, layers_as_executed, observe_inputs, observe_output,
                              prepare_attention, whole_matrix)
 
 ROOT = Path(__file__).resolve().parent.parent

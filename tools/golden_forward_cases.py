@@ -5,7 +5,7 @@ from golden_forward_by_layer import BY_LAYER
 from golden_forward_case import Case
 from golden_forward_experts import EXPERTS
 from golden_forward_hybrid import HYBRIDS
-from golden_forward_latent import LATENT
+from golden_forward_mla import LATENT
 from golden_forward_learned import DECODERS, ENCODERS
 from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_rotary import ROTARY

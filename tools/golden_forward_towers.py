@@ -5,7 +5,7 @@ import torch
 from golden_forward_by_layer import plain
 from golden_forward_case import BF16, ONLY, Case
 from golden_forward_experts import stacked
-from golden_forward_latent import EXPERTS, latent
+from golden_forward_mla import EXPERTS, latent
 from golden_forward_rotary import inside_language_model, inside_model, llama_like, rope, small
 
 

@@ -5,7 +5,7 @@ some layers alone, and spectra of that attention.
     python tools/golden_hybrid.py
 
 Which layers attend is seen in the modules of transformers that load the files, not read in a config. Every matrix is that of
-such a module, in float64, and decomposed by NumPy; those of Kimi Linear's latents as in golden_latent.py. A second run gives the
+such a module, in float64, and decomposed by NumPy; those of Kimi Linear's latents as in golden_mla.py. A second run gives the
 same bytes. Needs numpy, torch, transformers and safetensors; no test needs them.
 """
 
@@ -16,11 +16,11 @@ from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come from the network
 
-import golden_latent
+import golden_mla
 import numpy as np
 import torch
 import transformers
-from golden_models import SEED, TOKENS, random_matrix
+from golden_checkpoints import SEED, TOKENS, random_matrix
 from safetensors.torch import load_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -127,7 +127,7 @@ def make(case: str) -> None:
     if case == "kimi_linear":
         tensors = load_file(folder / "model.safetensors")
         latent = written | {"rope_parameters": {"rope_theta": 1e4}}
-        layers = {layer: golden_latent.spectra(golden_latent.Layer(latent, tensors, layer, fold=False), latent)
+        layers = {layer: golden_mla.spectra(golden_mla.Layer(latent, tensors, layer, fold=False), latent)
                   for layer in attentions(loaded)}
     else:
         layers = {layer: spectra(attention, config["num_attention_heads"], reads_stream=case != "zamba2")

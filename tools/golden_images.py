@@ -3,7 +3,7 @@
 
     python tools/golden_images.py [CASE...]
 
-The checkpoints are those of tools/golden_stacks.py. A file holds, for inputs N = 0, 1, ..., of which some are of another
+The checkpoints are those of tools/golden_encoder_decoders_towers.py. A file holds, for inputs N = 0, 1, ..., of which some are of another
 size where the model reads such:
     pixel_values.N   [C, H, W]
     hidden_states.N  [L + 1, T, D], as transformers gives them: the last before the final norm
@@ -20,7 +20,7 @@ All of it comes from transformers, eager and float32. Needs numpy, torch, transf
 import json
 import sys
 
-import golden_stacks
+import golden_encoder_decoders_towers
 import numpy as np
 import torch
 import transformers as hf
@@ -31,7 +31,7 @@ SIZES = {"dinov2": [(16, 16), (24, 32), (19, 40)], "dinov3": [(16, 16), (24, 40)
 PREPARED = {"vit": {"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 16}},
             "clip": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 16}, "crop_size": 16}}
 TEXTS = [[1, 5, 9, 2], [1, 7, 4, 11, 3, 2], [1, 2]]
-CASES = [case for case in golden_stacks.CASES if case.split("-")[0].split("_")[0] in
+CASES = [case for case in golden_encoder_decoders_towers.CASES if case.split("-")[0].split("_")[0] in
          ("vit", "deit", "dinov2", "dinov3", "clip", "siglip")]
 
 
@@ -44,8 +44,8 @@ def rows_of(tower, pixels):
 
 
 def make(case):
-    model_class = golden_stacks.CASES[case][0]
-    folder = golden_stacks.DATA / case
+    model_class = golden_encoder_decoders_towers.CASES[case][0]
+    folder = golden_encoder_decoders_towers.DATA / case
     model = model_class.from_pretrained(folder, attn_implementation="eager").float().eval()
     generator = np.random.default_rng(len(case))
     two_towers = hasattr(model, "vision_model") and hasattr(model, "text_model")

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from golden_models import CASES, Case, build, save
-from golden_observed import Layer, observe, whole_matrix
+from golden_checkpoints import CASES, Case, build, save
+from observed_linear_maps import Layer, observe, whole_matrix
 from make_golden import GOLDEN, load, shortened, trained_case
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)

@@ -9,7 +9,7 @@ The second writes tests/golden/trained/<folder's name>.json for checkpoints that
 
 Needs numpy, torch, transformers and safetensors; no test needs them. A second run gives the same bytes.
 
-The expected figures come from how the transformers modules behave, never from slicing a stored tensor: see golden_observed.py.
+The expected figures come from how the transformers modules behave, never from slicing a stored tensor: see observed_linear_maps.py.
 """
 
 import argparse
@@ -25,8 +25,8 @@ import golden_seq2seq
 import numpy as np
 import torch
 import transformers
-from golden_models import CASES, Case, build, save
-from golden_observed import ENCODERS, PLACES, Layer, Places, circuits, observe, probe, whole_matrix
+from golden_checkpoints import CASES, Case, build, save
+from observed_linear_maps import ENCODERS, PLACES, Layer, Places, circuits, observe, probe, whole_matrix
 from safetensors import safe_open
 
 ROOT = Path(__file__).resolve().parent.parent

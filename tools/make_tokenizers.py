@@ -9,7 +9,7 @@ import argparse
 import json
 from pathlib import Path
 
-from difficult_texts import difficult_texts
+from tokenizer_texts import tokenizer_texts
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -184,7 +184,7 @@ def main():
     parser.add_argument("text", type=Path, help="tinyshakespeare.txt")
     prose = parser.parse_args().text.read_text()
     lines = prose[:300_000].splitlines() + MULTILINGUAL * 20
-    texts = difficult_texts(prose, MULTILINGUAL)
+    texts = tokenizer_texts(prose, MULTILINGUAL)
     OUT.mkdir(parents=True, exist_ok=True)
     write_json(OUT / "texts.json", texts)
     for make in (gpt2, bert, llama, llama3):

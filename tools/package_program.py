@@ -4,8 +4,8 @@
     package_program.py PROGRAM SHARE FOLDER
 
 SHARE: the folder of the build with the manual page and completions. Into FOLDER goes attnscope-VERSION-SYSTEM.tar.gz:
-bin/attnscope, share/, an example, and the licences of everything in it. archives.txt beside PROGRAM names what was linked into it
-(cmake/archives.cmake). Needs dpkg, cargo, and the package nanobind for licences. Exits 1 where the program needs another library.
+bin/attnscope, share/, an example, and the licenses of everything in it. archives.txt beside PROGRAM names what was linked into it
+(cmake/archives.cmake). Needs dpkg, cargo, and the package nanobind for licenses. Exits 1 where the program needs another library.
 """
 
 import gzip
@@ -18,7 +18,7 @@ import sys
 import tarfile
 import tempfile
 
-from wheel_licences import HEADERS, ROOT, crate_licences, debian_licences, document, package_of, page_licences
+from wheel_licenses import HEADERS, ROOT, crate_licenses, debian_licenses, document, package_of, page_licenses
 
 # The C library's own, which belong to the system: they and its loader are of one version.
 OF_SYSTEM = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|resolv|util|anl|nsl)\.so)")
@@ -74,7 +74,7 @@ def main():
         shutil.copytree(ROOT / "examples/shakespeare-gpt2", folder / "examples/shakespeare-gpt2")
         for text in ("LICENSE", "CHANGELOG.md", "CITATION.cff"):
             shutil.copy(ROOT / text, folder)
-        components = [*debian_licences(packages + HEADERS), *crate_licences(), *page_licences()]
+        components = [*debian_licenses(packages + HEADERS), *crate_licenses(), *page_licenses()]
         (folder / "THIRD_PARTY_LICENSES.txt").write_text(document(components))
         glibc = newest_glibc(folder / "bin/attnscope")
         path = target / f"{name}.tar.gz"
@@ -82,7 +82,7 @@ def main():
             with tarfile.open(fileobj=packed, mode="w") as archive:
                 archive.add(folder, name, filter=plain)
     print(f"{path}: {path.stat().st_size / 1e6:.0f} MB, needs glibc {glibc} and nothing else, "
-          f"licences of {len(components)} components")
+          f"licenses of {len(components)} components")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-from wheel_licences import HEADERS, ROOT, output, package_of
+from wheel_licenses import HEADERS, ROOT, output, package_of
 
 NUMBER = r"(\d+\.\d+\.\d+)"
 # Where the version stands, the first being the one that counts.

@@ -180,7 +180,7 @@ def attention_maps(bench: Bench) -> None:
     ours = bench_seconds(bench.small_matrices, "attention_maps/size:100/count:14400")
     with bench.reference() as reference:
         times = [reference.seconds("attention_maps", count=14400, size=100) for _ in range(bench.repeats)]
-    bench.results.add_ratio("14,400 attention maps of 100 x 100", ("small_matrices_bench", ours),
+    bench.results.add_ratio("14,400 attention maps of 100 x 100", ("batched_singular_values_bench", ours),
                             ("torch svdvals float64, one batch", median(times)), 20)
 
 
@@ -205,7 +205,7 @@ CASES = {case.__name__: case for case in (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--attnscope", type=Path, default=RELEASE / "attnscope")
-    parser.add_argument("--small-matrices", type=Path, default=RELEASE / "benchmarks" / "small_matrices_bench",
+    parser.add_argument("--small-matrices", type=Path, default=RELEASE / "benchmarks" / "batched_singular_values_bench",
                         help="the Google Benchmark of attention maps")
     parser.add_argument("--only", action="append", choices=CASES, help="this case; may be given several times")
     parser.add_argument("--threads", type=int, default=2, help="of every side")

@@ -1,5 +1,5 @@
 // `lens` and `ablate` with a mask of scored positions against transformers with hooks in float64
-// (tools/golden_scored.py).
+// (tools/golden_score_positions.py).
 #include "tests/interventions/goldens.h"
 
 namespace attnscope::test {

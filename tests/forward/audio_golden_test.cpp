@@ -1,4 +1,4 @@
-// Encoders of sound, against transformers. What the files hold: tools/golden_sound.py.
+// Encoders of sound, against transformers. What the files hold: tools/golden_audio.py.
 #include <gtest/gtest.h>
 
 #include <cmath>

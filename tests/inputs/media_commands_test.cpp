@@ -1,5 +1,5 @@
 // Commands on images and sound: what they give is what transformers gives, and files that are none
-// are refused in one line. Expected values: tools/golden_images.py, tools/golden_sound.py.
+// are refused in one line. Expected values: tools/golden_images.py, tools/golden_audio.py.
 #include <zlib.h>
 
 #include <cmath>

@@ -36,7 +36,7 @@ wheel_of() {
   rm -rf build/wheel-repaired
   quietly "$log" env PATH="$PWD/$1/bin:$PATH" \
     auditwheel repair --wheel-dir build/wheel-repaired build/wheel-raw/*.whl
-  quietly "$log" "$1/bin/python" tools/wheel_licences.py build/wheel-repaired/*.whl build/release/python/_core.*.so
+  quietly "$log" "$1/bin/python" tools/wheel_licenses.py build/wheel-repaired/*.whl build/release/python/_core.*.so
   mkdir -p build/wheels
   mv build/wheel-repaired/*.whl build/wheels/
 }

@@ -186,7 +186,7 @@ check_in_transformers() {
     rm -rf build/torch
     return 0
   fi
-  run_checks build/torch adapters smaller_models plan_numbers
+  run_checks build/torch adapters compressed_models plan_numbers
 }
 
 check_build_cost() {

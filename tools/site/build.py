@@ -3,7 +3,7 @@
 
 FOLDER gets `html`, the site, and `cache`, what a second build need not run again. Needs docs/site/requirements.txt and the
 package of Python as built (./dev docs sees to both). --models: a folder of more trained models for the gallery, each with its
-licence. Ends with 1 at a dead link, a dead anchor, or an example that fails.
+license. Ends with 1 at a dead link, a dead anchor, or an example that fails.
 """
 
 import argparse
@@ -19,51 +19,13 @@ import yaml
 import commands_pages
 import errors_page
 import examples
+import fields_findings_api_pages
 import gallery
 import links
 import notebook_pages
-import reference_pages
 import trust_page
-from program import ROOT, Program
-
-GUIDES = {"Every question": "questions.md", "Models": "models.md", "Spectra and circuits": "metrics.md", "Smaller models": "plan.md", "Python": "python.md", "Stores": "store.md",
-          "Models of the hub": "hub.md", "Many machines": "cluster.md", "The live page": "http.md", "Files and formats": "formats.md",
-          "Programs that embed it": "embedding.md"}
-INTERNALS = {"Architecture": "architecture.md", "Building": "building.md", "Performance internals": "internals.md", "The page": "the-page.md",
-             "Contributing": "contributing.md"}
-ABOUT = {"Why to trust a number": "trust.md", "The examples": "examples.md", "Changes": "changelog.md", "Security": "security.md",
-         "Conduct": "conduct.md"}
-
-
-def titled(pages, path):
-    text = (pages / path).read_text()
-    return next(line[2:] for line in text.splitlines() if line.startswith("# "))
-
-
-def navigation(pages, commands):
-    """What the menu shows. Pages of docs/ that no list above names go to the guides under their own titles."""
-    listed = [{title: path} for title, path in GUIDES.items()]
-    named = {*GUIDES.values(), *INTERNALS.values(), *ABOUT.values(), "index.md", "start.md", "faq.md", "comparison.md",
-             "numerics.md", "performance.md"}
-    listed += [{titled(pages, path.name): path.name} for path in sorted(pages.glob("*.md")) if path.name not in named]
-    questions = ["notebooks/index.md", *(f"notebooks/{path.name}" for path in sorted((pages / "notebooks").glob("*.md"))
-                                         if path.name != "index.md")]
-    return [
-        {"Start": ["index.md", {"Install and first steps": "start.md"},
-                   *[{"Beside other tools": "comparison.md"}] * (pages / "comparison.md").exists()]},
-        {"Questions": questions},
-        {"Gallery": ["gallery/index.md"]},
-        {"Guides": listed},
-        {"Reference": [{"Commands": ["reference/commands/index.md",
-                                     *({command.name: f"reference/commands/{command.name}.md"} for command in commands)]},
-                       {"Fields": "reference/fields.md"}, {"Findings": "reference/findings.md"},
-                       {"HTTP API": "reference/http.md"}, {"Python API": "reference/python.md"}]},
-        {"Numbers": [{"How singular values are found": "numerics.md"}, {"Performance": "performance.md"},
-                     {"Why to trust a number": "trust.md"}]},
-        {"Help": [{"Questions and trouble": "faq.md"}, {"Errors and ways out": "reference/errors.md"}]},
-        {"Internals": [{title: path} for title, path in INTERNALS.items()]},
-        {"About": [{title: path} for title, path in ABOUT.items() if path != "trust.md"]},
-    ]
+from navigation import GUIDES, INTERNALS, navigation
+from program_help import ROOT, Program
 
 
 def configuration(folder, nav):
@@ -115,10 +77,10 @@ def main():
     links.copied_pages(pages)
     shutil.copytree(ROOT / "docs/site/pages", pages, dirs_exist_ok=True)
     commands_pages.write(commands, examples.run_examples(program, commands, cache), fields, reference / "commands")
-    (reference / "fields.md").write_text(reference_pages.fields_page(fields))
-    (reference / "findings.md").write_text(reference_pages.findings_page())
-    (reference / "http.md").write_text(reference_pages.http_page(json.loads((ROOT / "docs/openapi.json").read_text())))
-    (reference / "python.md").write_text(reference_pages.python_page())
+    (reference / "fields.md").write_text(fields_findings_api_pages.fields_page(fields))
+    (reference / "findings.md").write_text(fields_findings_api_pages.findings_page())
+    (reference / "http.md").write_text(fields_findings_api_pages.http_page(json.loads((ROOT / "docs/openapi.json").read_text())))
+    (reference / "python.md").write_text(fields_findings_api_pages.python_page())
     errors_page.write(reference / "errors.md")
     trust_page.write(pages / "trust.md")
     gallery.write(program, asked.models, cache, pages)

@@ -3,7 +3,7 @@ is called."""
 
 import re
 
-from program import ROOT
+from program_help import ROOT
 
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 HINT = re.compile(r"(?<!\w)\.hint =")

@@ -13,8 +13,8 @@ import subprocess
 import urllib.request
 from typing import NamedTuple
 
-from site_inputs import write_fine_tune
-from program import ROOT, words_of
+from example_checkpoint import write_fine_tune
+from program_help import ROOT, words_of
 
 SECONDS = 900
 DATA = ROOT / "tests/data"
@@ -124,7 +124,7 @@ def run_example(program, line, folder):
 
 def run_examples(program, commands, cache):
     """Of every command, its runs in their order. Those of the same program are not run again."""
-    sources = [pathlib.Path(__file__), pathlib.Path(__file__).with_name("site_inputs.py")]
+    sources = [pathlib.Path(__file__), pathlib.Path(__file__).with_name("example_checkpoint.py")]
     key = hashlib.sha256("\n".join([program.digest, *(path.read_text() for path in sources)]).encode()).hexdigest()
     folder, kept = cache / "examples", cache / "examples.json"
     found = json.loads(kept.read_text()) if kept.exists() else {}

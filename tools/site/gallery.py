@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from markdown import cell
-from program import ROOT
+from program_help import ROOT
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 TEXT = "\n".join(["ROMEO:", "But, soft! what light through yonder window breaks?", "It is the east, and Juliet is the sun.",
@@ -17,14 +17,14 @@ STORY = "Once upon a time, there was a little girl named Lily. She loved to play
 
 
 def models(folder):
-    """Path, text and what it is, of each model that may be shown: the examples, and those beside whose weights a licence lies."""
+    """Path, text and what it is, of each model that may be shown: the examples, and those beside whose weights a license lies."""
     yield ROOT / "examples/shakespeare-gpt2", TEXT, "A GPT-2 of 6 layers, trained on Tiny Shakespeare; comes with attnscope."
     yield ROOT / "examples/shakespeare-llama", TEXT, "A Llama of 6 layers with grouped-query attention, trained on the same text."
     for path in sorted(pathlib.Path(folder).iterdir()) if folder else []:
-        licences = sorted(path.glob("LICENSE*"))
-        if licences and "MIT" in licences[0].read_text() and (path / "config.json").exists():
+        licenses = sorted(path.glob("LICENSE*"))
+        if licenses and "MIT" in licenses[0].read_text() and (path / "config.json").exists():
             has_words = (path / "tokenizer.json").exists()
-            yield path, STORY if has_words else None, "A trained model under the MIT licence" + ("." if has_words else "; no text was run.")
+            yield path, STORY if has_words else None, "A trained model under the MIT license" + ("." if has_words else "; no text was run.")
 
 
 def shot(page, fragment, target, size=(1280, 960)):

@@ -4,7 +4,7 @@ import os
 import pathlib
 import re
 
-from program import ROOT
+from program_help import ROOT
 
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^ {0,3}```.*?^ {0,3}```$", re.DOTALL | re.MULTILINE)

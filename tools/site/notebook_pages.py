@@ -10,13 +10,13 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-from program import ROOT
+from program_help import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-import draw_notebook_pictures as drawing  # noqa: E402
+import draw_notebook_images as drawing  # noqa: E402
 
 SECONDS = 600  # of one block
-SETUP = "import sys; sys.path.insert(0, 'tools'); import draw_notebook_pictures; draw_notebook_pictures.show_as_pictures()"
+SETUP = "import sys; sys.path.insert(0, 'tools'); import draw_notebook_images; draw_notebook_images.show_as_pictures()"
 
 
 def run_notebook(notebook):

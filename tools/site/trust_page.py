@@ -4,7 +4,7 @@ import json
 import re
 
 from markdown import cell, code, table
-from program import ROOT
+from program_help import ROOT
 
 TEST = re.compile(r"^TEST(?:_F|_P)?\(", re.MULTILINE)
 AGAINST = re.compile(r"\b(against|planted|by hand|agree|NumPy|LAPACK|transformers)\b")

@@ -1,5 +1,5 @@
 // Every checkpoint under tests/data/quantised against the values that the library of its method
-// makes of it; tools/make_quantised_files.py has written both.
+// makes of it; tools/make_quantized_files.py has written both.
 #include <gtest/gtest.h>
 
 #include <algorithm>

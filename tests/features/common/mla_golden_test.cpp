@@ -1,5 +1,5 @@
 // `spectrum` and `circuits` of multi-head latent attention, against tests/golden/latent: float64
-// NumPy on products of the stored tensors, head by head (tools/golden_latent.py).
+// NumPy on products of the stored tensors, head by head (tools/golden_mla.py).
 #include <algorithm>
 #include <cmath>
 

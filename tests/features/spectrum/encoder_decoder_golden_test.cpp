@@ -1,5 +1,5 @@
 // `spectrum` of every stack, matrix and head of models of several stacks, and of encoders of images
-// and sound, against what transformers' modules hold (tools/golden_stacks.py).
+// and sound, against what transformers' modules hold (tools/golden_encoder_decoders_towers.py).
 #include <filesystem>
 #include <map>
 

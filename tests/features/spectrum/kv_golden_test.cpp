@@ -1,5 +1,5 @@
 // W_K over W_V of every checkpoint under tests/data against tests/golden/kv, which
-// tools/golden_null.py got from running the transformers modules.
+// tools/golden_random_baseline.py got from running the transformers modules.
 #include <cmath>
 
 #include "tests/support/program.h"

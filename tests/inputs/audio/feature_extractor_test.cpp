@@ -1,4 +1,4 @@
-// Sound as transformers' feature extractors prepare it. What the files hold: tools/golden_sound.py.
+// Sound as transformers' feature extractors prepare it. What the files hold: tools/golden_audio.py.
 #include "attnscope/inputs/audio/feature_extractor.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Pictures as transformers' processors prepare them. What the files hold: tools/golden_pictures.py.
+// Pictures as transformers' processors prepare them. What the files hold: tools/golden_image_processors.py.
 #include "attnscope/inputs/image/image_processor.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loads what `shrink` and `diff --lora` write in stock transformers and PEFT, and compares it with attnscope's own run.
 
-    tools/check_smaller_models.py BINARY
+    tools/check_compressed_models.py BINARY
 
 For tiny models of each family and form, and for a trained one: loading leaves out and adds no weight, logits are
 those that attnscope computes of the folder, also with a cache; where nothing is cut, they are the model's own. Each
@@ -28,7 +28,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
-from smaller_adapters import OWN_ADAPTERS, check_experts, check_fixed_rank, check_own_adapter, check_whole_change
+from written_adapters import OWN_ADAPTERS, check_experts, check_fixed_rank, check_own_adapter, check_whole_change
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMS = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/golden/interventions/scored.json: what `lens` and `ablate` must say with `--score-positions` and a mask.
 
-    python tools/golden_scored.py
+    python tools/golden_score_positions.py
 
 The texts are those of the other goldens of interventions; about a third of their tokens count, drawn for each window.
 Computed as those by transformers in float64 with hooks. A second run gives the same bytes. Needs numpy, torch and

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/stacks/<case>/: tiny encoder-decoders, towers of texts and images, encoders of images and sound.
 
-    python tools/golden_stacks.py [CASE...]
+    python tools/golden_encoder_decoders_towers.py [CASE...]
 
 Each folder is a checkpoint that transformers saved, random but for its gains, and golden.json: the singular values of what the
 attention and MLP of every stack hold, in float64, taken from the modules of the loaded model, and cut into heads here. Needs numpy,

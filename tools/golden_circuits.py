@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes tests/golden/circuits/<case>.json: what `attnscope circuits` must say about the tiny checkpoints.
 
-    python tools/make_circuit_golden.py [--only CASE]
-    python tools/make_circuit_golden.py --trained FOLDER...
+    python tools/golden_circuits.py [--only CASE]
+    python tools/golden_circuits.py --trained FOLDER...
 
 The second writes tests/golden/circuits/trained/<folder's name>.json, circuits of the stored weights alone.
 
@@ -16,12 +16,12 @@ import json
 import tempfile
 from pathlib import Path
 
-import golden_observed
+import observed_linear_maps
 import numpy as np
 import torch
 import transformers
-from golden_models import CASES, Case, build, save
-from golden_observed import PLACES, layers_as_executed, observe, questions
+from golden_checkpoints import CASES, Case, build, save
+from observed_linear_maps import PLACES, layers_as_executed, observe, questions
 from make_golden import DATA, GOLDEN, energy_rank, load
 
 FOLDER = GOLDEN / "circuits"
@@ -40,10 +40,10 @@ def observe_biases(model: torch.nn.Module) -> list[dict[str, np.ndarray]]:
     places = PLACES[model.config.model_type]
     width = model.config.hidden_size
     biases = []
-    golden_observed.RECORDER.reply = None
+    observed_linear_maps.RECORDER.reply = None
     for layer in layers_as_executed(model, places.layer):
-        golden_observed.run_attention(layer.get_submodule(places.attention), questions(width))
-        states = golden_observed.RECORDER.states
+        observed_linear_maps.run_attention(layer.get_submodule(places.attention), questions(width))
+        states = observed_linear_maps.RECORDER.states
         biases.append({name: state[-1, :, 0, :].detach().numpy() for name, state in zip("qkv", states)})
     return biases
 

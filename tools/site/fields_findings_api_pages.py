@@ -4,7 +4,7 @@ import inspect
 import re
 
 from markdown import cell, code, fenced, table
-from program import ROOT
+from program_help import ROOT
 
 FORMS = {"single": "", "list": "list of ", "by_threshold": "by threshold, "}
 PARTS = {"rows": "rows of", "models": "models of", "parameters": "parameters of", "skipped": "skipped of"}

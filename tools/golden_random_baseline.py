@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/golden/null/curves.json (what random matrices need) and tests/golden/kv/<case>.json (W_K over W_V).
 
-    python tools/golden_null.py [--only CASE]
+    python tools/golden_random_baseline.py [--only CASE]
 
 Needs what make_golden.py needs, whose tiny checkpoints have to be there. A second run gives the same bytes.
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from golden_models import CASES, build, save
-from golden_observed import observe, whole_matrix
+from golden_checkpoints import CASES, build, save
+from observed_linear_maps import observe, whole_matrix
 from make_golden import DATA, GOLDEN, as_text, energy_rank, load, row, shortened
 
 THRESHOLDS = (0.3, 0.6, 0.8, 0.9, 0.99)

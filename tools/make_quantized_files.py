@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/quantised/<case>/: a tiny quantised Llama and the values that the library of its method makes of it.
 
-    python tools/make_quantised_files.py [--only CASE]
+    python tools/make_quantized_files.py [--only CASE]
 
 A second run gives the same bytes. Needs numpy, torch, safetensors, transformers 5, bitsandbytes 0.50 and compressed-tensors 0.20, and the
 source of autoawq 0.2.9, whose one file is loaded alone; no test needs them. A folder holds:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/pictures/: ten pictures, processors' configs, and what transformers' processors make of them.
 
-    python tools/golden_pictures.py
+    python tools/golden_image_processors.py
 
     NAME.png, NAME.jpg               the pictures: odd sizes, grey, alpha, 16 bits, a palette, turned by EXIF
     PROCESSOR/preprocessor_config.json

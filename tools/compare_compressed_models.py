@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Perplexities of smaller models side by side: attnscope's forms, SVD-LLM's way, and magnitude pruning at the same size.
 
-    tools/compare_smaller_models.py BINARY MODEL (--text FILE | --own-text TOKENS) [--keep 0.8] [--width SIZE]
+    tools/compare_compressed_models.py BINARY MODEL (--text FILE | --own-text TOKENS) [--keep 0.8] [--width SIZE]
 
 One run: the last tenth of the text (--own-text: samples of the model itself, always the same) is held out, all ways are fitted to the rest and measured on the same windows by the
 same program. SVD-LLM's way is a Cholesky factor of the second moments (here in NumPy, from the model's own inputs in

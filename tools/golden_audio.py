@@ -2,9 +2,9 @@
 """Writes tests/data/stacks/<case>/sound.safetensors, what encoders of sound must make of some, and tests/data/sounds/: three
 sounds, extractors' configs, and what transformers' feature extractors make of them.
 
-    python tools/golden_sound.py
+    python tools/golden_audio.py
 
-The checkpoints are those of tools/golden_stacks.py. sound.safetensors holds, for inputs N = 0, 1, ...:
+The checkpoints are those of tools/golden_encoder_decoders_towers.py. sound.safetensors holds, for inputs N = 0, 1, ...:
     input_values.N   [samples], or of Whisper [features, frames]
     hidden_states.N  [L + 1, T, D], attentions.N [L, H, T, T], last.N [T, D], logits.N [T, V] where there is a head
 tests/data/sounds holds NAME.wav, samples.npy, and <extractor>/expected.safetensors with NAME: [samples], or [features, frames] of the first
@@ -14,7 +14,7 @@ All of it comes from transformers, eager and float32. Needs numpy, soundfile, to
 
 import json
 
-import golden_stacks
+import golden_encoder_decoders_towers
 import numpy as np
 import soundfile
 import torch
@@ -22,14 +22,14 @@ import transformers as hf
 from safetensors.numpy import save_file
 
 CASES = ("wav2vec2", "wav2vec2-stable", "hubert", "whisper")
-SOUNDS = golden_stacks.DATA.parent / "sounds"
+SOUNDS = golden_encoder_decoders_towers.DATA.parent / "sounds"
 KEPT_FRAMES = 60
 
 
 def encoders():
     for case in CASES:
-        folder = golden_stacks.DATA / case
-        model = golden_stacks.CASES[case][0].from_pretrained(folder, attn_implementation="eager").float().eval()
+        folder = golden_encoder_decoders_towers.DATA / case
+        model = golden_encoder_decoders_towers.CASES[case][0].from_pretrained(folder, attn_implementation="eager").float().eval()
         generator = np.random.default_rng(len(case))
         encoder = model.model.encoder if case == "whisper" else model
         out = {}
@@ -57,7 +57,7 @@ def sounds():
     soundfile.write(SOUNDS / "noise.wav", np.clip(0.3 * generator.normal(size=3001), -1, 1), 16000, subtype="PCM_24")
     soundfile.write(SOUNDS / "steps.wav", np.sign(np.sin(np.arange(2500) / 37)) * 0.25, 16000, subtype="FLOAT")
     np.save(SOUNDS / "samples.npy", generator.normal(size=300).astype(np.float32))
-    (golden_stacks.DATA / "wav2vec2/preprocessor_config.json").write_text(
+    (golden_encoder_decoders_towers.DATA / "wav2vec2/preprocessor_config.json").write_text(
         json.dumps({"feature_extractor_type": "Wav2Vec2FeatureExtractor"}) + "\n")
     for name, extractor in (("wav2vec2", hf.Wav2Vec2FeatureExtractor(do_normalize=True)),
                             ("whisper", hf.WhisperFeatureExtractor())):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/golden/latent/<case>.json: spectra and circuits of tiny models with multi-head latent attention.
 
-    python tools/golden_latent.py
+    python tools/golden_mla.py
 
 The checkpoints are those of tests/data/forward/<case>. Every matrix is multiplied out in float64, head by head, from the tensors and
 config.json alone, by the definitions of docs/metrics.md, and decomposed by NumPy. What the latents' norms divide by on a text is seen by hooks on

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Puts the licences of everything that a wheel holds beside our own into it.
+"""Puts the licenses of everything that a wheel holds beside our own into it.
 
-    wheel_licences.py WHEEL LIBRARY
+    wheel_licenses.py WHEEL LIBRARY
 
 WHEEL: one that auditwheel has repaired; it is rewritten. LIBRARY: the module as it was built, which names the shared libraries.
-Needs dpkg, cargo, web/node_modules, and the packages wheel and nanobind. Exits 1 where a licence is not found.
+Needs dpkg, cargo, web/node_modules, and the packages wheel and nanobind. Exits 1 where a license is not found.
 """
 
 import importlib.metadata
@@ -46,14 +46,14 @@ def debian_packages(library, vendored):
     return [package_of(of_name[re.sub(r"-[0-9a-f]{8}(?=[.])", "", name, count=1)]) for name in vendored]
 
 
-def debian_licences(packages):
+def debian_licenses(packages):
     for package in sorted(set(packages)):
         text = pathlib.Path(f"/usr/share/doc/{package}/copyright").read_text(errors="replace")
         version = output("dpkg-query", "-W", "-f", "${Version}\n", package).split()[0]
         yield f"{package} {version}", [text]
 
 
-def crate_licences():
+def crate_licenses():
     metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform",
                                  re.search("host: (.*)", output("rustc", "-vV"))[1],
                                  "--manifest-path", str(ROOT / "rust/Cargo.toml")))
@@ -64,7 +64,7 @@ def crate_licences():
         yield f"{crate['name']} {crate['version']}", texts or [f"Licence: {crate['license']}\n"]
 
 
-def page_licences():
+def page_licenses():
     """Of what the page of reports is bundled from."""
     folders = output("npm", "ls", "--prefix", str(ROOT / "web"), "--omit=dev", "--all", "--parseable").split()
     for folder in map(pathlib.Path, folders[1:]):
@@ -72,7 +72,7 @@ def page_licences():
         yield f"{package['name']} {package['version']}", texts_in(folder)
 
 
-def python_licences():
+def python_licenses():
     distribution = importlib.metadata.distribution("nanobind")
     texts = [path.locate().read_text() for path in distribution.files if NAMES.match(path.name)]
     yield f"nanobind {distribution.version}", texts
@@ -83,7 +83,7 @@ def document(components):
     names_of = {}
     for name, texts in components:
         if not texts:
-            sys.exit(f"no licence of {name} was found")
+            sys.exit(f"no license of {name} was found")
         for text in texts:
             names_of.setdefault(text.strip(), []).append(name)
     line = "=" * 100
@@ -97,11 +97,11 @@ def main():
         (folder,) = pathlib.Path(scratch).iterdir()
         vendored = [path.name for path in folder.glob("*.libs/*")]
         packages = debian_packages(library, vendored)
-        components = [*debian_licences(packages + HEADERS), *python_licences(), *crate_licences(), *page_licences()]
-        (licences,) = folder.glob("*.dist-info/licenses")
-        (licences / "THIRD_PARTY_LICENSES.txt").write_text(document(components))
+        components = [*debian_licenses(packages + HEADERS), *python_licenses(), *crate_licenses(), *page_licenses()]
+        (licenses,) = folder.glob("*.dist-info/licenses")
+        (licenses / "THIRD_PARTY_LICENSES.txt").write_text(document(components))
         output(sys.executable, "-m", "wheel", "pack", "--dest-dir", str(pathlib.Path(wheel).parent), str(folder))
-    print(f"licences of {len(components)} components in {pathlib.Path(wheel).name}")
+    print(f"licenses of {len(components)} components in {pathlib.Path(wheel).name}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """Draws the pictures of docs/notebooks: runs each page's blocks of Python, and writes the chart before each picture.
 
     pip install altair vl-convert-python pillow
-    python tools/draw_notebook_pictures.py [PAGE...]
+    python tools/draw_notebook_images.py [PAGE...]
 
 Needs the built package. Look at what has changed: pages say in words what their pictures show.
 """

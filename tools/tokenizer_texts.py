@@ -75,7 +75,7 @@ def words(text, choose, count):
     return choose.choice([" ", "  ", "\n", ", "]).join(chosen)
 
 
-def difficult_texts(prose, multilingual):
+def tokenizer_texts(prose, multilingual):
     """The same 500 every time. `prose` is a long English text, `multilingual` a list of lines."""
     texts = list(CHOSEN)
     for text in CHOSEN:
