@@ -1,7 +1,5 @@
-// BERT and RoBERTa: encoders with one Linear per projection; they differ in prefix and head.
-// XLM-RoBERTa and CamemBERT are RoBERTas.
-// Source: huggingface/transformers, models/bert/modeling_bert.py, BertSelfAttention;
-// models/roberta/modeling_roberta.py.
+// BERT: an encoder with one Linear per projection.
+// Source: huggingface/transformers, models/bert/modeling_bert.py, BertSelfAttention.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -47,41 +45,6 @@ Architecture bert() {
       .causal = {"is_decoder"},
       .buffers = {"*.position_ids", "*.token_type_ids"},
   };
-}
-
-Architecture roberta() {
-  Architecture architecture = bert();
-  architecture.name = "roberta";
-  architecture.model_types = {"roberta"};
-  architecture.class_families = {"Roberta"};
-  architecture.prefixes = {"roberta.", ""};
-  architecture.embedding.positions_after_padding = true;
-  architecture.padding_token = {"pad_token_id", 1};
-  architecture.head = {.weight = {"lm_head.decoder.weight"},
-                       .bias = {"lm_head.decoder.bias", "lm_head.bias"},
-                       .needs_bias = true,
-                       .dense = "lm_head.dense.weight",
-                       .norm = "lm_head.layer_norm",
-                       .activation = "gelu"};  // whatever the MLP's is
-  architecture.head_marker = "lm_head.*";
-  architecture.repeated = {{"lm_head.decoder.bias", "lm_head.bias"}};
-  return architecture;
-}
-
-Architecture xlm_roberta() {
-  Architecture architecture = roberta();
-  architecture.name = "xlm-roberta";
-  architecture.model_types = {"xlm-roberta"};
-  architecture.class_families = {"XLMRoberta"};
-  return architecture;
-}
-
-Architecture camembert() {
-  Architecture architecture = roberta();
-  architecture.name = "camembert";
-  architecture.model_types = {"camembert"};
-  architecture.class_families = {"Camembert"};
-  return architecture;
 }
 
 }  // namespace attnscope

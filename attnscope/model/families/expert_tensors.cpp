@@ -50,4 +50,10 @@ void add_shared_experts(Architecture& architecture, const std::string& place) {
   architecture.weights.push_back({Role::shared_down, place + ".down_proj.weight"});
 }
 
+void add_experts(Architecture& architecture, const std::string& place, MoeRule rule) {
+  architecture.weights.push_back({Role::router, place + ".gate.weight"});
+  add_shared_experts(architecture, place + ".shared_experts");
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
+}
+
 }  // namespace attnscope

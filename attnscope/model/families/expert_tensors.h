@@ -28,4 +28,8 @@ MoeRule biased_router(const std::string& place);
 /// Adds the matrices of shared experts under `place`, a pattern.
 void add_shared_experts(Architecture& architecture, const std::string& place);
 
+/// Adds experts that `rule` describes, with DeepSeek's names: `<place>.gate` is the router, and
+/// `<place>.shared_experts` holds the shared experts.
+void add_experts(Architecture& architecture, const std::string& place, MoeRule rule);
+
 }  // namespace attnscope

@@ -1,8 +1,11 @@
 // Falcon, in three layouts: one key/value head (7B), one for each head (RW), and groups of heads
 // with norms of their own for attention and MLP (40B, 180B). Positions are rotary, or ALiBi.
-// Source: huggingface/transformers, models/falcon/modeling_falcon.py. Where maps are asked for, its
-// eager attention adds ALiBi twice; without maps once, as is done here.
-#include "attnscope/model/architecture.h"
+// Falcon-H1: Mamba-2 next to attention in each layer; its forward pass is not computed.
+// Source: huggingface/transformers, models/{falcon,falcon_h1}. If attention maps are requested,
+// Falcon's eager attention adds ALiBi twice. This description adds it once, as transformers does
+// without maps.
+#include "attnscope/model/families/like_llama.h"
+#include "attnscope/model/families/mamba_layers.h"
 
 namespace attnscope {
 namespace {
@@ -88,6 +91,21 @@ Architecture falcon() {
     add_positions(family, layout);
   }
   return family;
+}
+
+/// Mamba and attention read the same normalized input, and the outputs of both are added.
+/// Multipliers of keys and branches are left out because they do not change ranks.
+Architecture falcon_h1() {
+  Architecture architecture = like_llama("falcon_h1", "FalconH1");
+  architecture.keys.kv_heads.fallback = 8;
+  rename_mlp_to_feed_forward(architecture);
+  architecture.norm->epsilon.fallback = 1e-5;
+  architecture.norm->mlp_input = "layers.{layer}.pre_ff_layernorm";
+  architecture.norm->last = "final_layernorm";
+  architecture.others = {{"mixer", "layers.{layer}.mamba.*"}};
+  architecture.mixers = std::make_shared<MixerRule>(MixerRule{
+      .kinds = {{.name = "hybrid", .attends = true, .mixer = kMamba2}}, .usual = "hybrid"});
+  return architecture;
 }
 
 }  // namespace attnscope

@@ -1,11 +1,68 @@
-// Gemma 4: full layers have wider heads than those with a window, and may have no W_V; the last
-// layers may take keys and values of earlier ones; every layer may have an input of its own for
-// each token. With experts, these and the MLP have norms of their own. Source:
-// huggingface/transformers, models/gemma4.
+// Gemma 1 to 4 and 3n: their own head_dim. From Gemma 2 on, norms around attention and MLP and a
+// sliding window in some layers.
+// Source: huggingface/transformers, models/{gemma,gemma2,gemma3,gemma3n,gemma4}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
+
+Architecture gemma() {
+  using enum Role;
+  Architecture architecture = like_llama("gemma", "Gemma");
+  architecture.keys.kv_heads.fallback = 16;
+  architecture.keys.head_dim.fallback = 256;
+  architecture.biases = {{{query, key, value, output}, {"attention_bias"}}};
+  architecture.embedding.times_sqrt_width = {"", true};
+  architecture.norm->gain_offset = {"norm_gain_offset", 1};  // GGUF keeps gains whole
+  architecture.activation = "gelu_pytorch_tanh";
+  architecture.gelu_means = "gelu_pytorch_tanh";
+  architecture.tied_by_default = true;
+  architecture.both_ways.unclear = {"use_bidirectional_attention"};
+  return architecture;
+}
+
+Architecture gemma2() {
+  Architecture architecture = gemma();
+  architecture.both_ways = {};  // use_bidirectional_attention is there, and not used
+  architecture.name = "gemma2";
+  architecture.model_types = {"gemma2"};
+  architecture.class_families = {"Gemma2"};
+  architecture.keys.kv_heads.fallback = 4;
+  NormRule& norm = *architecture.norm;
+  norm.attention_output = "layers.{layer}.post_attention_layernorm";
+  norm.mlp_input = "layers.{layer}.pre_feedforward_layernorm";
+  norm.mlp_output = "layers.{layer}.post_feedforward_layernorm";
+  architecture.scores = {.scale_dimension = {"query_pre_attn_scalar", 256},
+                         .soft_cap = {"attn_logit_softcapping", 50}};
+  architecture.window = WindowRule{
+      .size = {"sliding_window", 4096}, .layers = WindowedLayers::even, .reads_layer_types = true};
+  architecture.activation_key = "hidden_activation";
+  architecture.gelu_means.clear();
+  architecture.head.soft_cap = {"final_logit_softcapping", 30};
+  return architecture;
+}
+
+Architecture gemma3() {
+  Architecture architecture = gemma2();
+  architecture.name = "gemma3";
+  architecture.model_types = {"gemma3_text", "gemma3"};
+  architecture.class_families = {"Gemma3", "Gemma3Text"};
+  architecture.nested_sizes = {.layers = 26,
+                               .heads = 8,
+                               .width = 2304,
+                               .mlp_width = 9216,
+                               .vocabulary = 262208,
+                               .context = 131072};
+  norm_heads(architecture, HeadNormAxis::head);
+  architecture.scores.soft_cap = {};  // the key is there, and not used
+  architecture.window->layers = WindowedLayers::but_every;
+  architecture.window->number = {"sliding_window_pattern", 6};
+  architecture.both_ways.flag = {"use_bidirectional_attention"};
+  architecture.rope = RopeRule{.theta = 1e6, .local_theta_key = "rope_local_base_freq"};
+  architecture.head.soft_cap = {"final_logit_softcapping"};
+  return architecture;
+}
+
 namespace {
 
 /// Every layer has experts; its MLP is the expert that every token passes.
@@ -33,6 +90,9 @@ Architecture with_experts(Architecture architecture) {
 
 }  // namespace
 
+/// Full layers have wider heads than those with a window and may have no W_V. The last layers may
+/// take keys and values of earlier ones. Every layer may have an input of its own for each token.
+/// With experts, these and the MLP have norms of their own.
 Architecture gemma4() {
   using enum Role;
   const std::string place = "layers.{layer}.";

@@ -1,9 +1,13 @@
-// GLM-4: rotates neighbours in half of each head; gate and up in one tensor. GLM-4-0414 (glm4) has
-// norms after its branches, too.
-// Source: huggingface/transformers, models/{glm,glm4}.
+// GLM-4 rotates neighboring dimensions in half of each head and keeps gate and up in one tensor.
+// GLM-4-0414 (glm4) also has norms after attention and MLP.
+// Source: huggingface/transformers, models/{glm,glm4,glm4_moe,glm_moe_dsa}.
+#include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
+
+Architecture deepseek_v32();
+Architecture qwen3();
 
 Architecture glm() {
   using enum Role;
@@ -31,6 +35,53 @@ Architecture glm4() {
   architecture.class_families = {"Glm4"};
   architecture.norm->attention_output = "layers.{layer}.post_self_attn_layernorm";
   architecture.norm->mlp_output = "layers.{layer}.post_mlp_layernorm";
+  return architecture;
+}
+
+/// GLM-4.5: ordinary attention, DeepSeek-V3's router and experts.
+Architecture glm4_moe() {
+  using enum Role;
+  const std::string mlp = "layers.{layer}.mlp";
+  Architecture architecture = qwen3();
+  architecture.name = "glm4_moe";
+  architecture.model_types = {"glm4_moe"};
+  architecture.class_families = {"Glm4Moe"};
+  architecture.keys.kv_heads.fallback = 8;
+  architecture.keys.head_dim.fallback = {};
+  architecture.norm->epsilon = {"rms_norm_eps", 1e-5};
+  architecture.norm->queries_and_keys = {"use_qk_norm", false};
+  architecture.biases = {{{query, key, value}, {"attention_bias"}}};
+  architecture.window = {};
+  architecture.rope->fraction_key = "partial_rotary_factor";
+  architecture.rope->fraction = 0.5;
+  MoeRule rule = biased_router(mlp);
+  rule.default_experts = 128;
+  rule.default_chosen = 8;
+  rule.layers = {.first = {"first_k_dense_replace", 1}};
+  rule.normalise = {"norm_topk_prob", true};
+  rule.shared_count = {"n_shared_experts", 1};
+  add_experts(architecture, mlp, std::move(rule));
+  return architecture;
+}
+
+/// GLM-5: DeepSeek-V3.2 whose indexer may serve several layers.
+Architecture glm_moe_dsa() {
+  Architecture architecture = deepseek_v32();
+  architecture.name = "glm_moe_dsa";
+  architecture.model_types = {"glm_moe_dsa"};
+  architecture.class_families = {"GlmMoeDsa"};
+  LatentRule& latent = *architecture.latent;
+  latent.query_rank.fallback = 2048;
+  latent.plain_dim.fallback = 192;
+  latent.value_dim.fallback = 256;
+  architecture.norm->epsilon.fallback = 1e-5;
+  IndexerRule& indexer = *architecture.indexer;
+  indexer.heads.fallback = 32;
+  indexer.neighbours = true;
+  indexer.kinds = "indexer_types";
+  indexer.pattern = "index_topk_pattern";
+  indexer.period = {"index_topk_freq", 1};
+  indexer.offset = {"index_skip_topk_offset", 2};
   return architecture;
 }
 

@@ -1,7 +1,10 @@
-// Granite: Llama with constant factors on the way of the stream; with experts, too.
-// Source: huggingface/transformers, models/{granite,granitemoe,granitemoeshared}.
+// Granite: Llama with constant factors on embedding, residual branches and logits; also with
+// experts. Granite 4 (granitemoehybrid): Mamba-2 in most layers; its forward pass is not computed.
+// Source: huggingface/transformers,
+// models/{granite,granitemoe,granitemoeshared,granitemoehybrid}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
+#include "attnscope/model/families/mamba_layers.h"
 
 namespace attnscope {
 
@@ -49,6 +52,59 @@ Architecture granitemoeshared() {
   MoeRule rule = *architecture.experts;
   rule.shared_width = {"shared_intermediate_size", 0};
   architecture.experts = std::make_shared<MoeRule>(std::move(rule));
+  return architecture;
+}
+
+namespace {
+
+/// Granite 4. `dense`: without routed experts, so that the shared expert is the MLP.
+Architecture granite_hybrid(bool dense, bool rotates) {
+  using enum Role;
+  Architecture architecture = granitemoeshared();
+  architecture.name = "granitemoehybrid";
+  architecture.model_types = {"granitemoehybrid"};
+  architecture.class_families = {"GraniteMoeHybrid"};
+  architecture.others = {{"mixer", "layers.{layer}.mamba.*"}};
+  architecture.mixers =
+      std::make_shared<MixerRule>(MixerRule{.kinds = mamba_or_attention(kMamba2),
+                                            .list_keys = {"layer_types", "layers_block_type"},
+                                            .usual = "linear_attention"});
+  if (!rotates) architecture.rope.reset();
+  if (dense) {
+    const std::string both = "layers.{layer}.shared_mlp.input_linear.weight";
+    std::erase_if(architecture.weights,
+                  [](const WeightRule& rule) { return is_beside_experts(rule.role); });
+    for (const Role part : {gate, up}) {
+      architecture.weights.push_back({.role = part, .tensor = both, .fused = {gate, up}});
+    }
+    architecture.weights.push_back({down, "layers.{layer}.shared_mlp.output_linear.weight"});
+    architecture.experts = nullptr;
+    architecture.keys.mlp_width = {"shared_intermediate_size", 1024};
+    return architecture;
+  }
+  MoeRule rule = *architecture.experts;
+  rule.shared_width = {"shared_intermediate_size", 1024};
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
+  return architecture;
+}
+
+}  // namespace
+
+Architecture granitemoehybrid() {
+  const ConfigCondition no_experts = {"num_local_experts", {"0"}};
+  const ConfigCondition rope = {"position_embedding_type", {"\"rope\""}};
+  const ConfigCondition none = {"position_embedding_type", {"\"nope\"", "null"}};
+  const auto layout = [&](bool dense, bool rotates) {
+    Architecture own = granite_hybrid(dense, rotates);
+    own.conditions = {rotates ? rope : none};
+    if (dense) own.conditions.push_back(no_experts);
+    return own;
+  };
+  Architecture architecture = granite_hybrid(/*dense=*/false, /*rotates=*/false);
+  Architecture dense = granite_hybrid(/*dense=*/true, /*rotates=*/false);
+  dense.conditions = {no_experts};
+  architecture.layouts = {layout(true, true), layout(true, false), layout(false, true),
+                          layout(false, false), std::move(dense)};
   return architecture;
 }
 

@@ -39,6 +39,13 @@ inline void remove_gate(Architecture& architecture) {
                 [](const WeightRule& rule) { return rule.role == Role::gate; });
 }
 
+/// The matrices of the MLP under `feed_forward` in place of `mlp`.
+inline void rename_mlp_to_feed_forward(Architecture& architecture) {
+  for (WeightRule& rule : architecture.weights) {
+    if (is_of_mlp(rule.role)) rule.tensor.replace(rule.tensor.find(".mlp"), 4, ".feed_forward");
+  }
+}
+
 /// For families all of whose layers have experts.
 inline void remove_mlp(Architecture& architecture) {
   std::erase_if(architecture.weights, [](const WeightRule& rule) { return is_of_mlp(rule.role); });

@@ -1,56 +1,26 @@
-// Encoders of images: ViT, DeiT, DINOv2 (with and without registers) and DINOv3.
-// Source: huggingface/transformers, models/{vit,deit,dinov2,dinov2_with_registers,dinov3_vit}.
+// DINOv2 (with and without registers) and DINOv3: encoders of images that scale the outputs of
+// attention and MLP.
+// Source: huggingface/transformers, models/{dinov2,dinov2_with_registers,dinov3_vit}.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
+
+Architecture vit();
+
 namespace {
 
-using enum Role;
-
 Architecture like_vit(const std::string& name, const std::string& family) {
-  const std::string layer = "encoder.layer.{layer}.", attention = layer + "attention.attention.";
-  return {
-      .name = name,
-      .model_types = {name},
-      .class_families = {family},
-      .keys = {.layers = {"num_hidden_layers", 12},
-               .heads = {"num_attention_heads", 12},
-               .width = {"hidden_size", 768},
-               .mlp_width = {"intermediate_size", 3072},
-               .vocabulary = {},
-               .context = {}},
-      .prefixes = {name + ".", ""},
-      .weights = {{query, attention + "query.weight"},
-                  {key, attention + "key.weight"},
-                  {value, attention + "value.weight"},
-                  {output, layer + "attention.output.dense.weight"},
-                  {up, layer + "intermediate.dense.weight"},
-                  {down, layer + "output.dense.weight"}},
-      .biases = {{{query, key, value}, {"qkv_bias", true}}, {{output, up, down}}},
-      .patches = PatchRule{.projection = "embeddings.patch_embeddings.projection.weight",
-                           .tokens = {"embeddings.cls_token"},
-                           .positions = "embeddings.position_embeddings"},
-      .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-12},
-                       .attention_input = layer + "layernorm_before",
-                       .mlp_input = layer + "layernorm_after",
-                       .last = "layernorm",
-                       .shows_last = false},
-      .activation_key = "hidden_act",
-      .activation = "gelu",
-      .head = {.pooling = Pooling::first,
-               .weight = {"classifier.weight"},
-               .bias = {"classifier.bias"}},
-      .others = {{"class_token", "embeddings.cls_token"},
-                 {"distillation_token", "embeddings.distillation_token"},
-                 {"mask_token", "embeddings.mask_token"},
-                 {"pooler", "pooler.*"}},
-      .tied_by_default = false,
-      .causal = {"", false},
-  };
+  Architecture architecture = vit();
+  architecture.name = name;
+  architecture.model_types = {name};
+  architecture.class_families = {family};
+  architecture.prefixes = {name + ".", ""};
+  return architecture;
 }
 
-/// With an MLP whose first matrix holds two halves, one of which gates the other.
+/// In two layouts. The second has a gated MLP, whose gate and up are one tensor.
 Architecture like_dinov2(const std::string& name, const std::string& family) {
+  using enum Role;
   const std::string layer = "encoder.layer.{layer}.";
   Architecture plain = like_vit(name, family);
   plain.patches->other_sizes = OtherSizes::cubic;
@@ -80,22 +50,6 @@ Architecture like_dinov2(const std::string& name, const std::string& family) {
 
 }  // namespace
 
-Architecture vit() { return like_vit("vit", "ViT"); }
-
-Architecture deit() {
-  Architecture out = like_vit("deit", "DeiT");
-  out.patches->tokens.emplace_back("embeddings.distillation_token");
-  // With the teacher's head beside its own.
-  Architecture taught = out;
-  taught.head = {.pooling = Pooling::first_two,
-                 .second = "distillation_classifier.weight",
-                 .weight = {"cls_classifier.weight"},
-                 .bias = {"cls_classifier.bias"}};
-  taught.conditions = {{"architectures", {R"(["DeiTForImageClassificationWithTeacher"])"}}};
-  out.layouts = {taught};
-  return out;
-}
-
 Architecture dinov2() { return like_dinov2("dinov2", "Dinov2"); }
 
 Architecture dinov2_with_registers() {
@@ -112,6 +66,7 @@ Architecture dinov2_with_registers() {
 }
 
 Architecture dinov3_vit() {
+  using enum Role;
   const std::string layer = "layer.{layer}.", attention = layer + "attention.",
                     mlp = layer + "mlp.";
   Architecture plain = like_vit("dinov3_vit", "DINOv3ViT");

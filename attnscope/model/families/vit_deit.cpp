@@ -1,0 +1,68 @@
+// ViT and DeiT (a second class token): encoders of images.
+// Source: huggingface/transformers, models/{vit,deit}.
+#include "attnscope/model/architecture.h"
+
+namespace attnscope {
+
+Architecture vit() {
+  using enum Role;
+  const std::string layer = "encoder.layer.{layer}.", attention = layer + "attention.attention.";
+  return {
+      .name = "vit",
+      .model_types = {"vit"},
+      .class_families = {"ViT"},
+      .keys = {.layers = {"num_hidden_layers", 12},
+               .heads = {"num_attention_heads", 12},
+               .width = {"hidden_size", 768},
+               .mlp_width = {"intermediate_size", 3072},
+               .vocabulary = {},
+               .context = {}},
+      .prefixes = {"vit.", ""},
+      .weights = {{query, attention + "query.weight"},
+                  {key, attention + "key.weight"},
+                  {value, attention + "value.weight"},
+                  {output, layer + "attention.output.dense.weight"},
+                  {up, layer + "intermediate.dense.weight"},
+                  {down, layer + "output.dense.weight"}},
+      .biases = {{{query, key, value}, {"qkv_bias", true}}, {{output, up, down}}},
+      .patches = PatchRule{.projection = "embeddings.patch_embeddings.projection.weight",
+                           .tokens = {"embeddings.cls_token"},
+                           .positions = "embeddings.position_embeddings"},
+      .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-12},
+                       .attention_input = layer + "layernorm_before",
+                       .mlp_input = layer + "layernorm_after",
+                       .last = "layernorm",
+                       .shows_last = false},
+      .activation_key = "hidden_act",
+      .activation = "gelu",
+      .head = {.pooling = Pooling::first,
+               .weight = {"classifier.weight"},
+               .bias = {"classifier.bias"}},
+      .others = {{"class_token", "embeddings.cls_token"},
+                 {"distillation_token", "embeddings.distillation_token"},
+                 {"mask_token", "embeddings.mask_token"},
+                 {"pooler", "pooler.*"}},
+      .tied_by_default = false,
+      .causal = {"", false},
+  };
+}
+
+Architecture deit() {
+  Architecture out = vit();
+  out.name = "deit";
+  out.model_types = {"deit"};
+  out.class_families = {"DeiT"};
+  out.prefixes = {"deit.", ""};
+  out.patches->tokens.emplace_back("embeddings.distillation_token");
+  // The distilled model also has the head that its teacher trained.
+  Architecture taught = out;
+  taught.head = {.pooling = Pooling::first_two,
+                 .second = "distillation_classifier.weight",
+                 .weight = {"cls_classifier.weight"},
+                 .bias = {"cls_classifier.bias"}};
+  taught.conditions = {{"architectures", {R"(["DeiTForImageClassificationWithTeacher"])"}}};
+  out.layouts = {taught};
+  return out;
+}
+
+}  // namespace attnscope
