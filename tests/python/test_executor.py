@@ -23,6 +23,8 @@ import pytest
 import attnscope as asc
 from time_limit import ENVIRONMENT
 
+pytestmark = pytest.mark.long
+
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("spectrum", {"matrix": ["q", "qk", "kv"], "per_head": True, "values": True}),
     ("weights", {"histogram": True, "layers": 0}),

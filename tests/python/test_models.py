@@ -156,6 +156,7 @@ def test_what_is_no_model_in_memory() -> None:
     assert wrong.value.tensor == "h.1.attn.c_attn.weight"
 
 
+@pytest.mark.long
 def test_weights_in_memory_are_not_copied() -> None:
     """The spectra of 400 MB take far less than 400 MB more."""
     code = """

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 import attnscope as asc
 
+pytestmark = pytest.mark.long
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")

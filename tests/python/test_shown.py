@@ -27,6 +27,7 @@ def table_of(command: str, models: list[Any], keywords: Keywords) -> asc.Table:
     return table
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", shown.with_rows(), ids=lambda command: command["name"])
 def test_every_keyword(command: dict[str, Any], named: dict[str, list[Any]], llama: str) -> None:
     if command["name"] in ("diff", "plan", "shrink"):  # of two models, or of minutes: see test_equals_command_line.py
