@@ -6,8 +6,8 @@ import sys
 import pytest
 from conftest import ROOT
 
-
 pytestmark = pytest.mark.long
+
 
 def test_no_call_ends_the_process() -> None:
     done = subprocess.run(
