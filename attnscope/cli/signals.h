@@ -8,10 +8,10 @@
 
 namespace attnscope {
 
-/// While it exists, SIGINT, SIGTERM and SIGHUP (except those that the parent process ignored) go to
-/// one thread, which requests a stop and says so on stderr. If whether the run is over not over 0.8
-/// s later, ends the process with exit code 128 + signal. One per process. After its destruction
-/// these signals do nothing, so that a finished run ends with its own exit code.
+/// While it exists, SIGINT, SIGTERM and SIGHUP go to one thread, except those that the parent
+/// process ignored. The thread requests a stop and prints "interrupted" to stderr. If the run has not
+/// ended 0.8 s later, the process ends with exit code 128 + signal. One per process. After its
+/// destruction these signals do nothing, so that a finished run ends with its own exit code.
 class SignalWatch {
  public:
   SignalWatch();
