@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "attnscope/base/error.h"
+#include "attnscope/checkpoint/checkpoint_folder.h"
+#include "attnscope/checkpoint/file_formats.h"
 #include "attnscope/checkpoint/mapped_file.h"
-#include "attnscope/checkpoint/weight_files.h"
 
 namespace attnscope {
 

@@ -11,7 +11,6 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text_encoding.h"
-#include "attnscope/checkpoint/file_bytes.h"
 
 namespace attnscope {
 namespace {
@@ -175,6 +174,18 @@ void MappedFile::check_intact() const {
   if (state_of(status).modified_ns != state_.modified_ns) {
     refuse_file(path_, "the file was written to while it was read", "is it still being written?");
   }
+}
+
+std::string bytes_of(const MappedFile& file, std::uint64_t limit_bytes) {
+  if (file.bytes().size() > limit_bytes) {
+    throw Error(ErrorKind::format,
+                {.file = file.path().string(),
+                 .problem = "is larger than " + std::to_string(limit_bytes) + " bytes"});
+  }
+  file.need(file.bytes());
+  std::string bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  file.check_intact();
+  return bytes;
 }
 
 std::string text_of(const MappedFile& file, std::uint64_t limit_bytes) {

@@ -82,6 +82,9 @@ class MappedFile {
   std::unique_ptr<RemoteBytes> remote_;  // null: the file is on this machine
 };
 
+/// All bytes of a file. Throws Error(io), or Error(format) above `limit_bytes`.
+std::string bytes_of(const MappedFile& file, std::uint64_t limit_bytes);
+
 /// The whole of a small text file. Throws Error(io), or Error(format) above `limit_bytes`.
 std::string text_of(const MappedFile& file, std::uint64_t limit_bytes);
 

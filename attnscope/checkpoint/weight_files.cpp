@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
-#include "attnscope/checkpoint/model_folder.h"
 
 namespace attnscope {
 namespace {
@@ -20,6 +19,16 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexEnding = ".index.json";
 constexpr const char* kConfig = "config.json";
+
+constexpr std::array<std::string_view, 9> kCompanions = {"config.json",
+                                                         "generation_config.json",
+                                                         "adapter_config.json",
+                                                         "tokenizer.json",
+                                                         "tokenizer_config.json",
+                                                         "special_tokens_map.json",
+                                                         "vocab.json",
+                                                         "merges.txt",
+                                                         "vocab.txt"};
 
 /// What training leaves beside the weights, in the same format.
 constexpr std::array<std::string_view, 4> kOfTraining = {"training_args", "optimizer", "scheduler",
@@ -195,6 +204,18 @@ bool is_plain_file_name(std::string_view name) {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
 
+/// The weights of a folder with these files; nothing where it does not open.
+std::optional<std::string> weights_among(const fs::path& folder,
+                                         const std::vector<std::string>& names) {
+  std::vector<RemoteFile> files;
+  for (const std::string& name : names) files.push_back({.name = name});
+  try {
+    return find_weights(CheckpointFolder(folder, std::move(files)));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::string> parse_shard_index(std::string_view text,
@@ -217,6 +238,47 @@ std::map<std::string, std::string> parse_shard_index(std::string_view text,
   }
   if (shard_of.empty()) refuse_index(where, "'weight_map' is empty");
   return shard_of;
+}
+
+std::span<const std::string_view> companion_files() { return kCompanions; }
+
+std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights) {
+  if (!is_index(weights)) return {};
+  const auto shard_of =
+      parse_shard_index(folder.read_text(weights, kMaxIndexBytes), folder.place_of(weights));
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
+  return {shards.begin(), shards.end()};
+}
+
+std::vector<fs::path> paths_of(const Checkpoint& checkpoint) {
+  const CheckpointFolder& folder = checkpoint.folder();
+  if (folder.is_remote()) return {};
+  std::vector<fs::path> paths = {checkpoint.main_file()};
+  for (const MappedFile& file : checkpoint.files()) paths.push_back(file.path());
+  for (const std::string& shard : shards_of(folder, checkpoint.main_file().filename().string())) {
+    paths.push_back(folder.path() / shard);
+  }
+  for (const std::string_view name : kCompanions) paths.push_back(folder.path() / name);
+  return paths;
+}
+
+bool changes_weights(const CheckpointFolder& folder, const std::string& name) {
+  std::vector<std::string> names = folder.names_ending("");
+  const auto before = weights_among(folder.path(), names);
+  names.push_back(name);
+  return weights_among(folder.path(), names) != before;
+}
+
+std::vector<std::string> weight_endings() {
+  std::vector<std::string> endings;
+  for (const FileFormat& format : file_formats()) {
+    for (const std::string_view ending : format.endings) {
+      if (std::find(endings.begin(), endings.end(), ending) != endings.end()) continue;
+      endings.emplace_back(ending);
+    }
+  }
+  return endings;
 }
 
 }  // namespace attnscope

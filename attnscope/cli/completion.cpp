@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "attnscope/base/text.h"
-#include "attnscope/checkpoint/model_folder.h"
+#include "attnscope/checkpoint/weight_files.h"
 #include "attnscope/cli/command_line.h"
 #include "attnscope/cli/help.h"
 

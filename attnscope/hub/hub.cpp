@@ -5,12 +5,10 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
-#include "attnscope/checkpoint/model_folder.h"
 #include "attnscope/checkpoint/weight_files.h"
 #include "attnscope/hub/cache.h"
 #include "attnscope/hub/http_connection.h"
 #include "attnscope/hub/range_source.h"
-#include "attnscope/hub/repository_files.h"
 
 namespace attnscope {
 namespace {
@@ -19,6 +17,65 @@ constexpr std::size_t kShownRevisions = 8;
 
 HubSubject subject_of(const HubModelId& id) {
   return {.model = id.text(), .repo = id.repo, .revision = id.revision, .file = ""};
+}
+
+/// The files of a repository that are needed to open a model. Names are relative to `folder`.
+struct ModelFiles {
+  std::string folder;               // of the repository: "" or "sub/folder/"
+  std::string weights;              // a file, or an index
+  std::vector<std::string> needed;  // including the configuration and the tokenizer
+  std::vector<std::string> absent;  // those that the repository lacks
+};
+
+/// All that the weights consist of, but for what an index names.
+std::vector<std::string> parts_of(const std::string& weights) {
+  for (const FileFormat& format : file_formats()) {
+    const bool fits =
+        std::any_of(format.endings.begin(), format.endings.end(),
+                    [&](std::string_view ending) { return weights.ends_with(ending); });
+    if (!fits || format.parts == nullptr) continue;
+    std::vector<std::string> parts;
+    for (const auto& part : format.parts(weights)) parts.push_back(part.string());
+    return parts;
+  }
+  return {weights};
+}
+
+/// Chooses from the list of the repository's files, in the same way as from a folder on this
+/// machine. Shards that an index names are not included: see shards_of(). Throws what
+/// find_weights() throws, and Error(io) if the part that `id` names does not exist.
+ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files) {
+  ModelFiles out;
+  const bool is_file = std::any_of(files.begin(), files.end(),
+                                   [&](const HubFile& file) { return file.path == id.part; });
+  if (is_file) {
+    const std::size_t slash = id.part.rfind('/');
+    out.folder = slash == id.part.npos ? "" : id.part.substr(0, slash + 1);
+    out.weights = id.part.substr(out.folder.size());
+  } else if (!id.part.empty()) {
+    out.folder = id.part + "/";
+  }
+  std::vector<RemoteFile> names;
+  for (const HubFile& file : files) {
+    if (!file.path.starts_with(out.folder)) continue;
+    std::string name = file.path.substr(out.folder.size());
+    if (name.find('/') == name.npos) names.push_back({.name = std::move(name)});
+  }
+  if (names.empty() && !id.part.empty()) {
+    throw Error(ErrorKind::io, id.text(), "the repository has no such file or folder");
+  }
+  const CheckpointFolder folder(id.text(), std::move(names));
+  if (out.weights.empty()) out.weights = find_weights(folder);
+  for (const std::string_view companion : companion_files()) {
+    std::string name(companion);
+    (folder.has(name) ? out.needed : out.absent).push_back(std::move(name));
+  }
+  if (is_index(out.weights)) {
+    out.needed.push_back(out.weights);
+    return out;
+  }
+  for (std::string& part : parts_of(out.weights)) out.needed.push_back(std::move(part));
+  return out;
 }
 
 /// What the cache holds of a commit, if that is enough to open the model.

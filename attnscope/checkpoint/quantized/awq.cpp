@@ -23,9 +23,9 @@ struct AwqParts {
 };
 
 /// (number - zero) * scale, rounded to the dtype of the scales.
-class AwqSource final : public TurnedSource {
+class AwqSource final : public TransposedSource {
  public:
-  explicit AwqSource(AwqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
+  explicit AwqSource(AwqParts parts) : TransposedSource(parts.outputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
                                                 std::int64_t first_col,

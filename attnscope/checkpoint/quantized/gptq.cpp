@@ -26,9 +26,10 @@ struct GptqParts {
 };
 
 /// scale * (number - zero), rounded to the dtype of the scales.
-class GptqSource final : public TurnedSource {
+class GptqSource final : public TransposedSource {
  public:
-  explicit GptqSource(GptqParts parts) : TurnedSource(parts.outputs), parts_(std::move(parts)) {}
+  explicit GptqSource(GptqParts parts)
+      : TransposedSource(parts.outputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
                                                 std::int64_t first_col,

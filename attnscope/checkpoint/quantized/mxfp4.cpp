@@ -33,9 +33,10 @@ const std::array<float, 256>& halved_scales() {
 }
 
 /// (experts, inputs, outputs): what modules multiply by from the right.
-class Mxfp4Source final : public TurnedSource {
+class Mxfp4Source final : public TransposedSource {
  public:
-  explicit Mxfp4Source(Mxfp4Parts parts) : TurnedSource(parts.inputs), parts_(std::move(parts)) {}
+  explicit Mxfp4Source(Mxfp4Parts parts)
+      : TransposedSource(parts.inputs), parts_(std::move(parts)) {}
 
   std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
                                                 std::int64_t, std::int64_t) const override {

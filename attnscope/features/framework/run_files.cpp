@@ -12,7 +12,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text_encoding.h"
-#include "attnscope/checkpoint/model_folder.h"
+#include "attnscope/checkpoint/weight_files.h"
 #include "attnscope/features/framework/file_extensions.h"
 
 namespace attnscope {

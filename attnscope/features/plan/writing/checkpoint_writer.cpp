@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnscope/base/error.h"
-#include "attnscope/checkpoint/file_bytes.h"
+#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/tensor/encode.h"
 #include "attnscope/tensor/safetensors_writer.h"
 
