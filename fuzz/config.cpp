@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "attnscope/base/error.h"
+#include "attnscope/model/config/parse_config.h"
 #include "fuzz/tiny_model.h"
 
 using namespace attnscope;

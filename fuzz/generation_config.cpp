@@ -6,6 +6,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/forward/generation/generation_config.h"
+#include "attnscope/model/config/parse_config.h"
 #include "fuzz/tiny_model.h"
 
 using namespace attnscope;

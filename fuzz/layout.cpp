@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "attnscope/base/error.h"
+#include "attnscope/model/layout/layout_file.h"
 #include "fuzz/tiny_model.h"
 
 using namespace attnscope;

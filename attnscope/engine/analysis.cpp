@@ -10,7 +10,7 @@ std::vector<ModelSource> sources_of(std::span<const Model> models) {
     sources.push_back({.checkpoint = &model.checkpoint(),
                        .model = &model,
                        .name = model.name(),
-                       .facts = facts_record(model_facts(model))});
+                       .facts = facts_record(summarize(model))});
   }
   return sources;
 }

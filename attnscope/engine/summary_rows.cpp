@@ -15,7 +15,7 @@ Value::List shared_value(const std::vector<SharedWeights>& all) {
 
 }  // namespace
 
-Record facts_record(const ModelFacts& facts) {
+Record facts_record(const ModelSummary& facts) {
   Record record = {{"name", facts.name},
                    {"architecture", facts.architecture},
                    {"parameters", facts.parameters},
@@ -36,7 +36,7 @@ Record facts_record(const ModelFacts& facts) {
                    {"rotary", facts.rotary}};
   if (!facts.stack.empty()) record.add("stack", facts.stack);
   if (facts.experts) {
-    const ExpertFacts& experts = *facts.experts;
+    const ExpertSummary& experts = *facts.experts;
     record.add("experts", experts.count)
         .add("expert_layers", experts.layers)
         .add("expert_width", experts.width)

@@ -7,6 +7,6 @@
 namespace attnscope {
 
 /// One entry of a report's `models`.
-Record facts_record(const ModelFacts& facts);
+Record facts_record(const ModelSummary& facts);
 
 }  // namespace attnscope

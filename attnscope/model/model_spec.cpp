@@ -12,29 +12,7 @@ namespace {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
 
-std::int64_t layer_cache_bytes(const Dimensions& dimensions) {
-  constexpr std::int64_t kElementBytes = 2;
-  const HeadShape& heads = dimensions.heads;
-  const std::int64_t of_layer = dimensions.latent && dimensions.latent->key_value > 0
-                                    ? dimensions.latent->key_value + heads.shared_key_dim
-                                    : heads.kv_heads * (heads.head_dim + heads.value_dim);
-  return kElementBytes * of_layer;
-}
-
 }  // namespace
-
-std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions) {
-  return std::ssize(dimensions.attention_layers()) * layer_cache_bytes(dimensions);
-}
-
-std::int64_t kv_cache_bytes_per_token(const ModelSpec& spec) {
-  std::int64_t bytes = 0;
-  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
-    if (!spec.dimensions.attends(layer) || spec.sharing_of(layer).from) continue;
-    bytes += layer_cache_bytes(spec.dimensions_of(layer));
-  }
-  return bytes;
-}
 
 Dimensions largest_dimensions(const ModelSpec& spec) {
   Dimensions out = spec.dimensions;

@@ -50,15 +50,6 @@ struct Dimensions {
 /// neither is so.
 std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t layer);
 
-/// What a decoder of this shape keeps of each token, at 16 bits: keys and values of every layer
-/// that attends, or the latent that they are made of and the key that all heads share.
-std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions);
-
-struct ModelSpec;
-
-/// The same, of layers that differ. Those that take an earlier layer's keys and values keep none.
-std::int64_t kv_cache_bytes_per_token(const ModelSpec& spec);
-
 /// The quantization_config of a config.json.
 struct Quantisation {
   std::string method;  // empty if there is none
@@ -106,20 +97,7 @@ Dimensions of_expert(const Dimensions& dimensions);
 /// The group and inner layer of a layer's weights; the layer's own number if none are shared.
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
 
-/// From the text of a config.json of any architecture. Throws Error(format).
-Quantisation parse_quantisation(std::string_view text, std::string_view where);
-
-/// From the text of a config.json. Throws Error(format) for a contradiction or a missing number,
-/// Error(unsupported) for an architecture that is not in the list, or has several stacks.
-ModelSpec parse_config(std::string_view text, std::string_view where);
-
-/// Of each stack of a model that has several; else the model alone.
-std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view where);
-
-/// From the text of a layout file, "attnscope-layout/1"; see docs/formats.md.
-ModelSpec parse_layout(std::string_view text, std::string_view where);
-
-/// Called by both functions above. Throws Error(format) for numbers that contradict each other or
+/// Throws Error(format) for numbers that contradict each other or
 /// are over a limit.
 void check_dimensions(const Dimensions& dimensions, std::string_view where);
 

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "attnscope/base/error.h"
-#include "attnscope/model/adapter.h"
+#include "attnscope/base/strict_json.h"
+#include "attnscope/checkpoint/peft/adapter_files.h"
+#include "attnscope/model/config/parse_config.h"
 #include "attnscope/model/head_tensors.h"
-#include "attnscope/model/layout/layout_check.h"
+#include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/layout/suggested_layout.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
@@ -40,6 +43,25 @@ std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::
     if (!offered_layout(borrowed, text)) throw;
     throw with_offer(error);
   }
+}
+
+/// Throws Error(unsupported) that names the kind of adapter and its base model if the folder has an
+/// adapter_config.json.
+void refuse_adapter(const CheckpointFolder& folder) {
+  if (!folder.has(kAdapterConfigName)) return;
+  const nlohmann::json config =
+      parse_python_json(folder.read_text(kAdapterConfigName, kMaxAdapterConfigBytes),
+                        folder.place_of(kAdapterConfigName));
+  std::string base = "of a base model";
+  if (config.is_object() && config.contains("base_model_name_or_path") &&
+      config["base_model_name_or_path"].is_string()) {
+    base = "of '" + config["base_model_name_or_path"].get<std::string>() + "'";
+  }
+  throw Error(ErrorKind::unsupported,
+              {.file = folder.path().string(),
+               .problem = verbatim("holds an adapter (" + adapter_kind(config) + ") " + base +
+                                   ", not a model"),
+               .hint = "name the folder of the base model, or merge the adapter into it"});
 }
 
 /// What a layout file, the checkpoint itself or the config.json beside it says.

@@ -1,10 +1,12 @@
-// What `info` says of a model's experts.
+// What `info` and reports tell of a model (sizes, parameters, KV cache), and the role of each of
+// its tensors.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/model/model.h"
@@ -12,31 +14,26 @@
 
 namespace attnscope {
 
-/// Of models that have experts.
-struct ExpertFacts {
-  std::int64_t count = 0;              // in each layer that has some
-  std::int64_t layers = 0;             // that have some
-  std::int64_t width = 0;              // F of one
-  std::int64_t shared_width = 0;       // F of those that every token passes
-  std::optional<std::int64_t> chosen;  // of a token; none if the forward pass is not described
-  std::int64_t active_parameters = 0;  // without the experts that a token does not pass
+/// Mixture-of-experts models.
+struct ExpertSummary {
+  std::int64_t count = 0;              // routed experts per MoE layer
+  std::int64_t layers = 0;             // MoE layers
+  std::int64_t width = 0;              // F of one routed expert
+  std::int64_t shared_width = 0;       // F of the shared experts together
+  std::optional<std::int64_t> chosen;  // per token; none if the forward pass is not described
+  std::int64_t active_parameters = 0;  // those that one token uses
 };
 
-/// `parameters`: of the files; `of_experts`: those of all experts among them. The model has some.
-ExpertFacts expert_facts(const Model& model, std::int64_t parameters, std::int64_t of_experts);
-
-// The facts of a model, and the role of each of its tensors.
-
-/// Of multi-head latent attention.
-struct LatentFacts {
+/// Multi-head latent attention.
+struct MlaSummary {
   std::optional<std::int64_t> query_rank;  // none: queries have no latent
-  std::int64_t rank = 0;                   // of the latent of keys and values
-  std::int64_t rotary_dim = 0;             // of the key beside it
-  /// What the cache would take of each token if it kept the keys and values of all heads.
+  std::int64_t rank = 0;                   // of the KV latent
+  std::int64_t rotary_dim = 0;             // of the rotary key that all heads share
+  /// Bytes per token of a KV cache that stores the keys and values of all heads instead.
   std::int64_t kv_cache_bytes_of_heads = 0;
 };
 
-struct ModelFacts {
+struct ModelSummary {
   std::string name;
   std::string stack;  // see Model::stack()
   std::string architecture;
@@ -54,16 +51,16 @@ struct ModelFacts {
   std::uint64_t bytes = 0;                               // of the files, with all their stacks
   std::optional<std::int64_t> kv_cache_bytes_per_token;  // at 16 bits; none if not causal
   std::optional<bool> tied_embedding;                    // none without an output head over tokens
-  bool causal = true;                                    // no token sees one after it
-  bool rotary = false;                                   // positions turn queries and keys
-  std::optional<ExpertFacts> experts;
-  std::vector<std::int64_t> attention_layers;  // where some do not attend; empty: all do
-  std::string mixer;                           // what stands in their place, or beside attention
-  std::optional<LatentFacts> latent;           // none: W_Q, W_K and W_V are stored
-  std::vector<SharedWeights> shared_weights;   // empty: each layer has its own
+  bool causal = true;                                    // no token attends to a later one
+  bool rotary = false;                                   // some layer rotates queries and keys
+  std::optional<ExpertSummary> experts;
+  std::vector<std::int64_t> attention_layers;  // empty: all layers have attention
+  std::string mixer;                 // what other layers have instead, or next to attention
+  std::optional<MlaSummary> latent;  // none: W_Q, W_K and W_V are stored
+  std::vector<SharedWeights> shared_weights;  // empty: each layer has its own
 };
 
-struct TensorFacts {
+struct TensorSummary {
   std::string name;
   std::string_view dtype;
   Shape shape;  // as stored
@@ -75,34 +72,21 @@ struct TensorFacts {
 };
 
 struct Inventory {
-  ModelFacts facts;
-  std::vector<TensorFacts> tensors;  // in the order of the files, then aliases
+  ModelSummary summary;
+  std::vector<TensorSummary> tensors;  // in the order of the files, then aliases
 };
 
-/// Two tensors of a model's files, one of which may repeat the other.
-struct TensorPair {
-  const CheckpointTensor* copy = nullptr;
-  const CheckpointTensor* original = nullptr;
+/// The KV cache of a decoder of this shape, at 16 bits. It holds keys and values of every layer
+/// that attends. MLA stores the KV latent and the rotary key that all heads share.
+std::int64_t kv_cache_bytes_per_token(const Dimensions& dimensions);
 
-  bool operator==(const TensorPair&) const = default;
-};
-
-/// Pairs of equal dtype and shape that may be repetitions in this architecture: an output head
-/// beside the embedding, biases under two names. Reads no weights.
-std::vector<TensorPair> possible_copies(const Model& model);
-
-/// The possible copies that architecture and config declare to be one parameter (an output head
-/// that the config ties), whatever their bytes. Reads no weights.
-std::vector<TensorPair> declared_copies(const Model& model);
-
-/// Whether both hold the same bytes. Reads all bytes, so schedule it as work. Throws Error(io) if
-/// the file was truncated.
-bool holds_same_bytes(const Model& model, const TensorPair& pair);
+/// The same if layers differ. Layers that reuse an earlier layer's keys and values store none.
+std::int64_t kv_cache_bytes_per_token(const ModelSpec& spec);
 
 /// Counts each pair of `copies` once. Reads no weights.
 Inventory take_inventory(const Model& model, std::span<const TensorPair> copies);
 
-/// The facts by take_inventory() with the model's declared copies. Reads no weights.
-ModelFacts model_facts(const Model& model);
+/// The summary of take_inventory() with the model's declared copies. Reads no weights.
+ModelSummary summarize(const Model& model);
 
 }  // namespace attnscope

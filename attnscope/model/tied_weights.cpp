@@ -1,8 +1,11 @@
 #include "attnscope/model/tied_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace attnscope {
 namespace {
@@ -36,6 +39,47 @@ std::vector<std::vector<std::int64_t>> layers_that_share(const Model& model, Rol
   return shared;
 }
 
+/// The pairs under these names that the files hold as two tensors of one dtype and shape.
+void add_pairs(std::vector<TensorPair>& pairs, const Checkpoint& checkpoint,
+               std::span<const std::pair<std::string, std::string>> names) {
+  for (const auto& [copy_name, original_name] : names) {
+    const CheckpointTensor* copy = checkpoint.find(copy_name);
+    const CheckpointTensor* original = checkpoint.find(original_name);
+    if (copy == nullptr || original == nullptr || copy == original) continue;
+    if (copy->view.dtype != original->view.dtype || copy->view.shape != original->view.shape) {
+      continue;
+    }
+    pairs.push_back({copy, original});
+  }
+}
+
+std::vector<TensorPair> find_pairs(const Model& model, bool with_head) {
+  const Architecture& architecture = model.spec().architecture;
+  std::vector<TensorPair> pairs;
+  add_pairs(pairs, model.checkpoint(), architecture.repeated);
+  if (!with_head) return pairs;
+  std::vector<std::pair<std::string, std::string>> heads;
+  for (const std::string& head : architecture.head.weight) {
+    heads.emplace_back(head, model.prefix() + architecture.embedding.tokens);
+  }
+  add_pairs(pairs, model.checkpoint(), heads);
+  return pairs;
+}
+
+/// Tensors that differ usually differ early. Remote bytes are therefore fetched in growing parts.
+bool same_bytes(const Checkpoint& checkpoint, std::span<const std::byte> one,
+                std::span<const std::byte> other) {
+  bool same = one.size() == other.size();
+  std::size_t size = std::size_t{16} << 10;
+  for (std::size_t begin = 0; same && begin < one.size(); begin += size, size *= 8) {
+    const std::size_t count = std::min(size, one.size() - begin);
+    const std::array parts = {one.subspan(begin, count), other.subspan(begin, count)};
+    checkpoint.need(parts);
+    same = std::equal(parts[0].begin(), parts[0].end(), parts[1].begin());
+  }
+  return same;
+}
+
 }  // namespace
 
 std::vector<SharedWeights> shared_weights(const Model& model) {
@@ -54,6 +98,28 @@ std::vector<SharedWeights> shared_weights(const Model& model) {
     }
   }
   return all;
+}
+
+std::vector<TensorPair> possible_copies(const Model& model) {
+  return find_pairs(model, /*with_head=*/true);
+}
+
+std::vector<TensorPair> declared_copies(const Model& model) {
+  return find_pairs(model, /*with_head=*/model.spec().tied);
+}
+
+bool holds_same_bytes(const Model& model, const TensorPair& pair) {
+  const TensorView &copy = pair.copy->view, &original = pair.original->view;
+  const auto copied = all_bytes(copy), own = all_bytes(original);
+  const bool same = copy.strides == original.strides &&
+                    copy.storage_name() == original.storage_name() &&
+                    std::equal(copied.begin(), copied.end(), own.begin(), own.end(),
+                               [&](std::span<const std::byte> a, std::span<const std::byte> b) {
+                                 return same_bytes(model.checkpoint(), a, b);
+                               });
+  model.checkpoint().check_intact(*pair.copy);
+  model.checkpoint().check_intact(*pair.original);
+  return same;
 }
 
 }  // namespace attnscope

@@ -174,7 +174,7 @@ HttpAnswer Api::models(const HttpRequest&, const PathNumbers&) {
   const std::vector<JobView> under_way = jobs_.under_way();
   Value::List models, analyses, parameters, jobs;
   for (const Model& model : report_.models()) {
-    models.emplace_back(facts_record(model_facts(model)));
+    models.emplace_back(facts_record(summarize(model)));
   }
   for (const std::string& id : report_.analysis_ids()) {
     const char* state = snapshot->parts.contains(id) ? "done"

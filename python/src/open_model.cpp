@@ -161,7 +161,7 @@ void bind_models(nb::module_& module) {
           [](const OpenModel& self) {
             Value::List facts;
             for (const Model& model : self.models)
-              facts.emplace_back(facts_record(model_facts(model)));
+              facts.emplace_back(facts_record(summarize(model)));
             return json_text(Value(std::move(facts)));
           },
           "Of each of its stacks, as a JSON list.");

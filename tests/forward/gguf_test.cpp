@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/model/config/parse_config.h"
 #include "attnscope/tensor/tensor_matrix.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_folder.h"

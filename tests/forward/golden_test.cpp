@@ -91,7 +91,7 @@ TEST_P(ForwardGolden, EqualsTransformers) {
 TEST_P(ForwardGolden, FactsSayWhetherThereAreLogitsOfTokens) {
   const Model model = model_of(GetParam());
   const ForwardPass pass(model, /*copy_weights=*/false, {});
-  EXPECT_EQ(model_facts(model).tied_embedding.has_value(), pass.no_logits().empty())
+  EXPECT_EQ(summarize(model).tied_embedding.has_value(), pass.no_logits().empty())
       << pass.no_logits();
 }
 
@@ -103,12 +103,12 @@ TEST(ForwardStacks, FactsSayWhetherThereAreLogitsOfTokens) {
         Model::open_stacks(Checkpoint::open(data / name), std::nullopt, name);
     for (const Model& model : stacks) {
       if (model.stack() == "cross") {
-        EXPECT_EQ(model_facts(model).tied_embedding, std::nullopt) << model.name();
+        EXPECT_EQ(summarize(model).tied_embedding, std::nullopt) << model.name();
         continue;
       }
       const ForwardPass pass(model, /*copy_weights=*/false, {});
       const bool has_logits = pass.no_logits().empty();
-      EXPECT_EQ(model_facts(model).tied_embedding.has_value(), has_logits) << model.name();
+      EXPECT_EQ(summarize(model).tied_embedding.has_value(), has_logits) << model.name();
       ++(has_logits ? with_logits : without);
     }
   }

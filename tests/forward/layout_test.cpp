@@ -9,6 +9,8 @@
 
 #include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/model/config/parse_config.h"
+#include "attnscope/model/layout/layout_file.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/golden_variants.h"
 #include "tests/support/safetensors_writer.h"

@@ -88,8 +88,8 @@ TEST_F(HeadTensors, AreRowsOfQAndColumnsOfO) {
 TEST_F(HeadTensors, AreOneTensorInTheInventory) {
   const Inventory inventory = inventory_of(open_with(write(), layout()));
   ASSERT_EQ(inventory.tensors.size(), 6u) << "q, its bias and o of two layers";
-  for (const TensorFacts& tensor : inventory.tensors) EXPECT_NE(tensor.role, "other");
-  EXPECT_EQ(inventory.facts.parameters, 2 * (36 + 6 + 36));
+  for (const TensorSummary& tensor : inventory.tensors) EXPECT_NE(tensor.role, "other");
+  EXPECT_EQ(inventory.summary.parameters, 2 * (36 + 6 + 36));
 }
 
 TEST_F(HeadTensors, OfAnotherNumberOrShapeAreRefused) {

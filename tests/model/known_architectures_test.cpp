@@ -38,7 +38,7 @@ nlohmann::json or_null(const std::optional<T>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
-nlohmann::json as_golden(const ModelFacts& facts) {
+nlohmann::json as_golden(const ModelSummary& facts) {
   return {{"architecture", facts.architecture},
           {"parameters", facts.parameters},
           {"attention_parameters", facts.attention_parameters},
@@ -65,7 +65,7 @@ TEST(Architectures, AgreeWithTransformersOnEveryFact) {
     golden["architecture"] = family->name;
 
     const Model model = Model::open(kTests / "data" / name);
-    EXPECT_EQ(as_golden(model_facts(model)), golden);
+    EXPECT_EQ(as_golden(summarize(model)), golden);
     EXPECT_EQ(model.name(), name);
   }
 }
@@ -121,7 +121,7 @@ TEST(Architectures, NameEveryTensor) {
   for (const std::string& name : checkpoints()) {
     const Model model = Model::open(kTests / "data" / name);
     const Inventory inventory = take_inventory(model, declared_copies(model));
-    for (const TensorFacts& tensor : inventory.tensors) {
+    for (const TensorSummary& tensor : inventory.tensors) {
       if (tensor.role != "other") continue;
       EXPECT_TRUE(is_of_another_model(tensor.name)) << name << ": " << tensor.name;
     }

@@ -114,7 +114,7 @@ TEST(Model, MissingTensorsAreNamedWhereTheyAreAskedFor) {
   // GPT-2 has no gate: nothing is missing from the file.
   EXPECT_EQ(model.weight(0, Role::gate).missing, "gpt2 has no 'gate'");
   EXPECT_FALSE(model.describes(Role::gate));
-  EXPECT_EQ(model_facts(model).layers, 3);
+  EXPECT_EQ(summarize(model).layers, 3);
 }
 
 TEST(Model, AttentionTensorsAloneAreEnough) {
@@ -138,8 +138,8 @@ TEST(Model, AttentionTensorsAloneAreEnough) {
   EXPECT_EQ(model.weight(0, Role::up).missing,
             "tensor 'transformer.h.0.mlp.c_fc.weight' is missing");
   const Inventory inventory = take_inventory(model, {});
-  EXPECT_EQ(inventory.facts.attention_parameters, 4 * 4);
-  EXPECT_EQ(inventory.facts.parameters, 4 * 4);
+  EXPECT_EQ(inventory.summary.attention_parameters, 4 * 4);
+  EXPECT_EQ(inventory.summary.parameters, 4 * 4);
   EXPECT_EQ(inventory.tensors.front().role, "q");
 }
 

@@ -1,5 +1,6 @@
 // Rotary angles from config.json in its old and new forms.
 #include "attnscope/model/rope.h"
+#include "attnscope/model/config/parse_config.h"
 
 #include <gtest/gtest.h>
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/model/config/parse_config.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/model_spec.h"
 

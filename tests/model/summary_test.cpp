@@ -39,18 +39,18 @@ TEST(Inventory, CountsSharedTensorsOnce) {
   tensors.push_back(test::counting_tensor("transformer.wte.weight", {5, 2}));
   constexpr std::int64_t kOnce = 4 * 4 + 2 + 6 + 6 + 10;
 
-  const auto facts_of = [&](const std::map<std::string, std::string>& metadata) {
+  const auto inventory_with = [&](const std::map<std::string, std::string>& metadata) {
     folder.write("model.safetensors", test::safetensors_bytes(tensors, metadata));
     const Model model = Model::open(folder.path());
     return take_inventory(model, same_by_bytes(model));
   };
-  EXPECT_EQ(facts_of({}).facts.parameters, kOnce);
-  EXPECT_EQ(facts_of({}).facts.attention_parameters, 4 * 4 + 2);
-  EXPECT_EQ(facts_of({}).facts.tied_embedding, true);  // by the config's default
+  EXPECT_EQ(inventory_with({}).summary.parameters, kOnce);
+  EXPECT_EQ(inventory_with({}).summary.attention_parameters, 4 * 4 + 2);
+  EXPECT_EQ(inventory_with({}).summary.tied_embedding, true);  // by the config's default
 
-  const Inventory aliased = facts_of({{"lm_head.weight", "transformer.wte.weight"}});
-  EXPECT_EQ(aliased.facts.parameters, kOnce);
-  EXPECT_EQ(aliased.facts.tied_embedding, true);
+  const Inventory aliased = inventory_with({{"lm_head.weight", "transformer.wte.weight"}});
+  EXPECT_EQ(aliased.summary.parameters, kOnce);
+  EXPECT_EQ(aliased.summary.tied_embedding, true);
   EXPECT_EQ(aliased.tensors.back().name, "lm_head.weight");
   EXPECT_EQ(aliased.tensors.back().role, "output_head");
   EXPECT_EQ(aliased.tensors.back().tied_to, "transformer.wte.weight");
@@ -58,13 +58,13 @@ TEST(Inventory, CountsSharedTensorsOnce) {
 
   // The same bytes under both names are one parameter; other bytes are more.
   tensors.push_back(test::counting_tensor("lm_head.weight", {5, 2}));
-  EXPECT_EQ(facts_of({}).facts.parameters, kOnce);
-  EXPECT_EQ(facts_of({}).facts.tied_embedding, true);
-  EXPECT_EQ(facts_of({}).tensors.back().tied_to, "transformer.wte.weight");
+  EXPECT_EQ(inventory_with({}).summary.parameters, kOnce);
+  EXPECT_EQ(inventory_with({}).summary.tied_embedding, true);
+  EXPECT_EQ(inventory_with({}).tensors.back().tied_to, "transformer.wte.weight");
   tensors.back() = test::zero_tensor("lm_head.weight", "F32", 32, {5, 2});
-  EXPECT_EQ(facts_of({}).facts.parameters, kOnce + 10);
-  EXPECT_EQ(facts_of({}).facts.tied_embedding, false);
-  EXPECT_EQ(facts_of({}).tensors.back().tied_to, std::nullopt);
+  EXPECT_EQ(inventory_with({}).summary.parameters, kOnce + 10);
+  EXPECT_EQ(inventory_with({}).summary.tied_embedding, false);
+  EXPECT_EQ(inventory_with({}).tensors.back().tied_to, std::nullopt);
 }
 
 /// A model of two tensors that are several pages long, the head all zeros.
@@ -88,8 +88,8 @@ TEST(Inventory, FactsTakeTheConfigsWordForAHeadThatRepeatsTheEmbedding) {
   for (const bool tied : {false, true}) {
     write_separate_head(folder, tied);
     const Model model = Model::open(folder.path());
-    EXPECT_EQ(model_facts(model).tied_embedding, tied);
-    EXPECT_EQ(model_facts(model).parameters, 16000 + 64 + (tied ? 0 : 16000));
+    EXPECT_EQ(summarize(model).tied_embedding, tied);
+    EXPECT_EQ(summarize(model).parameters, 16000 + 64 + (tied ? 0 : 16000));
     ASSERT_EQ(possible_copies(model).size(), 1u);
     EXPECT_EQ(possible_copies(model)[0].copy, model.checkpoint().find("lm_head.weight"));
     EXPECT_FALSE(holds_same_bytes(model, possible_copies(model)[0]));
@@ -98,7 +98,7 @@ TEST(Inventory, FactsTakeTheConfigsWordForAHeadThatRepeatsTheEmbedding) {
   write_separate_head(folder, /*tied=*/true, /*head_shape=*/{1000, 8});
   const Model model = Model::open(folder.path());
   EXPECT_TRUE(possible_copies(model).empty());
-  EXPECT_EQ(model_facts(model).tied_embedding, false);
+  EXPECT_EQ(summarize(model).tied_embedding, false);
 }
 
 TEST(Inventory, FactsReadNoWeights) {
@@ -114,7 +114,7 @@ TEST(Inventory, FactsReadNoWeights) {
     const std::uintptr_t end = (begin + bytes.size()) / page * page;
     ASSERT_EQ(mprotect(reinterpret_cast<void*>(first), end - first, PROT_NONE), 0);
   }
-  EXPECT_EQ(model_facts(model).tied_embedding, true);
+  EXPECT_EQ(summarize(model).tied_embedding, true);
   EXPECT_EQ(take_inventory(model, possible_copies(model)).tensors.size(), 3u);
 }
 

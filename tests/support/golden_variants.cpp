@@ -8,6 +8,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "attnscope/model/config/parse_config.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope::test {

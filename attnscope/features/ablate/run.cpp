@@ -293,7 +293,7 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
   ReportHead head{.command = "ablate", .parameters = request.prompts.parameters};
   head.parameters.add("how", how ? request.how : "corrupted")
       .add("layers", request.layers.parameter());
-  for (const Model& model : models) head.models.push_back(facts_record(model_facts(model)));
+  for (const Model& model : models) head.models.push_back(facts_record(summarize(model)));
   sink.begin(head);
   std::optional<std::size_t> noted;
   for (const PatchedLayer& layer : layers) {

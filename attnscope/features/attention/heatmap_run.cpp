@@ -59,7 +59,7 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   for (std::size_t index = 0; index < models.size(); ++index) {
     place_in(models[index], request.place, "heatmap");
-    Record& facts = head.models.emplace_back(facts_record(model_facts(models[index])));
+    Record& facts = head.models.emplace_back(facts_record(summarize(models[index])));
     if (models[index].stack() != "cross" || request.tokens[index].source.empty()) continue;
     facts.add("source_tokens", source_list(request.tokens[index]));
   }

@@ -46,7 +46,7 @@ void note_set_aside(std::span<const Model> models, RowSink& notes) {
     }
     if (reasons.empty()) continue;
     std::map<std::string, std::size_t> found;  // by reason
-    for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+    for (const TensorSummary& tensor : take_inventory(model, {}).tensors) {
       const auto reason = reasons.find(tensor.role);
       if (reason != reasons.end()) ++found[reason->second];
     }

@@ -9,7 +9,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
-#include "attnscope/model/adapter.h"
+#include "attnscope/checkpoint/peft/adapter_files.h"
 
 namespace attnscope {
 namespace {

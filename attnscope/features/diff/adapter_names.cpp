@@ -60,7 +60,7 @@ const CheckpointTensor* counterpart(const Model& model, const std::string& name,
 std::set<std::string> tensors_of_experts(const Model& model) {
   std::set<std::string> out;
   if (model.dimensions().experts == 0) return out;
-  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+  for (const TensorSummary& tensor : take_inventory(model, {}).tensors) {
     const bool routes = tensor.role == role_name(Role::router);
     if (routes || tensor.role.starts_with(kOfExpert)) out.insert(tensor.name);
   }

@@ -8,13 +8,13 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/checkpoint/peft/adapter_files.h"
 #include "attnscope/features/common/changed_model.h"
 #include "attnscope/features/diff/adapter.h"
 #include "attnscope/features/diff/adapter_base.h"
 #include "attnscope/features/diff/adapter_config.h"
 #include "attnscope/features/diff/adapter_names.h"
 #include "attnscope/features/diff/adapter_parts.h"
-#include "attnscope/model/adapter.h"
 #include "attnscope/tensor/decode.h"
 #include "attnscope/tensor/encode.h"
 

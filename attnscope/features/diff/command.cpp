@@ -1,4 +1,5 @@
 // `diff`: what a fine-tune changed, and the adapter that holds it.
+#include "attnscope/checkpoint/peft/adapter_files.h"
 #include "attnscope/features/diff/run.h"
 
 #include <filesystem>
@@ -9,7 +10,6 @@
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/framework/open_models.h"
-#include "attnscope/model/adapter.h"
 
 namespace attnscope {
 namespace {

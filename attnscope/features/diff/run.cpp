@@ -314,7 +314,7 @@ void run_diff(const Model& base, const Model& tuned, const DiffRequest& request,
                             (pairs.empty() ? "" : ": " + verbatim(pairs.front().skipped))});
   }
   ReportHead head{.command = "diff",
-                  .models = {facts_record(model_facts(base)), facts_record(model_facts(tuned))},
+                  .models = {facts_record(summarize(base)), facts_record(summarize(tuned))},
                   .parameters = {{"energy", request.energy}}};
   head.parameters.add("matrix", roles_value(request.matrices))
       .add("layers", request.layers.parameter())

@@ -112,7 +112,7 @@ void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& reque
                                  {"names", name_of(request.of.names)},
                                  {"all_tokens", request.of.all_tokens},
                                  {"pairs", request.count}}};
-  for (const Model& model : models) head.models.push_back(facts_record(model_facts(model)));
+  for (const Model& model : models) head.models.push_back(facts_record(summarize(model)));
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const FoundPairs& of_model = found[index];

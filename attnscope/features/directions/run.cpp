@@ -340,7 +340,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
                         tokens_hash(request.texts->sequences, request.texts->sources));
   }
   for (std::size_t index = 0; index < models.size(); ++index) {
-    Record facts = facts_record(model_facts(models[index]));
+    Record facts = facts_record(summarize(models[index]));
     const FoundTokens& tokens = found[index].tokens;
     const auto [lists, named] = count_lists(found[index]);
     facts.add("naming", Record{{"tokens", std::ssize(tokens.naming.ids)},

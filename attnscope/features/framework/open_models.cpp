@@ -9,7 +9,7 @@
 #include "attnscope/base/text.h"
 #include "attnscope/hub/hub.h"
 #include "attnscope/model/expected_roles.h"
-#include "attnscope/model/layout/layout_check.h"
+#include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/model_names.h"
 #include "attnscope/model/summary.h"
 
@@ -32,7 +32,7 @@ void warn(const Checkpoint& checkpoint, const Session& session) {
 void warn_of_undescribed(const Model& model, const Session& session) {
   if (!session.on_warning || model.spec().layers.empty()) return;
   std::vector<std::string> names;
-  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+  for (const TensorSummary& tensor : take_inventory(model, {}).tensors) {
     if (tensor.role == "other") names.push_back("'" + tensor.name + "'");
   }
   if (names.empty()) return;
@@ -70,7 +70,7 @@ void warn_of_unread_matrices(const Model& model, const Session& session) {
 void warn_of_other_towers(const Model& model, const Session& session) {
   if (!session.on_warning || !model.spec().multimodal) return;
   std::map<std::string, std::size_t> towers;
-  for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+  for (const TensorSummary& tensor : take_inventory(model, {}).tensors) {
     if (tensor.role != "other") continue;
     const std::size_t start = tensor.name.starts_with("model.") ? 6 : 0;
     ++towers[tensor.name.substr(start, tensor.name.find('.', start) - start)];

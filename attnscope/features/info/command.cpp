@@ -10,6 +10,8 @@
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"
+#include "attnscope/model/config/parse_config.h"
+#include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/layout/suggested_layout.h"
 
 namespace attnscope {

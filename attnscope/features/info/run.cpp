@@ -111,7 +111,7 @@ void run_info(std::span<const Model> models, const Context& context, RowSink& si
   std::vector<Inventory> inventories;
   for (std::size_t index = 0; index < models.size(); ++index) {
     inventories.push_back(take_inventory(models[index], copies[index]));
-    head.models.push_back(facts_record(inventories.back().facts));
+    head.models.push_back(facts_record(inventories.back().summary));
   }
   sink.begin(head);
   for (const std::string& note : notes) sink.add_note(note);
@@ -121,11 +121,11 @@ void run_info(std::span<const Model> models, const Context& context, RowSink& si
     }
   }
   for (const Inventory& inventory : inventories) {
-    for (const TensorFacts& tensor : inventory.tensors) {
-      Record row = {{"model", inventory.facts.name}, {"name", tensor.name},
-                    {"dtype", tensor.dtype},         {"shape", tensor.shape},
-                    {"bytes", tensor.bytes},         {"role", tensor.role},
-                    {"layer", tensor.layer},         {"tied_to", tensor.tied_to}};
+    for (const TensorSummary& tensor : inventory.tensors) {
+      Record row = {{"model", inventory.summary.name}, {"name", tensor.name},
+                    {"dtype", tensor.dtype},           {"shape", tensor.shape},
+                    {"bytes", tensor.bytes},           {"role", tensor.role},
+                    {"layer", tensor.layer},           {"tied_to", tensor.tied_to}};
       if (tensor.expert) row.add("expert", *tensor.expert);
       sink.add_row(std::move(row));
     }

@@ -223,7 +223,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
   head.parameters.add("mid", request.middles);
   if (request.top > 1) head.parameters.add("top", request.top);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    Record facts = facts_record(model_facts(models[index]));
+    Record facts = facts_record(summarize(models[index]));
     facts.add("states", mean_records(found[index]));
     head.models.push_back(std::move(facts));
   }
@@ -330,7 +330,7 @@ void run_lens_prompts(std::span<const Model> models, const LensPromptsRequest& r
 
   ReportHead head{.command = "lens", .parameters = request.prompts.parameters};
   head.parameters.add("mid", request.middles);
-  for (const Model& model : models) head.models.push_back(facts_record(model_facts(model)));
+  for (const Model& model : models) head.models.push_back(facts_record(summarize(model)));
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     note_preference(models[index].name(), found[index].preference(), sink);

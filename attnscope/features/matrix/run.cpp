@@ -149,7 +149,7 @@ void run_matrix(std::span<const Model> models, const MatrixRequest& request, Row
   if (request.expert) head.parameters.add("expert", request.expert);
   for (const Model& model : models) {
     resolve_request(model, request);
-    head.models.push_back(facts_record(model_facts(model)));
+    head.models.push_back(facts_record(summarize(model)));
   }
   sink.begin(head);
   for (const Model& model : models) {

@@ -37,8 +37,8 @@ std::vector<double> products_of(const Model& model) {
   const Inventory inventory = take_inventory(model, declared_copies(model));
   const Dimensions& dimensions = model.dimensions();
   std::vector<double> out(static_cast<std::size_t>(dimensions.layers) + 1);
-  const auto& experts = inventory.facts.experts;
-  for (const TensorFacts& tensor : inventory.tensors) {
+  const auto& experts = inventory.summary.experts;
+  for (const TensorSummary& tensor : inventory.tensors) {
     const bool counts = tensor.layer && !tensor.tied_to && tensor.role != kBuffer;
     const auto axes = std::ranges::count_if(tensor.shape, [](auto extent) { return extent > 1; });
     const bool of_one_expert = tensor.role == role_name(Role::router);
@@ -58,13 +58,13 @@ std::vector<double> products_of(const Model& model) {
 }
 
 ModelSize size_of(const Model& model) {
-  const ModelFacts facts = model_facts(model);
+  const ModelSummary facts = summarize(model);
   ModelSize out{.parameters = facts.parameters,
                 .kv_cache_bytes_per_token = facts.kv_cache_bytes_per_token.value_or(0)};
   for (const char* stack : {"encoder", "decoder", "cross"}) {
     const Model* other = model.stack() == stack ? nullptr : model.sibling(stack);
     if (other == nullptr) continue;
-    const ModelFacts beside = model_facts(*other);
+    const ModelSummary beside = summarize(*other);
     out.parameters += beside.parameters;
     if (other->stack() == "decoder") {
       out.kv_cache_bytes_per_token = beside.kv_cache_bytes_per_token.value_or(0);
@@ -88,7 +88,7 @@ std::int64_t parameters_of_layer(const Model& model, std::int64_t layer) {
 
 std::int64_t removable_parameters(const Model& model, const std::vector<std::int64_t>& layers) {
   std::set<std::string> no_parameters;  // buffers and repeated tensors
-  for (const TensorFacts& tensor : take_inventory(model, declared_copies(model)).tensors) {
+  for (const TensorSummary& tensor : take_inventory(model, declared_copies(model)).tensors) {
     if (tensor.role == kBuffer || tensor.tied_to) no_parameters.insert(tensor.name);
   }
   std::int64_t sum = 0;

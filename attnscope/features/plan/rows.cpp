@@ -136,7 +136,7 @@ std::string methods_text(const std::vector<Method>& methods) {
 }
 
 Record planned_facts(const Model& model) {
-  ModelFacts facts = model_facts(model);
+  ModelSummary facts = summarize(model);
   if (model.stack().empty()) return facts_record(facts);
   const ModelSize whole = size_of(model);
   facts.parameters = whole.parameters;

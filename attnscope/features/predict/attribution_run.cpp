@@ -143,7 +143,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
     const auto token_of = [&](const std::optional<std::int64_t>& id) {
       return id ? Value(Record{{"id", *id}, {"text", token_value(tokenizer, *id)}}) : Value();
     };
-    Record facts = facts_record(model_facts(models[index]));
+    Record facts = facts_record(summarize(models[index]));
     facts.add("attributed", Record{{"token", token_of(request.asked[index].token)},
                                    {"against", token_of(request.asked[index].against)},
                                    {"places", std::ssize(asked[index].rows)},
@@ -256,7 +256,7 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
   for (const auto& [name, value] : request.parameters.fields()) head.parameters.add(name, value);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Preference preference = found[index].preference();
-    Record facts = facts_record(model_facts(models[index]));
+    Record facts = facts_record(summarize(models[index]));
     facts.add("attributed", Record{{"token", Value()},
                                    {"against", Value()},
                                    {"places", std::ssize(found[index].clean.differences)},

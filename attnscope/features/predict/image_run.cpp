@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
-#include "attnscope/features/predict/labels.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/tensor/decode.h"
 
@@ -21,6 +22,20 @@ struct ImageFindings {
   std::vector<Record> rows;
   std::vector<std::string> notes;
 };
+
+/// The names of the classes, by id: `id2label` of config.json. Empty if it does not name each.
+std::vector<std::string> label_names(const ModelSpec& spec) {
+  const nlohmann::json config = parse_python_json(spec.text, spec.source);
+  const auto labels = config.find("id2label");
+  if (labels == config.end() || !labels->is_object()) return {};
+  std::vector<std::string> names;
+  for (std::size_t id = 0; id < labels->size(); ++id) {
+    const auto name = labels->find(std::to_string(id));
+    if (name == labels->end() || !name->is_string()) return {};
+    names.push_back(name->get<std::string>());
+  }
+  return names;
+}
 
 double unit_product(std::span<const float> a, std::span<const float> b) {
   double product = 0, of_a = 0, of_b = 0;
@@ -62,7 +77,7 @@ class ImageRun {
     const Matrix<float> states =
         pass_.run(std::span(&question_.image, 1),
                   watcher == nullptr ? ForwardObserver{} : watcher->observer, compute_);
-    found_.facts = facts_record(model_facts(model_));
+    found_.facts = facts_record(summarize(model_));
     if (pass_.reads_images()) {
       const PatchGrid grid = pass_.grid_of(question_.image);
       found_.facts.add(

@@ -162,7 +162,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   head.parameters.add("stride", request.stride);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    Record facts = facts_record(model_facts(models[index]));
+    Record facts = facts_record(summarize(models[index]));
     facts.add("perplexity",
               perplexity_summary(std::ssize(windows[index].tokens), windows[index].losses));
     head.models.push_back(std::move(facts));
@@ -285,7 +285,7 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   head.parameters.add("stride", Value());
   for (std::size_t index = 0; index < models.size(); ++index) {
-    Record facts = facts_record(model_facts(models[index]));
+    Record facts = facts_record(summarize(models[index]));
     facts.add("perplexity",
               perplexity_summary(target_tokens_of(request.pairs[index]), losses[index]));
     head.models.push_back(std::move(facts));

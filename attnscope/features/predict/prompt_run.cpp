@@ -83,7 +83,7 @@ class PromptRun {
     const Matrix<float> states = run_pass();
     if (request_.watcher != nullptr) show_logits(states.view());
     add_rows(states.view());
-    found_.facts = facts_record(model_facts(model_));
+    found_.facts = facts_record(summarize(model_));
     if (pass_.encoder() != nullptr && !prompt_.sound) {
       found_.facts.add("source_tokens", token_list(prompt_, prompt_.source));
     }

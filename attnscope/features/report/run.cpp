@@ -152,7 +152,7 @@ ReportFile empty_report(const Arguments& report, std::span<const Model> models,
                         const Session& session) {
   std::vector<Record> facts;
   for (const Model& model : models) {
-    facts.push_back(facts_record(model_facts(model)));
+    facts.push_back(facts_record(summarize(model)));
     facts.back().add("reads", noun_of(input_kind(model)));
   }
   return ReportFile({{"version", ATTNSCOPE_VERSION},

@@ -123,7 +123,7 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
                   std::to_string(widest) + " inputs of the widest matrix: ranks are at most that");
   }
   ReportHead head{.command = "spectrum",
-                  .models = {facts_record(model_facts(model))},
+                  .models = {facts_record(summarize(model))},
                   .parameters = {{"energy", request.energy}}};
   head.parameters.add("matrix", roles_value(request.matrices))
       .add("layers", request.layers.parameter())

@@ -6,7 +6,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
-#include "attnscope/model/config/layer_config.h"
+#include "attnscope/model/config/mask_config.h"
 
 namespace attnscope {
 namespace {

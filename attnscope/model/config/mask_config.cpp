@@ -1,9 +1,10 @@
-// Which keys the queries of each layer see, by config.json.
+#include "attnscope/model/config/mask_config.h"
+
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "attnscope/base/text.h"
-#include "attnscope/model/config/layer_config.h"
+#include "attnscope/model/config/rope_config.h"
 
 namespace attnscope {
 namespace {

@@ -1,4 +1,5 @@
-// config.json, as transformers wrote it before version 5 and since.
+#include "attnscope/model/config/parse_config.h"
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -7,14 +8,12 @@
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/model/config/config_reader.h"
-#include "attnscope/model/config/config_spec.h"
 #include "attnscope/model/config/expert_config.h"
 #include "attnscope/model/config/layer_config.h"
 #include "attnscope/model/config/layer_shapes_config.h"
 #include "attnscope/model/config/mixer_config.h"
 #include "attnscope/model/config/mla_and_indexer_config.h"
 #include "attnscope/model/known_architectures.h"
-#include "attnscope/model/model_spec.h"
 
 namespace attnscope {
 namespace {

@@ -1,10 +1,11 @@
+#include "attnscope/model/config/rope_config.h"
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "attnscope/base/text.h"
-#include "attnscope/model/config/layer_config.h"
 
 namespace attnscope {
 namespace {

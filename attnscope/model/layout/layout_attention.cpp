@@ -1,10 +1,10 @@
 #include "attnscope/model/layout/layout_attention.h"
 
 #include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 namespace attnscope {
 namespace {
@@ -26,9 +26,8 @@ json kinds_of_indexers(const LayoutFields& fields, const json& shared, std::int6
   return kinds;
 }
 
-}  // namespace
-
-void parse_layout_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
+/// The object `indexer`, if there is one. The latents of `spec` are known.
+void parse_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
   constexpr const char* kKinds = "indexer_types";
   auto fields = attention.object("indexer");
   if (!fields) return;
@@ -55,6 +54,123 @@ void parse_layout_indexer(LayoutFields& attention, ModelSpec& spec, json& config
   }
   fields->refuse_unknown();
 }
+
+Alibi parse_alibi(LayoutFields& attention) {
+  enum class Kind { usual, larger_power, bfloat16 };
+  const auto kind = attention.choice<Kind>(
+      "alibi",
+      {{"usual", Kind::usual}, {"larger_power", Kind::larger_power}, {"bfloat16", Kind::bfloat16}});
+  return {.of_larger_power = kind == Kind::larger_power, .in_bfloat16 = kind == Kind::bfloat16};
+}
+
+BucketRule parse_buckets(LayoutFields fields) {
+  const BucketBias standard;
+  const std::int64_t count = fields.number("count", /*least=*/4).value_or(standard.count);
+  const std::int64_t distant = fields.number("distant").value_or(standard.distant);
+  if (distant <= count / 2) fields.fail("'distant' is no more than half of 'count'");
+  const BucketRule buckets{fields.required_text("table"), {"", count}, {"", distant}};
+  fields.refuse_unknown();
+  return buckets;
+}
+
+DisentangledRule parse_disentangled(LayoutFields fields, json& config) {
+  constexpr const char* kKinds = "kinds";
+  DisentangledRule rule{.kinds_key = kKinds,
+                        .table = fields.required_text("table"),
+                        .norm = fields.text("norm"),
+                        .buckets = {"", fields.number("buckets")},
+                        .distant = {"", fields.number("distant")},
+                        .query = fields.text("query"),
+                        .key = fields.text("key")};
+  rule.shared = {"", rule.query.empty() && rule.key.empty()};
+  const auto has = [&](const char* kind) {
+    const json* kinds = fields.find(kKinds);
+    if (kinds == nullptr) return true;
+    if (!kinds->is_array()) fields.fail("'kinds' is not a list");
+    return std::find(kinds->begin(), kinds->end(), kind) != kinds->end();
+  };
+  json kinds = json::array();
+  for (const auto& [kind, projection] : {std::pair("c2p", &rule.key), {"p2c", &rule.query}}) {
+    if (!has(kind)) continue;
+    kinds.push_back(kind);
+    if (!rule.shared.fallback && projection->empty()) {
+      fields.fail(std::string("'") + kind + "' needs a '" +
+                  (projection == &rule.key ? "key'" : "query'"));
+    }
+  }
+  const json* listed = fields.find(kKinds);
+  if (kinds.empty() || (listed != nullptr && listed->size() != kinds.size())) {
+    fields.fail("'kinds' is not a list of \"c2p\" and \"p2c\"");
+  }
+  config[kKinds] = std::move(kinds);
+  fields.refuse_unknown();
+  return rule;
+}
+
+/// Position biases, sinks and the clip of scores.
+void parse_scores(LayoutFields& attention, ModelSpec& spec, json& config) {
+  ScoreRule& scores = spec.architecture.scores;
+  scores.clip = {"", attention.positive("clip")};
+  scores.sinks = attention.text("sinks");
+  int kinds = 0;
+  if (attention.find("alibi") != nullptr) {
+    scores.alibi = parse_alibi(attention);
+    ++kinds;
+  }
+  if (const auto buckets = attention.object("buckets")) {
+    scores.buckets = parse_buckets(*buckets);
+    ++kinds;
+  }
+  if (const auto disentangled = attention.object("disentangled")) {
+    scores.disentangled = parse_disentangled(*disentangled, config);
+    if (spec.architecture.causal.fallback) {
+      attention.fail("'disentangled' is of models whose 'causal' is false");
+    }
+    ++kinds;
+  }
+  if (kinds > 1) attention.fail("gives more than one of 'alibi', 'buckets' and 'disentangled'");
+}
+
+/// Of each layer 1 where the list names it, else 0.
+json listed_layers(const LayoutFields& fields, const json& list, std::int64_t layers) {
+  if (!list.is_array()) fields.fail("'layers' is not a list of layers");
+  json marks(static_cast<std::size_t>(layers), 0);
+  for (const json& layer : list) {
+    const bool is_number = layer.is_number_unsigned();
+    if (!is_number || layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
+      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+    }
+    marks[layer.get<std::size_t>()] = 1;
+  }
+  return marks;
+}
+
+/// Says in `config` which layers see the window, as config.json would.
+WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) {
+  const WindowRule window{.size = {"", fields.required_number("size")},
+                          .chunked = fields.flag("chunked", false),
+                          .reads_layer_types = true};
+  const json* listed = fields.find("layers");
+  fields.refuse_unknown();
+  if (listed == nullptr) return window;
+  json kinds = json::array();
+  for (const json& windowed : listed_layers(fields, *listed, layers)) {
+    const char* narrow = window.chunked ? "chunked_attention" : "sliding_attention";
+    kinds.push_back(windowed == 1 ? narrow : "full_attention");
+  }
+  config["layer_types"] = std::move(kinds);
+  return window;
+}
+
+/// Fields of config.json's rope_parameters, which resolve_layers() reads and checks.
+constexpr std::array kScalingFields = {
+    "rope_type",       "factor",           "original_max_position_embeddings",
+    "low_freq_factor", "high_freq_factor", "beta_fast",
+    "beta_slow",       "truncate",         "mscale",
+    "mscale_all_dim",  "attention_factor", "short_factor",
+    "long_factor",     "short_mscale",     "long_mscale"};
+
+}  // namespace
 
 void parse_layout_latent(LayoutFields& fields, ModelSpec& spec) {
   auto own = fields.object("latent");
@@ -100,83 +216,57 @@ void check_layout_latent(const LayoutFields& fields, const ModelSpec& spec) {
   }
 }
 
-namespace {
-
-Alibi parse_alibi(LayoutFields& attention) {
-  enum class Kind { usual, larger_power, bfloat16 };
-  const auto kind = attention.choice<Kind>(
-      "alibi",
-      {{"usual", Kind::usual}, {"larger_power", Kind::larger_power}, {"bfloat16", Kind::bfloat16}});
-  return {.of_larger_power = kind == Kind::larger_power, .in_bfloat16 = kind == Kind::bfloat16};
-}
-
-BucketRule parse_buckets(LayoutFields fields) {
-  const BucketBias standard;
-  const std::int64_t count = fields.number("count", /*least=*/4).value_or(standard.count);
-  const std::int64_t distant = fields.number("distant").value_or(standard.distant);
-  if (distant <= count / 2) fields.fail("'distant' is no more than half of 'count'");
-  const BucketRule buckets{fields.required_text("table"), {"", count}, {"", distant}};
+void parse_layout_attention(LayoutFields fields, ModelSpec& spec, json& config) {
+  spec.architecture.scores = {.scale = constant(fields.positive("scale")),
+                              .by_layer = {"", fields.flag("by_layer", false)},
+                              .soft_cap = constant(fields.positive("soft_cap"))};
+  if (auto temperature = fields.object("temperature")) {
+    spec.architecture.scores.temperature = {
+        .growth = constant(temperature->positive("growth")),
+        .period = {"", temperature->required_number("period")},
+        .first = temperature->number("first", /*least=*/0).value_or(0),
+        .unrotated_only = temperature->flag("unrotated_only", false)};
+    temperature->refuse_unknown();
+  }
+  parse_scores(fields, spec, config);
+  parse_indexer(fields, spec, config);
+  if (const auto window = fields.object("window")) {
+    spec.architecture.window = parse_window(*window, spec.dimensions.layers, config);
+  }
   fields.refuse_unknown();
-  return buckets;
 }
 
-DisentangledRule parse_disentangled(LayoutFields fields, nlohmann::json& config) {
-  constexpr const char* kKinds = "kinds";
-  DisentangledRule rule{.kinds_key = kKinds,
-                        .table = fields.required_text("table"),
-                        .norm = fields.text("norm"),
-                        .buckets = {"", fields.number("buckets")},
-                        .distant = {"", fields.number("distant")},
-                        .query = fields.text("query"),
-                        .key = fields.text("key")};
-  rule.shared = {"", rule.query.empty() && rule.key.empty()};
-  const auto has = [&](const char* kind) {
-    const nlohmann::json* kinds = fields.find(kKinds);
-    if (kinds == nullptr) return true;
-    if (!kinds->is_array()) fields.fail("'kinds' is not a list");
-    return std::find(kinds->begin(), kinds->end(), kind) != kinds->end();
-  };
-  nlohmann::json kinds = nlohmann::json::array();
-  for (const auto& [kind, projection] : {std::pair("c2p", &rule.key), {"p2c", &rule.query}}) {
-    if (!has(kind)) continue;
-    kinds.push_back(kind);
-    if (!rule.shared.fallback && projection->empty()) {
-      fields.fail(std::string("'") + kind + "' needs a '" +
-                  (projection == &rule.key ? "key'" : "query'"));
-    }
+RopeRule parse_layout_rope(LayoutFields fields, const Dimensions& dimensions, json& config) {
+  RopeRule rope{.theta_key = ""};
+  rope.theta = fields.positive("theta").value_or(rope.theta);
+  rope.fraction = fields.positive("fraction").value_or(rope.fraction);
+  if (rope.fraction > 1) fields.fail("'fraction' is more than 1");
+  rope.half_truncated = fields.flag("half_truncated", false);
+  rope.gains_by_length = fields.flag("gains_by_length", false);
+  if (const auto local = fields.positive("local_theta")) {
+    rope.local_theta_key = "local_theta";
+    rope.local_theta = *local;
   }
-  const nlohmann::json* listed = fields.find(kKinds);
-  if (kinds.empty() || (listed != nullptr && listed->size() != kinds.size())) {
-    fields.fail("'kinds' is not a list of \"c2p\" and \"p2c\"");
+  rope.dimensions = {"", fields.number("dimensions")};
+  if (rope.dimensions.fallback.value_or(0) > dimensions.heads.head_dim) {
+    fields.fail("'dimensions' is more than a head has");
   }
-  config[kKinds] = std::move(kinds);
+  rope.neighbours = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbours", true}})};
+  if (const json* list = fields.find("layers")) {
+    config["rotated_layers"] = listed_layers(fields, *list, dimensions.layers);
+    rope.layers = RotatedLayers::listed;
+    rope.layer_list = "rotated_layers";
+    rope.interval = {"", 1};
+  }
+  const json* found = fields.find("scaling");
+  if (auto scaling = fields.object("scaling")) {
+    for (const char* key : kScalingFields) scaling->find(key);
+    scaling->required_text("rope_type");
+    scaling->refuse_unknown();
+    config["rope_parameters"] = *found;
+  }
   fields.refuse_unknown();
-  return rule;
-}
-
-}  // namespace
-
-void parse_layout_scores(LayoutFields& attention, ModelSpec& spec, nlohmann::json& config) {
-  ScoreRule& scores = spec.architecture.scores;
-  scores.clip = {"", attention.positive("clip")};
-  scores.sinks = attention.text("sinks");
-  int kinds = 0;
-  if (attention.find("alibi") != nullptr) {
-    scores.alibi = parse_alibi(attention);
-    ++kinds;
-  }
-  if (const auto buckets = attention.object("buckets")) {
-    scores.buckets = parse_buckets(*buckets);
-    ++kinds;
-  }
-  if (const auto disentangled = attention.object("disentangled")) {
-    scores.disentangled = parse_disentangled(*disentangled, config);
-    if (spec.architecture.causal.fallback) {
-      attention.fail("'disentangled' is of models whose 'causal' is false");
-    }
-    ++kinds;
-  }
-  if (kinds > 1) attention.fail("gives more than one of 'alibi', 'buckets' and 'disentangled'");
+  return rope;
 }
 
 }  // namespace attnscope

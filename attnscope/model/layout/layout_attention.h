@@ -1,4 +1,4 @@
-// Selected keys in a layout file.
+// Attention in a layout file: MLA, scores, windows, selected keys, rotary positions.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,23 +8,19 @@
 
 namespace attnscope {
 
-/// Reads the object `indexer` of `attention`, if there is one, into the architecture of `spec`,
-/// whose latents are known, and into `config` what resolve_layers() asks a config.json for.
-void parse_layout_indexer(LayoutFields& attention, ModelSpec& spec, nlohmann::json& config);
-
-// Multi-head latent attention in a layout file.
-
-/// Reads the object `latent`, if there is one, into a spec whose heads are known. Throws
+/// Reads the object `latent` (MLA), if there is one, into a spec whose heads are known. Throws
 /// Error(format).
 void parse_layout_latent(LayoutFields& fields, ModelSpec& spec);
 
 /// Refuses weights that a model with, or without, these latents does not store.
 void check_layout_latent(const LayoutFields& fields, const ModelSpec& spec);
 
-// Biases and sinks of scores in a layout file.
+/// Reads the object `attention` into the architecture of `spec`, whose latents are known. Writes
+/// the keys that resolve_layers() reads from a config.json into `config`.
+void parse_layout_attention(LayoutFields fields, ModelSpec& spec, nlohmann::json& config);
 
-/// Reads what `attention` says of them into the architecture of `spec`, and into `config` what
-/// resolve_layers() asks a config.json for.
-void parse_layout_scores(LayoutFields& attention, ModelSpec& spec, nlohmann::json& config);
+/// The object `rope`. `config`: as in parse_layout_attention().
+RopeRule parse_layout_rope(LayoutFields fields, const Dimensions& dimensions,
+                           nlohmann::json& config);
 
 }  // namespace attnscope

@@ -1,10 +1,15 @@
-// A layout file: an architecture and its numbers in one file, for checkpoints that are not in
-// the list. docs/formats.md describes it.
+#include "attnscope/model/layout/layout_file.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
+#include "attnscope/base/text.h"
 #include "attnscope/model/config/expert_config.h"
 #include "attnscope/model/config/layer_config.h"
 #include "attnscope/model/config/mixer_config.h"
@@ -12,7 +17,7 @@
 #include "attnscope/model/layout/layout_attention.h"
 #include "attnscope/model/layout/layout_forward.h"
 #include "attnscope/model/layout/layout_layers.h"
-#include "attnscope/model/model_spec.h"
+#include "attnscope/model/tensor_roles.h"
 
 namespace attnscope {
 namespace {
@@ -21,59 +26,61 @@ using nlohmann::json;
 
 constexpr std::string_view kLayoutSchema = "attnscope-layout/1";
 
-/// One tensor for each head: of which projections, and of what kind.
-void check_head_mark(const WeightRule& rule, const LayoutFields& fields) {
-  if (rule.tensor.find(kHeadMark) == std::string::npos) return;
-  const bool has_heads = rule.role == Role::query || rule.role == Role::key ||
-                         rule.role == Role::value || rule.role == Role::output;
-  if (!has_heads) fields.fail("'{head}' in 'tensor': only q, k, v and o have heads");
-  if (!rule.fused.empty() || rule.index) {
-    fields.fail("'{head}' in 'tensor' excludes 'fused' and 'index'");
+class PatternCheck {
+ public:
+  explicit PatternCheck(const Model& model) : model_(model) {
+    for (const CheckpointTensor& tensor : model.checkpoint().tensors())
+      names_.push_back(tensor.name);
+    for (const auto& [alias, name] : model.checkpoint().aliases()) names_.push_back(alias);
   }
+
+  /// `pattern`: with its prefix.
+  void need(const std::string& what, const std::string& pattern) const {
+    if (matches(pattern) || lies_elsewhere(pattern)) return;
+    throw Error(ErrorKind::format,
+                {.file = model_.spec().source,
+                 .problem = verbatim(what + " '" + pattern + "' matches no tensor of " +
+                                     model_.checkpoint().main_file().string() + hint(pattern))});
+  }
+
+ private:
+  bool matches(const std::string& pattern) const {
+    return std::any_of(names_.begin(), names_.end(), [&](std::string_view name) {
+      return match_pattern(pattern, name).has_value();
+    });
+  }
+
+  /// Whether the index puts such a tensor into a file that lacks it or is not there.
+  bool lies_elsewhere(const std::string& pattern) const {
+    std::string stem = pattern;
+    if (stem.ends_with(".*")) stem.replace(stem.size() - 1, 1, "weight");
+    for (std::int64_t layer = 0; layer < model_.dimensions().layers; ++layer) {
+      const std::string name = fill_pattern(stem, layer_numbers(model_.dimensions(), layer));
+      if (!model_.checkpoint().missing_note(name).empty()) return true;
+    }
+    return false;
+  }
+
+  /// The name of layer 0 that was probably meant.
+  std::string hint(const std::string& pattern) const {
+    const std::string first = fill_pattern(pattern, layer_numbers(model_.dimensions(), 0));
+    const auto near = closest(first, names_);
+    return near ? " (the nearest name is '" + *near + "')" : "";
+  }
+
+  const Model& model_;
+  std::vector<std::string> names_;
+};
+
+/// Names with a mark for each head are those of one tensor by now; norms' are not.
+std::string head_as_any(std::string pattern) {
+  for (auto at = pattern.find(kHeadMark); at != std::string::npos; at = pattern.find(kHeadMark)) {
+    pattern.replace(at, kHeadMark.size(), "*");
+  }
+  return pattern;
 }
 
 }  // namespace
-
-WeightRule parse_layout_weight(LayoutFields fields) {
-  WeightRule rule;
-  const json* role = fields.find("role");
-  if (role == nullptr) fields.fail("has no 'role'");
-  rule.role = parse_layout_role(*role, fields);
-  rule.tensor = fields.required_text("tensor");
-  rule.storage = fields.choice<Storage>(
-      "storage", {{"out_by_in", Storage::out_by_in}, {"in_by_out", Storage::in_by_out}});
-  rule.groups = fields.choice<std::int64_t>("order", {{"blocks", 1},
-                                                      {"per_kv_head", kPerKvHead},
-                                                      {"per_head", kPerHead},
-                                                      {"alternating", kPerRow}});
-  if (const auto groups = fields.number("groups")) {
-    if (rule.groups != 1) fields.fail("'groups' and 'order' exclude each other");
-    rule.groups = *groups;
-  }
-  rule.index = fields.number("index", /*least=*/0);
-  rule.bias = fields.text("bias");
-  rule.fused = fields.roles("fused");
-  if (!rule.fused.empty() && std::count(rule.fused.begin(), rule.fused.end(), rule.role) != 1) {
-    fields.fail("'fused' must list the rule's own role once");
-  }
-  if (rule.groups != 1 && rule.fused.empty()) fields.fail("'groups' are those of a 'fused' tensor");
-  for (const Role part : rule.fused) {
-    const bool per_head = part == Role::query || part == Role::key || part == Role::value;
-    if (rule.groups == kPerKvHead && !per_head) {
-      fields.fail("only q, k and v can be fused per_kv_head");
-    }
-    if (rule.groups == kPerHead && part != Role::query && part != Role::attention_gate) {
-      fields.fail("only q and attention_gate can be fused per_head");
-    }
-    if (rule.groups == kPerRow &&
-        canonical_shape({.width = 2, .mlp_width = 1, .shared_width = 1}, part).first != 1) {
-      fields.fail("only gates and ups can be fused alternating");
-    }
-  }
-  check_head_mark(rule, fields);
-  fields.refuse_unknown();
-  return rule;
-}
 
 ModelSpec parse_layout(std::string_view text, std::string_view where) {
   const json parsed = parse_json(text, where);
@@ -148,6 +155,41 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
   fields.refuse_unknown();
   resolve_layers(spec, ConfigReader(&config, where));
   return spec;
+}
+
+void refuse_unmatched_patterns(const Model& model) {
+  const PatternCheck check(model);
+  const Architecture& architecture = model.spec().architecture;
+  const std::string& prefix = model.prefix();
+  for (const WeightRule& rule : architecture.weights) {
+    const std::string what = "the tensor of '" + std::string(role_name(rule.role)) + "'";
+    check.need(what, prefix + head_as_any(rule.tensor));
+  }
+  const HeadRule& head = architecture.head;
+  if (!architecture.embedding.tokens.empty()) {
+    const bool is_head = model.spec().tied && model.checkpoint().find_first(head.weight) != nullptr;
+    if (!is_head) check.need("'embedding'", prefix + architecture.embedding.tokens);
+  }
+  for (const TensorRule& site : sites_of(architecture, /*with_optional=*/false)) {
+    check.need("the " + site.role, prefix + head_as_any(site.tensor));
+  }
+  if (!model.spec().tied && !head.weight.empty())
+    check.need("the output head", head.weight.front());
+  if (!head.dense.empty()) check.need("the 'dense' of 'head'", head.dense);
+  if (!head.norm.empty()) check.need("the 'norm' of 'head'", head.norm + ".*");
+  if (head.needs_bias) check.need("the 'bias' of 'head'", head.bias.front());
+}
+
+std::int64_t last_layer_of_files(const Model& model) {
+  std::int64_t last = model.dimensions().layers - 1;
+  for (const WeightRule& rule : model.spec().architecture.weights) {
+    const std::string pattern = model.prefix() + head_as_any(rule.tensor);
+    for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
+      const auto match = match_pattern(pattern, tensor.name);
+      if (match) last = std::max(last, match->layer.value_or(0));
+    }
+  }
+  return last;
 }
 
 }  // namespace attnscope

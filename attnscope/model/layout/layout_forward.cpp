@@ -1,7 +1,6 @@
 #include "attnscope/model/layout/layout_forward.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,9 +12,6 @@ namespace attnscope {
 namespace {
 
 using nlohmann::json;
-
-/// A number that the file itself gives, where an architecture would name a key of config.json.
-ConfigNumber constant(std::optional<double> value) { return {"", value}; }
 
 NormRule parse_norms(LayoutFields fields) {
   const auto kind =
@@ -51,98 +47,6 @@ NormRule parse_norms(LayoutFields fields) {
                  .replaces_stream = {"", fields.flag("replaces_stream", false)}};
   fields.refuse_unknown();
   return norms;
-}
-
-/// Of each layer 1 where the list names it, else 0.
-json listed_layers(const LayoutFields& fields, const json& list, std::int64_t layers) {
-  if (!list.is_array()) fields.fail("'layers' is not a list of layers");
-  json marks(static_cast<std::size_t>(layers), 0);
-  for (const json& layer : list) {
-    const bool is_number = layer.is_number_unsigned();
-    if (!is_number || layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
-      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
-    }
-    marks[layer.get<std::size_t>()] = 1;
-  }
-  return marks;
-}
-
-/// Says in `config` which layers see the window, as config.json would.
-WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) {
-  const WindowRule window{.size = {"", fields.required_number("size")},
-                          .chunked = fields.flag("chunked", false),
-                          .reads_layer_types = true};
-  const json* listed = fields.find("layers");
-  fields.refuse_unknown();
-  if (listed == nullptr) return window;
-  json kinds = json::array();
-  for (const json& windowed : listed_layers(fields, *listed, layers)) {
-    const char* narrow = window.chunked ? "chunked_attention" : "sliding_attention";
-    kinds.push_back(windowed == 1 ? narrow : "full_attention");
-  }
-  config["layer_types"] = std::move(kinds);
-  return window;
-}
-
-void parse_attention(LayoutFields fields, ModelSpec& spec, json& config) {
-  spec.architecture.scores = {.scale = constant(fields.positive("scale")),
-                              .by_layer = {"", fields.flag("by_layer", false)},
-                              .soft_cap = constant(fields.positive("soft_cap"))};
-  if (auto temperature = fields.object("temperature")) {
-    spec.architecture.scores.temperature = {
-        .growth = constant(temperature->positive("growth")),
-        .period = {"", temperature->required_number("period")},
-        .first = temperature->number("first", /*least=*/0).value_or(0),
-        .unrotated_only = temperature->flag("unrotated_only", false)};
-    temperature->refuse_unknown();
-  }
-  parse_layout_scores(fields, spec, config);
-  parse_layout_indexer(fields, spec, config);
-  if (const auto window = fields.object("window")) {
-    spec.architecture.window = parse_window(*window, spec.dimensions.layers, config);
-  }
-  fields.refuse_unknown();
-}
-
-/// Fields of config.json's rope_parameters, which resolve_layers() reads and checks.
-constexpr std::array kScalingFields = {
-    "rope_type",       "factor",           "original_max_position_embeddings",
-    "low_freq_factor", "high_freq_factor", "beta_fast",
-    "beta_slow",       "truncate",         "mscale",
-    "mscale_all_dim",  "attention_factor", "short_factor",
-    "long_factor",     "short_mscale",     "long_mscale"};
-
-RopeRule parse_rope(LayoutFields fields, const Dimensions& dimensions, json& config) {
-  RopeRule rope{.theta_key = ""};
-  rope.theta = fields.positive("theta").value_or(rope.theta);
-  rope.fraction = fields.positive("fraction").value_or(rope.fraction);
-  if (rope.fraction > 1) fields.fail("'fraction' is more than 1");
-  rope.half_truncated = fields.flag("half_truncated", false);
-  rope.gains_by_length = fields.flag("gains_by_length", false);
-  if (const auto local = fields.positive("local_theta")) {
-    rope.local_theta_key = "local_theta";
-    rope.local_theta = *local;
-  }
-  rope.dimensions = {"", fields.number("dimensions")};
-  if (rope.dimensions.fallback.value_or(0) > dimensions.heads.head_dim) {
-    fields.fail("'dimensions' is more than a head has");
-  }
-  rope.neighbours = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbours", true}})};
-  if (const json* list = fields.find("layers")) {
-    config["rotated_layers"] = listed_layers(fields, *list, dimensions.layers);
-    rope.layers = RotatedLayers::listed;
-    rope.layer_list = "rotated_layers";
-    rope.interval = {"", 1};
-  }
-  const json* found = fields.find("scaling");
-  if (auto scaling = fields.object("scaling")) {
-    for (const char* key : kScalingFields) scaling->find(key);
-    scaling->required_text("rope_type");
-    scaling->refuse_unknown();
-    config["rope_parameters"] = *found;
-  }
-  fields.refuse_unknown();
-  return rope;
 }
 
 /// A name alone is that of the tokens' tensor.
@@ -256,10 +160,10 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
   parse_head(fields, architecture.head);
   if (const auto norms = fields.object("norms")) architecture.norm = parse_norms(*norms);
   if (const auto attention = fields.object("attention")) {
-    parse_attention(*attention, spec, config);
+    parse_layout_attention(*attention, spec, config);
   }
   if (const auto rope = fields.object("rope")) {
-    architecture.rope = parse_rope(*rope, spec.dimensions, config);
+    architecture.rope = parse_layout_rope(*rope, spec.dimensions, config);
   }
   if (auto multipliers = fields.object("multipliers")) {
     architecture.multipliers = {.embedding = constant(multipliers->positive("embedding")),

@@ -1,16 +1,72 @@
 #include "attnscope/model/layout/layout_layers.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "attnscope/model/config/layer_shapes_config.h"
+#include "attnscope/model/head_tensors.h"
 
 namespace attnscope {
 namespace {
 
 using nlohmann::json;
+
+/// {head} stands for one tensor per head. Only some projections may have it.
+void check_head_mark(const WeightRule& rule, const LayoutFields& fields) {
+  if (rule.tensor.find(kHeadMark) == std::string::npos) return;
+  const bool has_heads = rule.role == Role::query || rule.role == Role::key ||
+                         rule.role == Role::value || rule.role == Role::output;
+  if (!has_heads) fields.fail("'{head}' in 'tensor': only q, k, v and o have heads");
+  if (!rule.fused.empty() || rule.index) {
+    fields.fail("'{head}' in 'tensor' excludes 'fused' and 'index'");
+  }
+}
+
+}  // namespace
+
+WeightRule parse_layout_weight(LayoutFields fields) {
+  WeightRule rule;
+  const json* role = fields.find("role");
+  if (role == nullptr) fields.fail("has no 'role'");
+  rule.role = parse_layout_role(*role, fields);
+  rule.tensor = fields.required_text("tensor");
+  rule.storage = fields.choice<Storage>(
+      "storage", {{"out_by_in", Storage::out_by_in}, {"in_by_out", Storage::in_by_out}});
+  rule.groups = fields.choice<std::int64_t>("order", {{"blocks", 1},
+                                                      {"per_kv_head", kPerKvHead},
+                                                      {"per_head", kPerHead},
+                                                      {"alternating", kPerRow}});
+  if (const auto groups = fields.number("groups")) {
+    if (rule.groups != 1) fields.fail("'groups' and 'order' exclude each other");
+    rule.groups = *groups;
+  }
+  rule.index = fields.number("index", /*least=*/0);
+  rule.bias = fields.text("bias");
+  rule.fused = fields.roles("fused");
+  if (!rule.fused.empty() && std::count(rule.fused.begin(), rule.fused.end(), rule.role) != 1) {
+    fields.fail("'fused' must list the rule's own role once");
+  }
+  if (rule.groups != 1 && rule.fused.empty()) fields.fail("'groups' are those of a 'fused' tensor");
+  for (const Role part : rule.fused) {
+    const bool per_head = part == Role::query || part == Role::key || part == Role::value;
+    if (rule.groups == kPerKvHead && !per_head) {
+      fields.fail("only q, k and v can be fused per_kv_head");
+    }
+    if (rule.groups == kPerHead && part != Role::query && part != Role::attention_gate) {
+      fields.fail("only q and attention_gate can be fused per_head");
+    }
+    if (rule.groups == kPerRow &&
+        canonical_shape({.width = 2, .mlp_width = 1, .shared_width = 1}, part).first != 1) {
+      fields.fail("only gates and ups can be fused alternating");
+    }
+  }
+  check_head_mark(rule, fields);
+  fields.refuse_unknown();
+  return rule;
+}
+
+namespace {
 
 constexpr const char* kExpertLayers = "expert_layers";
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnscope/base/role.h"
+#include "attnscope/model/config_keys.h"
 
 namespace attnscope {
 
@@ -58,6 +59,9 @@ class LayoutFields {
   std::string place_;  // in the file
   std::vector<std::string> known_;
 };
+
+/// A number that the file itself gives. Other architectures name a key of config.json instead.
+inline ConfigNumber constant(std::optional<double> value) { return {"", value}; }
 
 /// A projection by its name. Reports errors through `fields`.
 Role parse_layout_role(const nlohmann::json& value, const LayoutFields& fields);

@@ -8,7 +8,8 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
-#include "attnscope/model/config/config_spec.h"
+#include "attnscope/model/config/parse_config.h"
+#include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/layout/layout_writer.h"
 #include "attnscope/model/layout/suggested_keys.h"
 #include "attnscope/model/layout/suggested_templates.h"
@@ -206,7 +207,7 @@ class Offer {
 
   void look_at_tensors(const Model& model) {
     std::vector<std::string> left;
-    for (const TensorFacts& tensor : take_inventory(model, {}).tensors) {
+    for (const TensorSummary& tensor : take_inventory(model, {}).tensors) {
       if (tensor.role == "other") left.push_back(tensor.name);
     }
     if (!left.empty()) {

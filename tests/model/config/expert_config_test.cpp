@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "attnscope/model/config/parse_config.h"
 #include "tests/model/spec_of.h"
 #include "tests/support/expect_error.h"
 

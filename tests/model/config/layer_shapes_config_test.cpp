@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/model.h"
 #include "tests/model/described_model.h"
 #include "tests/model/spec_of.h"
@@ -174,7 +175,7 @@ TEST(LayerShapes, EveryTensorOfFamiliesThatAreNotRunHasARole) {
     for (const Role role : {Role::query, Role::key, Role::value, Role::qk}) {
       EXPECT_TRUE(model.has(role, 0)) << role_name(role);
     }
-    for (const TensorFacts& tensor : inventory_of(model).tensors) {
+    for (const TensorSummary& tensor : inventory_of(model).tensors) {
       EXPECT_NE(tensor.role, "other") << tensor.name;
     }
   }
@@ -183,7 +184,7 @@ TEST(LayerShapes, EveryTensorOfFamiliesThatAreNotRunHasARole) {
   EXPECT_TRUE(model.is_stored(Role::key));
   EXPECT_EQ(model.weight(0, Role::key).tensor, model.weight(0, Role::value).tensor);
   EXPECT_FALSE(model.describes(Role::output));
-  EXPECT_EQ(inventory_of(model).facts.kv_cache_bytes_per_token, std::nullopt);
+  EXPECT_EQ(inventory_of(model).summary.kv_cache_bytes_per_token, std::nullopt);
 }
 
 }  // namespace

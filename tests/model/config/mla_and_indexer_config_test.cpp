@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "attnscope/base/error.h"
+#include "attnscope/model/layout/layout_file.h"
+#include "attnscope/model/summary.h"
 #include "tests/model/spec_of.h"
 
 namespace attnscope::test {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "attnscope/model/config/parse_config.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/model_spec.h"
 #include "tests/support/expect_error.h"

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/model/layout/layout_file.h"
 #include "tests/model/described_model.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
@@ -100,9 +101,9 @@ TEST(Layout, ValuesMayHaveTheirOwnDimension) {
   }
   const Model model = open_with(path, layout);
   EXPECT_EQ(model.weight(0, Role::value).matrix.rows, 3);
-  EXPECT_EQ(model_facts(model).kv_cache_bytes_per_token, 2 * (2 + 3));
+  EXPECT_EQ(summarize(model).kv_cache_bytes_per_token, 2 * (2 + 3));
   layout["causal"] = false;
-  EXPECT_EQ(model_facts(open_with(path, layout)).kv_cache_bytes_per_token, std::nullopt);
+  EXPECT_EQ(summarize(open_with(path, layout)).kv_cache_bytes_per_token, std::nullopt);
 }
 
 TEST(Layout, RejectsMalformedLayouts) {

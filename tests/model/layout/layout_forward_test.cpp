@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/model_spec.h"
 #include "tests/support/expect_error.h"
 

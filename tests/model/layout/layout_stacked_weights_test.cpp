@@ -64,9 +64,9 @@ TEST_F(StackedLayout, IsNamedByAllItsRoles) {
   ASSERT_EQ(inventory.tensors.size(), 2u);
   EXPECT_EQ(inventory.tensors[1].role, "q+k+v+o");
   EXPECT_EQ(inventory.tensors[1].layer, 1);
-  EXPECT_EQ(inventory.facts.attention_parameters, 128);
-  EXPECT_EQ(inventory.facts.parameters, 128);
-  EXPECT_EQ(inventory.facts.mlp_width, std::nullopt);
+  EXPECT_EQ(inventory.summary.attention_parameters, 128);
+  EXPECT_EQ(inventory.summary.parameters, 128);
+  EXPECT_EQ(inventory.summary.mlp_width, std::nullopt);
 }
 
 TEST_F(StackedLayout, RefusesSlicesAndShapesThatAreNotThere) {
@@ -95,7 +95,7 @@ TEST_F(StackedLayout, MayRepeatOneTensorInEveryLayer) {
   EXPECT_EQ(inventory.tensors[0].role, "q+k+v+o");
   EXPECT_EQ(inventory.tensors[0].layer, std::nullopt);
   EXPECT_EQ(inventory.tensors[1].role, "other");
-  EXPECT_EQ(inventory.facts.attention_parameters, 64);
+  EXPECT_EQ(inventory.summary.attention_parameters, 64);
 }
 
 }  // namespace

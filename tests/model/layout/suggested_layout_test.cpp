@@ -1,6 +1,8 @@
 // A layout for an unknown architecture computes what the built-in family with the same tensors and
 // the same config does, or it serves analyses of weights only.
 #include "attnscope/model/layout/suggested_layout.h"
+#include "attnscope/model/config/parse_config.h"
+#include "attnscope/model/layout/layout_file.h"
 
 #include <gtest/gtest.h>
 

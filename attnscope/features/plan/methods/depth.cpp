@@ -15,7 +15,8 @@
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/search.h"
 #include "attnscope/model/config/config_reader.h"
-#include "attnscope/model/config/layer_config.h"
+#include "attnscope/model/config/mask_config.h"
+#include "attnscope/model/config/rope_config.h"
 #include "attnscope/model/expert_and_mixer_rules.h"
 
 namespace attnscope {

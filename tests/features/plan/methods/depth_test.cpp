@@ -12,6 +12,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/features/plan/methods/depth.h"
 #include "attnscope/features/plan/methods/methods.h"
+#include "attnscope/model/config/parse_config.h"
 #include "tests/support/compute.h"
 #include "tests/support/golden_variants.h"
 

@@ -1,6 +1,8 @@
-// Folders with an adapter instead of a model.
+// The files of an adapter of PEFT: adapter_config.json and its weights. Source: huggingface/peft,
+// utils/{constants,peft_types}.py.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -21,9 +23,5 @@ bool holds_adapter(const CheckpointFolder& folder);
 /// What PEFT calls the kind of adapter that an adapter_config.json describes: "LoRA", "DoRA",
 /// "IA3", "prompt tuning".
 std::string adapter_kind(const nlohmann::json& config);
-
-/// Throws Error(unsupported) that names the kind of adapter and the base model if the folder has an
-/// adapter_config.json.
-void refuse_adapter(const CheckpointFolder& folder);
 
 }  // namespace attnscope

@@ -1,13 +1,11 @@
-#include "attnscope/model/adapter.h"
+#include "attnscope/checkpoint/peft/adapter_files.h"
 
 #include <array>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "attnscope/base/error.h"
-#include "attnscope/base/strict_json.h"
 #include "attnscope/checkpoint/weight_files.h"
 
 namespace attnscope {
@@ -17,7 +15,7 @@ struct AdapterKind {
   std::string_view key, name;
 };
 
-/// Values of peft_type whose name in papers is another.
+/// Values of peft_type and the names that papers use for them.
 constexpr std::array kPeftTypes = {
     AdapterKind{"LORA", "LoRA"},
     AdapterKind{"ADALORA", "AdaLoRA"},
@@ -50,7 +48,7 @@ constexpr std::array kPeftTypes = {
     AdapterKind{"WAVEFT", "WaveFT"},
     AdapterKind{"XLORA", "X-LoRA"}};
 
-/// Keys of a LoRA's config that make it one of another name.
+/// Keys of the config that turn a LoRA into a variant with another name.
 constexpr std::array kLoraVariants = {AdapterKind{"use_dora", "DoRA"},
                                       AdapterKind{"use_qalora", "QA-LoRA"},
                                       AdapterKind{"use_bdlora", "BD-LoRA"},
@@ -99,23 +97,6 @@ std::string adapter_kind(const nlohmann::json& config) {
     if (name == kind.key) return std::string(kind.name);
   }
   return name;
-}
-
-void refuse_adapter(const CheckpointFolder& folder) {
-  if (!folder.has(kAdapterConfigName)) return;
-  const nlohmann::json config =
-      parse_python_json(folder.read_text(kAdapterConfigName, kMaxAdapterConfigBytes),
-                        folder.place_of(kAdapterConfigName));
-  std::string base = "of a base model";
-  if (config.is_object() && config.contains("base_model_name_or_path") &&
-      config["base_model_name_or_path"].is_string()) {
-    base = "of '" + config["base_model_name_or_path"].get<std::string>() + "'";
-  }
-  throw Error(ErrorKind::unsupported,
-              {.file = folder.path().string(),
-               .problem = verbatim("holds an adapter (" + adapter_kind(config) + ") " + base +
-                                   ", not a model"),
-               .hint = "name the folder of the base model, or merge the adapter into it"});
 }
 
 }  // namespace attnscope

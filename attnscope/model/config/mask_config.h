@@ -1,0 +1,27 @@
+// From config.json to the attention mask of each layer: causal, sliding window, chunks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attnscope/model/config/config_reader.h"
+#include "attnscope/model/layer_spec.h"
+
+namespace attnscope {
+
+/// Whether no token attends to a later one.
+bool reads_one_way(const Architecture& architecture, const ConfigReader& config);
+
+/// For each layer, whether it is of the kind that has a window, even if the model has no window.
+std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
+                                  std::int64_t layers);
+
+/// Which keys the queries of each layer see. `windowed`: see windowed_layers().
+std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigReader& config,
+                                 const std::vector<bool>& windowed);
+
+/// Why the mask is unknown; empty if it is known.
+std::string unknown_mask(const Architecture& architecture, const ConfigReader& config);
+
+}  // namespace attnscope
