@@ -1,4 +1,5 @@
-// Requests to the hub: the files of a revision, where a file is, its bytes.
+// Requests to the hub: the files of a revision, where a file is, its bytes. Follows redirects,
+// drops the token when a redirect leaves the hub, and retries.
 #pragma once
 
 #include <cstdint>

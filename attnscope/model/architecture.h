@@ -13,7 +13,7 @@
 #include "attnscope/base/role.h"
 #include "attnscope/model/attention_rules.h"
 #include "attnscope/model/config_keys.h"
-#include "attnscope/model/embedding_norm_head_rules.h"
+#include "attnscope/model/residual_stream_rules.h"
 
 namespace attnscope {
 

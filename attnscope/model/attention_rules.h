@@ -1,4 +1,5 @@
-// How an architecture's layers attend: scores, windows, rotary positions and latents, as data.
+// What an architecture can say of its attention: score biases, soft cap, windows, rotary positions,
+// MLA. The file of a family in families/ fills it in; nothing here is of one model.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace attnscope {
 
-// What is added to attention scores by the places of query and key, as data.
+// What is added to attention scores by the positions of query and key.
 
 /// ALiBi: slope · (key − query), with a slope for each head. Source: arXiv 2108.12409.
 struct Alibi {

@@ -1,4 +1,5 @@
-// Mixtures of experts in the description of an architecture, as data.
+// What an architecture can say of its mixtures of experts, and of layers without attention. The
+// file of a family in families/ fills it in; nothing here is of one model.
 #pragma once
 
 #include <cstdint>
@@ -96,7 +97,7 @@ struct MoeRule {
   std::optional<ExpertNorms> norms = {};
 };
 
-// Layers whose tokens see each other through something else than attention, as data.
+// Layers that mix tokens by other means than attention: Mamba, DeltaNet, convolutions.
 
 /// What a layer has after its attention, or after what stands in its place.
 enum class AfterMixer {

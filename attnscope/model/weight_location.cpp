@@ -1,4 +1,5 @@
-// Where a model's projections lie in the tensors that hold them.
+// Finds each projection in the tensor that stores it (fused, stacked, transposed), by the rules of
+// the architecture. Which slice of a tensor is which head is said by the family, in families/.
 #include <algorithm>
 #include <string>
 #include <utility>

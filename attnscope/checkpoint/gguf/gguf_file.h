@@ -1,4 +1,4 @@
-// A GGUF file as it is stored: values by key, and tensors. gguf_config.h and others interpret them.
+// Parses a GGUF file as it is stored: values by key, and tensors. gguf_reader.h is the entry.
 // Source: ggml-org/ggml, docs/gguf.md.
 #pragma once
 

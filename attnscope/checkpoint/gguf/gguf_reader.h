@@ -1,5 +1,5 @@
-// Reads GGUF files into transformers' form: its names, its order of rows, a config.json and a
-// tokenizer.json.
+// The entry of GGUF: reads files into the form of transformers (names, order of rows, a
+// config.json, a tokenizer.json) with gguf_file, gguf_tensors, gguf_config and gguf_tokenizer.
 #pragma once
 
 #include <filesystem>

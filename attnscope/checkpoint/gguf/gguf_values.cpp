@@ -1,4 +1,4 @@
-// The values of a GGUF file by what is asked of them.
+// GgufFile's getters: a value by its key and type.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

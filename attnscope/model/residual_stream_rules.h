@@ -1,4 +1,6 @@
-// The way of an architecture's stream, as data: embedding, norms, factors, output head.
+// What an architecture can say of its residual stream: embedding, norms, multipliers, output head,
+// image and audio inputs. The file of a family in families/ fills it in; nothing here is of one
+// model.
 #pragma once
 
 #include <cstdint>
