@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes web/src/data/rows.ts: the rows of reports as types, from the descriptions of fields.
+"""Writes web/src/data/generated_rows.ts: the rows of reports as types, from the descriptions of fields.
 
     tools/make_page_types.py [--check]
 
@@ -15,7 +15,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "docs/schema/attnscope-1.schema.json"
-TYPES = ROOT / "web/src/data/rows.ts"
+TYPES = ROOT / "web/src/data/generated_rows.ts"
 COLUMNS = 140  # as the rest of the page has
 
 HEAD = """// The rows that a report holds, which of their fields may be null, and which may be absent.

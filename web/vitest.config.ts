@@ -11,7 +11,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["tests/browser/**/*.test.ts"],
-          globalSetup: "tests/browser/samples.ts",
+          globalSetup: "tests/browser/sample_reports.ts",
           // Only tests that fail take as long: machines may be slow, and busy.
           testTimeout: 120_000,
           hookTimeout: 120_000,

@@ -34,18 +34,14 @@ def fields_page(fields):
 
 
 def guards_in_words():
-    """Guard and null of each finding that docs/findings.md has in words, by the words of its name."""
+    """Guard and null of each finding that docs/findings.md has in words, by its name."""
     found = {}
     for line in (ROOT / "docs/findings.md").read_text().splitlines():
         if line.startswith("| **"):
             names, guard, null = [part.strip() for part in line.split("|")[1:4]]
             for name in re.findall(r"\*\*(.*?)\*\*", names):
-                found[name_words(name)] = (guard, null)
+                found[name.replace(" ", "_")] = (guard, null)
     return found
-
-
-def name_words(name):
-    return frozenset(re.split(r"[ _]", name)) - {"heads", "of"}
 
 
 def guard_lines(source):
@@ -57,22 +53,22 @@ def guard_lines(source):
 
 def findings_page():
     folder = ROOT / "web/src/findings"
-    kinds = re.findall(r'import \{ [^}]* \} from "\./(\w+)";', (folder / "kinds.ts").read_text())
+    kinds = re.findall(r'import \{ claim as (\w+) \} from "\./(\w+)";', (folder / "claims.ts").read_text())
     in_words = guards_in_words()
     parts = ["# Findings\n",
              "The sentences of a report's overview: what each is about, and its guard, the condition under which it is not said. "
              "Each names, in the sentence, the value that chance or random weights would give. "
              "What was done to refute them: [findings](../findings.md).\n"]
-    for name in kinds:
-        source = (folder / f"{name}.ts").read_text()
+    for name, file in kinds:
+        source = (folder / f"{file}.ts").read_text()
         head = re.match(r"((?:// .*\n)+)", source)
         constants, guards = guard_lines(source)
         if not head or not guards:
-            raise SystemExit(f"web/src/findings/{name}.ts: no comment at its head, or no guard")
+            raise SystemExit(f"web/src/findings/{file}.ts: no comment at its head, or no guard")
         parts.append(f"## {name.replace('_', ' ').capitalize()}\n")
         parts.append(cell(" ".join(line[3:] for line in head[1].splitlines())) + "\n")
-        if name_words(name) in in_words:
-            guard, null = in_words[name_words(name)]
+        if name in in_words:
+            guard, null = in_words[name]
             parts.append(f"Guard: {guard}. Beside it: {null}.\n")
         parts.append("Not said if:\n")
         parts += [f"- {code(guard)}" for guard in guards]

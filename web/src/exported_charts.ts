@@ -1,11 +1,11 @@
 // Every chart of a report by name, for `attnscope report --charts`: runs in an engine that has the language and nothing else.
 import { picture, to_vega_lite, type Chart } from "./chart/chart";
 import { kLight } from "./chart/theme";
-import { svg_text } from "./chart/tree";
-import { plain } from "./chart/words";
+import { svg_text } from "./chart/svg_tree";
+import { plain } from "./chart/rich_text";
 import { opened } from "./data/load";
 import type { Report } from "./data/report";
-import { array_charts } from "./views/spectra/array";
+import { array_charts } from "./views/spectra/array_spectrum";
 import { kViews } from "./views/views";
 
 export interface ExportedChart {

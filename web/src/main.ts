@@ -6,9 +6,9 @@ import "./views/heads/style.css";
 import "./views/overview/style.css";
 import { load_report } from "./data/load";
 import { follow_server } from "./live/jobs";
-import { analysis_button } from "./live/panel";
-import { h } from "./page/h";
-import { offer_analyses } from "./page/parts";
+import { analysis_button } from "./live/run_panel";
+import { h } from "./page/elements";
+import { offer_analyses } from "./page/view_parts";
 import { start } from "./page/shell";
 import { kViews } from "./views/views";
 

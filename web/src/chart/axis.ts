@@ -1,8 +1,8 @@
 import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
 import { format_number, type Format } from "./number_format";
 import type { Theme } from "./theme";
-import { s, type Tree } from "./tree";
-import { one_line } from "./words";
+import { s, type Tree } from "./svg_tree";
+import { one_line } from "./rich_text";
 
 export interface Axis {
   title: string;

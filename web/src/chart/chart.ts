@@ -1,39 +1,39 @@
 // All kinds of charts: how each is drawn, and said in Vega-Lite.
-import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./atlas";
-import { bars_to_vega_lite, draw_bars, type BarsChart } from "./bars";
-import type { Series, Size } from "./base";
-import { colour_key, layer_key } from "./colour_scale";
-import { columns_to_vega_lite, cut_columns_words, draw_columns, type ColumnsChart } from "./columns";
-import { cut_words } from "./cuts";
-import { dots_to_vega_lite, draw_dots, type DotsChart } from "./dots";
-import { draw_graph, graph_to_vega_lite, type GraphChart } from "./graph";
+import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./rank_atlas";
+import { bars_to_vega_lite, draw_bars, type BarsChart } from "./histogram";
+import type { Series, Size } from "./chart_fields";
+import { color_key, layer_key } from "./color_scale";
+import { grouped_bars_to_vega_lite, cut_columns_words, draw_grouped_bars, type GroupedBarsChart } from "./grouped_bars";
+import { cut_words } from "./clipped_lines";
+import { strip_plot_to_vega_lite, draw_strip_plot, type StripPlotChart } from "./strip_plot";
+import { draw_graph, graph_to_vega_lite, type GraphChart } from "./head_graph";
 import { draw_heatmap, heatmap_to_vega_lite, type HeatmapChart } from "./heatmap";
 import { draw_image, image_to_vega_lite, type ImageChart } from "./image";
-import { draw_laminar, laminar_to_vega_lite, type LaminarChart } from "./laminar";
+import { draw_layer_densities, layer_densities_to_vega_lite, type LayerDensitiesChart } from "./layer_densities";
 import { draw_lines, type LinesChart } from "./lines";
 import { lines_to_vega_lite } from "./lines_vega";
-import { draw_map, map_to_vega_lite, type MapChart } from "./map";
-import { draw_picture, picture_to_vega_lite, type PictureChart } from "./picture";
+import { draw_map, map_to_vega_lite, type MapChart } from "./attention_map";
+import { draw_image_patches, image_patches_to_vega_lite, type ImagePatchesChart } from "./image_patches";
 import { draw_scatter, scatter_to_vega_lite, type ScatterChart } from "./scatter";
-import { colour_of, kFont, text_colour, type Theme } from "./theme";
-import { s, type Tree } from "./tree";
-import { draw_track, track_to_vega_lite, type TrackChart } from "./track";
-import { draw_wall, wall_to_vega_lite, type WallChart } from "./wall";
-import { weight_key } from "./weights_colour";
-import { plain, text_width, tspans, type Words } from "./words";
+import { color_of, kFont, text_color, type Theme } from "./theme";
+import { s, type Tree } from "./svg_tree";
+import { draw_audio_frames, audio_frames_to_vega_lite, type AudioFramesChart } from "./audio_frames";
+import { draw_map_grid, map_grid_to_vega_lite, type MapGridChart } from "./attention_map_grid";
+import { weight_key } from "./attention_colors";
+import { plain, text_width, tspans, type Words } from "./rich_text";
 
 export type Chart =
   | LinesChart
   | HeatmapChart
-  | LaminarChart
+  | LayerDensitiesChart
   | BarsChart
-  | ColumnsChart
-  | DotsChart
+  | GroupedBarsChart
+  | StripPlotChart
   | ScatterChart
   | MapChart
-  | WallChart
-  | PictureChart
-  | TrackChart
+  | MapGridChart
+  | ImagePatchesChart
+  | AudioFramesChart
   | ImageChart
   | GraphChart
   | AtlasChart;
@@ -46,15 +46,15 @@ interface Kind<C> {
 const kKinds: { [K in Chart["kind"]]: Kind<Extract<Chart, { kind: K }>> } = {
   lines: { draw: draw_lines, to_vega_lite: lines_to_vega_lite },
   heatmap: { draw: draw_heatmap, to_vega_lite: heatmap_to_vega_lite },
-  laminar: { draw: draw_laminar, to_vega_lite: laminar_to_vega_lite },
+  laminar: { draw: draw_layer_densities, to_vega_lite: layer_densities_to_vega_lite },
   bars: { draw: draw_bars, to_vega_lite: bars_to_vega_lite },
-  columns: { draw: draw_columns, to_vega_lite: columns_to_vega_lite },
-  dots: { draw: draw_dots, to_vega_lite: dots_to_vega_lite },
+  columns: { draw: draw_grouped_bars, to_vega_lite: grouped_bars_to_vega_lite },
+  dots: { draw: draw_strip_plot, to_vega_lite: strip_plot_to_vega_lite },
   scatter: { draw: draw_scatter, to_vega_lite: scatter_to_vega_lite },
   map: { draw: draw_map, to_vega_lite: map_to_vega_lite },
-  wall: { draw: draw_wall, to_vega_lite: wall_to_vega_lite },
-  picture: { draw: draw_picture, to_vega_lite: picture_to_vega_lite },
-  track: { draw: draw_track, to_vega_lite: track_to_vega_lite },
+  wall: { draw: draw_map_grid, to_vega_lite: map_grid_to_vega_lite },
+  picture: { draw: draw_image_patches, to_vega_lite: image_patches_to_vega_lite },
+  track: { draw: draw_audio_frames, to_vega_lite: audio_frames_to_vega_lite },
   image: { draw: draw_image, to_vega_lite: image_to_vega_lite },
   graph: { draw: draw_graph, to_vega_lite: graph_to_vega_lite },
   atlas: { draw: draw_atlas, to_vega_lite: atlas_to_vega_lite },
@@ -85,7 +85,7 @@ export function legend_of(chart: Chart): readonly Series[] {
 
 /** The bar that says what the chart's colours are. */
 export function key_of(chart: Chart, theme: Theme): Tree | null {
-  if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return colour_key(theme, chart.scale);
+  if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return color_key(theme, chart.scale);
   if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
   if (chart.kind === "lines" && has_layer_key(chart)) return layer_key(theme, chart.layer_key);
   const of_weights = chart.kind === "map" || chart.kind === "wall" || chart.kind === "picture" || chart.kind === "track";
@@ -135,11 +135,11 @@ function legend_entry(series: Series, x: number, y: number, theme: Theme): Tree 
       x2: x + 20,
       y1: y - 4,
       y2: y - 4,
-      stroke: colour_of(theme, series.colour),
+      stroke: color_of(theme, series.colour),
       "stroke-width": 2,
       "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : null),
     }),
-    s("text", { x: x + 26, y, "font-size": 11.5, fill: text_colour(theme, series.colour) }, tspans(series.label)),
+    s("text", { x: x + 26, y, "font-size": 11.5, fill: text_color(theme, series.colour) }, tspans(series.label)),
   );
 }
 

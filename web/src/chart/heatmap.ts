@@ -1,22 +1,22 @@
 // A grid of cells: heads by layers, or heads by heads.
-import type { ChartBase, ColourScale, Size } from "./base";
-import { scale_colour, vega_colour } from "./colour_scale";
+import type { ChartFields, ColorScale, Size } from "./chart_fields";
+import { scale_color, vega_color } from "./color_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number, type Format } from "./number_format";
 import { text_on } from "./oklab";
 import { kFont, type Theme } from "./theme";
-import { s, type Tree } from "./tree";
-import { fitted, plain } from "./words";
+import { s, type Tree } from "./svg_tree";
+import { fitted, plain } from "./rich_text";
 
 /** A number; or why there is none: null where it has no value, else what stands in the report's way. */
 export type Cell = number | null | "missing" | { skipped: string };
 
-export interface HeatmapChart extends ChartBase {
+export interface HeatmapChart extends ChartFields {
   kind: "heatmap";
   rows: { title: string; labels: readonly string[] };
   columns: { title: string; labels: readonly string[] };
   cells: Cell[][]; // [row][column]
-  scale: ColourScale;
+  scale: ColorScale;
   format: Format; // of the number in a cell
   chosen?: { row: number; column: number };
   square?: boolean; // cells as high as wide
@@ -68,7 +68,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
       row.map((value, column) => {
         const [x, y] = [left + column * cell.width, top + row_index * cell.height];
         const known = typeof value === "number" && Number.isFinite(value);
-        const fill = known ? scale_colour(theme, chart.scale, value) : theme.ground;
+        const fill = known ? scale_color(theme, chart.scale, value) : theme.ground;
         if (with_numbers || !known)
           numbers.push(
             s(
@@ -163,7 +163,7 @@ export function heatmap_to_vega_lite(chart: HeatmapChart, theme: Theme): object 
     encoding: {
       y: { field: "row", type: "ordinal", sort: null, title: chart.rows.title },
       x: { field: "column", type: "ordinal", sort: null, title: chart.columns.title, axis: { orient: "top", labelAngle: 0 } },
-      color: { field: "value", type: "quantitative", title: null, scale: vega_colour(theme, chart.scale) },
+      color: { field: "value", type: "quantitative", title: null, scale: vega_color(theme, chart.scale) },
     },
   };
 }

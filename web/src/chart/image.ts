@@ -1,20 +1,20 @@
 // A matrix of numbers as an image: raw weights, cosines between rows.
-import type { ChartBase, ColourScale, Size } from "./base";
-import { share_of, vega_colour } from "./colour_scale";
+import type { ChartFields, ColorScale, Size } from "./chart_fields";
+import { share_of, vega_color } from "./color_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { counted, format_number } from "./number_format";
 import { png_address } from "./png";
 import { kFont, type Theme } from "./theme";
-import { s, type Tree } from "./tree";
-import { plain } from "./words";
+import { s, type Tree } from "./svg_tree";
+import { plain } from "./rich_text";
 
-export interface ImageChart extends ChartBase {
+export interface ImageChart extends ChartFields {
   kind: "image";
   values: ArrayLike<number>; // rows × columns, row by row
   rows: number;
   columns: number;
   shape: readonly [number, number]; // of the matrix itself, where values are means over blocks of it
-  scale: ColourScale;
+  scale: ColorScale;
   heads?: { along: "rows" | "columns"; count: number }; // equal parts that ticks at the edge set apart
 }
 
@@ -106,7 +106,7 @@ export function image_to_vega_lite(chart: ImageChart, theme: Theme): object {
     encoding: {
       y: { field: "row", ...axis },
       x: { field: "column", ...axis },
-      color: { field: "value", type: "quantitative", title: null, scale: vega_colour(theme, chart.scale) },
+      color: { field: "value", type: "quantitative", title: null, scale: vega_color(theme, chart.scale) },
     },
   };
 }

@@ -2,12 +2,12 @@
 import { line as line_path } from "d3-shape";
 import { number_at } from "../data/numbers";
 import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
-import type { ChartBase, Series, Size } from "./base";
-import { cuts } from "./cuts";
+import type { ChartFields, Series, Size } from "./chart_fields";
+import { cuts } from "./clipped_lines";
 import { format_number } from "./number_format";
-import { colour_of, kFont, text_colour, type Theme } from "./theme";
-import { s, short, type Tree } from "./tree";
-import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./words";
+import { color_of, kFont, text_color, type Theme } from "./theme";
+import { s, short, type Tree } from "./svg_tree";
+import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./rich_text";
 
 export interface Line {
   series: string; // key of the series it belongs to
@@ -22,7 +22,7 @@ export interface Panel {
   empty?: string; // why there are no lines: "not in this report"
 }
 
-export interface LinesChart extends ChartBase {
+export interface LinesChart extends ChartFields {
   kind: "lines";
   x: Axis;
   y: Axis;
@@ -161,7 +161,7 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
 }
 
 function draw_line(chart: LinesChart, line: Line, series: Series | undefined, layout: LinesLayout, theme: Theme): Tree {
-  const stroke = colour_of(theme, series?.colour ?? "ink");
+  const stroke = color_of(theme, series?.colour ?? "ink");
   const points = vertices(chart, line);
   const path = line_path<[number, number] | null>()
     .defined((point) => point !== null)
@@ -232,7 +232,7 @@ function cut_marks(chart: LinesChart, line: Line, series: Series | undefined, la
   return cuts(chart, line).map(({ index, side }) => {
     const x = Math.min(plot.width, Math.max(0, layout.x(number_at(line.x, index))));
     const [tip, back] = side === "above" ? [0, 5] : [plot.height, -5];
-    return s("path", { "data-cut": side, d: `M${short(x)} ${tip}l-3 ${back}h6z`, fill: colour_of(theme, series?.colour ?? "ink") });
+    return s("path", { "data-cut": side, d: `M${short(x)} ${tip}l-3 ${back}h6z`, fill: color_of(theme, series?.colour ?? "ink") });
   });
 }
 
@@ -262,7 +262,7 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
   return ends.map(({ series, x, y }) =>
     s(
       "text",
-      { x: x + 6, y: y + 3.8, "font-size": 11, "font-weight": 560, fill: text_colour(theme, series.colour) },
+      { x: x + 6, y: y + 3.8, "font-size": 11, "font-weight": 560, fill: text_color(theme, series.colour) },
       tspans(clipped_words(series.label, kLongestLabel)),
     ),
   );

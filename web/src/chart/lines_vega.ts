@@ -1,10 +1,10 @@
 // The same lines in Vega-Lite.
 import { vega_axis } from "./axis";
 import { kVegaLiteSchema, vega_data, type CsvValue } from "./csv";
-import { cuts, type Side } from "./cuts";
+import { cuts, type Side } from "./clipped_lines";
 import { column_count, lone_vertices, vertices, type LinesChart } from "./lines";
-import { colour_of, type Theme } from "./theme";
-import { plain } from "./words";
+import { color_of, type Theme } from "./theme";
+import { plain } from "./rich_text";
 
 type Row = Readonly<Record<string, CsvValue>>;
 
@@ -56,7 +56,7 @@ export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
     type: "nominal",
     title: null,
     sort: null,
-    scale: { domain: labels, range: chart.series.map((series) => colour_of(theme, series.colour)) },
+    scale: { domain: labels, range: chart.series.map((series) => color_of(theme, series.colour)) },
   };
   const layer: object[] = [
     {

@@ -1,22 +1,22 @@
 // A point for each head.
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
-import type { ChartBase, Size } from "./base";
+import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number_format";
-import { colour_of, kFont, type Colour, type Theme } from "./theme";
-import { s, type Tree } from "./tree";
-import { plain } from "./words";
+import { color_of, kFont, type Color, type Theme } from "./theme";
+import { s, type Tree } from "./svg_tree";
+import { plain } from "./rich_text";
 
 export interface ScatterPoint {
   x: number;
   y: number;
-  colour: Colour;
+  colour: Color;
   label: string; // "layer 2, head 9"
   chosen?: boolean;
   size?: number; // of its area, 0 to 1 of the largest; all are alike where none says
 }
 
-export interface ScatterChart extends ChartBase {
+export interface ScatterChart extends ChartFields {
   kind: "scatter";
   x: Axis;
   y: Axis;
@@ -71,7 +71,7 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
         cx: x(point.x),
         cy: y(point.y),
         r: radius_of(point),
-        fill: colour_of(theme, point.colour),
+        fill: color_of(theme, point.colour),
         stroke: point.chosen ? theme.ink : theme.ground,
         "stroke-width": point.chosen ? 2 : 1,
       }),
@@ -80,7 +80,7 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
 }
 
 export function scatter_to_vega_lite(chart: ScatterChart, theme: Theme): object {
-  const rows = chart.points.map((point) => [point.x, point.y, point.label, colour_of(theme, point.colour)]);
+  const rows = chart.points.map((point) => [point.x, point.y, point.label, color_of(theme, point.colour)]);
   return {
     $schema: kVegaLiteSchema,
     title: plain(chart.title),

@@ -104,7 +104,7 @@ export const kDark: Theme = {
 };
 
 /** What a line or a point stands for; the theme says which colour that is. */
-export type Colour =
+export type Color =
   | { role: Matrix }
   | { layer: number; of: number } // from the sequential scale
   | { model: number }
@@ -123,7 +123,7 @@ export const sequential = (theme: Theme, share: number): string => step(theme.se
 /** -1 to +1. */
 export const diverging = (theme: Theme, share: number): string => step(theme.diverging, (share + 1) / 2);
 
-export function colour_of(theme: Theme, colour: Colour): string {
+export function color_of(theme: Theme, colour: Color): string {
   if (colour === "null") return theme.null_line;
   if (colour === "accent" || colour === "ink" || colour === "soft" || colour === "faint") return theme[colour];
   if ("role" in colour) return theme.roles[colour.role];
@@ -132,7 +132,7 @@ export function colour_of(theme: Theme, colour: Colour): string {
   return sequential(theme, 0.28 + 0.72 * (colour.of > 1 ? colour.layer / (colour.of - 1) : 0.6));
 }
 
-/** Colour of a line for text of the same meaning, dark or light enough to be read. Weak layers are too pale for that. */
-export function text_colour(theme: Theme, colour: Colour): string {
-  return typeof colour === "object" && "layer" in colour ? theme.soft : mix(theme.ink, colour_of(theme, colour), 0.58);
+/** Color of a line for text of the same meaning, dark or light enough to be read. Weak layers are too pale for that. */
+export function text_color(theme: Theme, colour: Color): string {
+  return typeof colour === "object" && "layer" in colour ? theme.soft : mix(theme.ink, color_of(theme, colour), 0.58);
 }

@@ -1,5 +1,5 @@
 // What a report holds: the schema "attnscope-report/1". The binary writes it; nothing here is checked again, except that
-// any analysis may be missing. Rows are described in rows.ts.
+// any analysis may be missing. Rows are described in generated_rows.ts.
 import type {
   AblateRow,
   AttentionRow,
@@ -21,7 +21,7 @@ import type {
   Skipped,
   SpectrumRow,
   WeightsRow,
-} from "./rows";
+} from "./generated_rows";
 
 export type {
   AblateRow,
@@ -42,7 +42,7 @@ export type {
   Skipped,
   SpectrumRow,
   WeightsRow,
-} from "./rows";
+} from "./generated_rows";
 
 export type Matrix = SpectrumRow["matrix"];
 

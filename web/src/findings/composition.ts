@@ -1,7 +1,7 @@
 // Two heads, one of a later layer, whose weights align.
 import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
-import { strong, head_words } from "../shaping/words";
+import { strong, head_words } from "../shaping/shared_words";
 import { between, type Claim, figure, type Kind } from "./finding";
 
 const kLeast = 0.25;

@@ -1,15 +1,15 @@
 // What cross-attention does for the targets: the layer whose ablation changes their loss most. Silent if the model predicts no better than
 // chance: parts of random weights move its loss up as well as down, by chance.
 import { format_number } from "../chart/number_format";
-import type { Word } from "../chart/words";
+import type { Word } from "../chart/rich_text";
 import { largest, largest_by_layer } from "../data/numbers";
 import { rows_of } from "../data/report";
 import type { AblateRow, AttentionHeadRow } from "../data/report_file";
 import { attention_heads } from "../shaping/head_grid";
 import { stacks_of } from "../shaping/stacks";
-import { strong, head_words } from "../shaping/words";
+import { strong, head_words } from "../shaping/shared_words";
 import { type Claim, type Kind } from "./finding";
-import { chance_errors } from "./matters";
+import { chance_errors } from "./important_head";
 
 /** Nats. */
 const kLeast = 0.01;

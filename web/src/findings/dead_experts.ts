@@ -1,6 +1,6 @@
 // Experts that a text never reaches, though chance would reach every one of them.
 import { numbers, rows_of } from "../data/report";
-import { layers_words, strong } from "../shaping/words";
+import { layers_words, strong } from "../shaping/shared_words";
 import type { Claim, Kind } from "./finding";
 
 /** How likely it may be that routers without preferences leave even one expert out, in any layer. */

@@ -1,7 +1,7 @@
 // Heads that add almost nothing to the residual stream: pruned, or never trained.
 import { attention_heads } from "../shaping/head_grid";
 import { text_length } from "../shaping/texts";
-import { strong, head_words } from "../shaping/words";
+import { strong, head_words } from "../shaping/shared_words";
 import { type Claim, type Kind, kShortestText, percent, small_percent } from "./finding";
 
 /** Of the median head. */

@@ -1,9 +1,9 @@
 // Heads of a layer that read nearly the same spaces with queries, keys and values alike. What they make of them may differ.
 import { matrices_of, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
-import { strong, layers_words } from "../shaping/words";
+import { strong, layers_words } from "../shaping/shared_words";
 import { type Claim, figure, type Kind } from "./finding";
-import { overlaps_of, kDuplicate } from "./head_overlaps";
+import { overlaps_of, kDuplicate } from "./subspace_overlaps";
 
 export const claim: Claim = {
   sentence: "`heads … read nearly the same`",

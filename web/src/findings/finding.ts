@@ -1,7 +1,7 @@
 // What a sentence about a model is, and what several kinds of sentences share.
 import { format_number } from "../chart/number_format";
-import type { Spark } from "../chart/spark";
-import { matrix_words, type Word, type Words } from "../chart/words";
+import type { Spark } from "../chart/sparkline";
+import { matrix_words, type Word, type Words } from "../chart/rich_text";
 import type { AnyModel, Matrix } from "../data/report_file";
 import type { Reading } from "../shaping/reading";
 import type { Changes } from "../shaping/state";
@@ -46,7 +46,7 @@ export interface Finding {
   words: Words; // the sentence that continues the figure, with its null or chance value
   spark?: Spark; // over layers
   distance: number; // from the null, 0, to the most that the measure can be, 1
-  effect?: number; // in nats, of what was measured to change predictions on the text: see kinds.ts
+  effect?: number; // in nats, of what was measured to change predictions on the text: see all_findings.ts
   see: { view: string; state: Changes }; // where it is to be seen
 }
 

@@ -1,7 +1,7 @@
 // A matrix whose largest weight lies far beyond what as many random numbers reach.
 import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
-import { strong } from "../shaping/words";
+import { strong } from "../shaping/shared_words";
 import { type Claim, figure, type Kind, matrix_name } from "./finding";
 
 const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights

@@ -3,7 +3,7 @@ import { largest } from "../data/numbers";
 import { parameters_of, rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
-import { layers_words, strong } from "../shaping/words";
+import { layers_words, strong } from "../shaping/shared_words";
 import { type Claim, figure, type Kind, kShortestText } from "./finding";
 
 const kLeast = 100;

@@ -1,7 +1,7 @@
 // One matrix whose singular values are those of random numbers although its like in other layers' are not.
 import { at_threshold, rows_of, scaled_numbers } from "../data/report";
-import { strong, threshold_words } from "../shaping/words";
-import { ranked } from "./fewest_directions";
+import { strong, threshold_words } from "../shaping/shared_words";
+import { ranked } from "./low_rank_matrix";
 import { type Claim, type Kind, matrix_name } from "./finding";
 
 const kLeastGap = 0.08;

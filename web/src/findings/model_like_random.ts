@@ -1,8 +1,8 @@
 // A model in whose weights nothing was learned, or nothing that these measures see. Asked only where no other kind has a word to say.
 import { at_threshold, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
-import { strong } from "../shaping/words";
-import { kLeastOrder } from "./fewest_directions";
+import { strong } from "../shaping/shared_words";
+import { kLeastOrder } from "./low_rank_matrix";
 import { at_most_percent, type Claim, type Kind, percent } from "./finding";
 
 const kTooFew = `fewer than ${kLeastOrder} directions, where chance weighs too much`;

@@ -2,7 +2,7 @@
 import { rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
-import { strong } from "../shaping/words";
+import { strong } from "../shaping/shared_words";
 import { type Claim, type Kind, kShortestText, percent } from "./finding";
 
 const kLayers = 0.25;

@@ -1,6 +1,6 @@
 // A change that far smaller factors hold than random changes would need.
 import { adapter_parameters, diff_rows, whole_parameters } from "../shaping/adapter_size";
-import { strong } from "../shaping/words";
+import { strong } from "../shaping/shared_words";
 import { at_most_percent, type Claim, type Kind, small_percent } from "./finding";
 
 const kThreshold = "0.9";

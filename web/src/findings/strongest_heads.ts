@@ -1,5 +1,5 @@
 // What sentences that count heads share: those that reach a cut beyond doubt, the strongest first.
-import type { Colour } from "../chart/theme";
+import type { Color } from "../chart/theme";
 import { largest, largest_by_layer } from "../data/numbers";
 import type { Finding } from "./finding";
 
@@ -34,7 +34,7 @@ export function head_spark<Row extends HeadRow>(
   rows: readonly Row[],
   value: (row: Row) => number | null | undefined,
   null_value: (row: Row) => number | null | undefined,
-  colour: Colour = "accent",
+  colour: Color = "accent",
 ) {
   const heads = rows.filter((row) => row.head !== null);
   return { values: largest_by_layer(layers, heads, value), null_values: largest_by_layer(layers, heads, null_value), colour };

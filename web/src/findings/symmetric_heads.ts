@@ -3,7 +3,7 @@ import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { rotary_words } from "../shaping/rotary";
-import { strong, head_words } from "../shaping/words";
+import { strong, head_words } from "../shaping/shared_words";
 import { between, type Claim, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 

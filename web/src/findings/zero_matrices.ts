@@ -1,7 +1,7 @@
 // Matrices, or circuits of heads, whose every weight is 0: cut away, or never made.
-import type { Word } from "../chart/words";
+import type { Word } from "../chart/rich_text";
 import { at_threshold, rows_of } from "../data/report";
-import { layers_words, strong } from "../shaping/words";
+import { layers_words, strong } from "../shaping/shared_words";
 import { matrix_name, type Claim, type Kind } from "./finding";
 
 const kPlain = ["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down"];

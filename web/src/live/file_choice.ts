@@ -1,5 +1,5 @@
 // A file that is chosen to be run.
-import { h } from "../page/h";
+import { h } from "../page/elements";
 
 /** What was chosen outlives redraws of the view. */
 export interface ChosenFile {

@@ -1,5 +1,5 @@
 // How a job of the server goes: progress, Cancel, or why it failed.
-import { h } from "../page/h";
+import { h } from "../page/elements";
 import { cancel, job_of, progress_words, watch_jobs } from "./jobs";
 
 /** `start` is shown while none of `whats` runs. */

@@ -1,6 +1,6 @@
 // The text that smaller models are fitted to, of a served page.
 import type { Context } from "../page/view";
-import { h } from "../page/h";
+import { h } from "../page/elements";
 import { file_choice, kTextTypes, text_of, type ChosenFile } from "./file_choice";
 import { job_controls, run_button } from "./job_controls";
 import { run_job } from "./jobs";

@@ -1,13 +1,13 @@
 // One crosshair in all panels of a chart of lines; the legend shows the values at it.
-import type { Size } from "../chart/base";
+import type { Size } from "../chart/chart_fields";
 import { lines_layout, vertex, type Line, type LinesChart } from "../chart/lines";
 import { format_number } from "../chart/number_format";
-import { colour_of, type Theme } from "../chart/theme";
-import { s } from "../chart/tree";
-import { plain } from "../chart/words";
+import { color_of, type Theme } from "../chart/theme";
+import { s } from "../chart/svg_tree";
+import { plain } from "../chart/rich_text";
 import { number_at } from "../data/numbers";
-import { mount } from "./h";
-import { hide_tip, place_tip } from "./tip";
+import { mount } from "./elements";
+import { hide_tip, place_tip } from "./tooltip";
 
 /** The vertex nearest to x; lines are sorted along x. */
 function nearest(xs: ArrayLike<number>, x: number): number {
@@ -73,7 +73,7 @@ export function attach_crosshair(
               cx: plot.x + layout.x(point[0]),
               cy: plot.y + height,
               r: 3,
-              fill: colour_of(theme, series?.colour ?? "ink"),
+              fill: color_of(theme, series?.colour ?? "ink"),
               stroke: theme.ground,
               "stroke-width": 1,
             }),

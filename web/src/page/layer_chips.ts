@@ -1,7 +1,7 @@
 // Buttons that choose the layers which a view shows.
 import { chosen_layers } from "../shaping/layers";
-import { h } from "./h";
-import { chips } from "./parts";
+import { h } from "./elements";
+import { chips } from "./view_parts";
 import type { Context } from "./view";
 
 /** A button a layer; in deep models also one for all and one for the usual ones. */

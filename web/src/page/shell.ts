@@ -1,14 +1,14 @@
 // The page around the views: the bar on top, the chosen view, the foot.
 import { bytes_words } from "../chart/number_format";
 import { kLight, type Theme } from "../chart/theme";
-import { s, type Tree } from "../chart/tree";
+import { s, type Tree } from "../chart/svg_tree";
 import { model_at, type Report } from "../data/report";
 import type { AnyModel } from "../data/report_file";
 import { changed, fragment_of, index_param, parse_state, type State } from "../shaping/state";
-import { draw_frames, forget_frames } from "./frame";
-import { h, mount } from "./h";
+import { draw_frames, forget_frames } from "./chart_frame";
+import { h, mount } from "./elements";
 import { apply_theme, current_theme, other_theme } from "./theme_switch";
-import { hide_tip } from "./tip";
+import { hide_tip } from "./tooltip";
 import type { Context, View, Views } from "./view";
 
 /** The mark: a causal map of three tokens. */

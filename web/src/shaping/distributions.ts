@@ -1,5 +1,5 @@
 // Histograms of many rows as one picture: a common range, densities, rows by layer.
-import type { LaminarRow } from "../chart/laminar";
+import type { LayerDensity } from "../chart/layer_densities";
 import { format_number } from "../chart/number_format";
 import { number_at } from "../data/numbers";
 import { numbers, type Report } from "../data/report";
@@ -58,9 +58,9 @@ export interface Distribution {
   histogram?: Histogram | null;
 }
 
-export interface Laminar {
+export interface LayerDensities {
   edges: Float32Array;
-  rows: LaminarRow[];
+  rows: LayerDensity[];
 }
 
 const kFew = 8; // values a bin, on average over a row: with less, a picture shows chance
@@ -77,18 +77,18 @@ function widening(histograms: readonly Histogram[]): number {
  * A row a layer, from the first to the last. All histograms share the first one's edges; a row with others is not shown.
  * Where values are few, bins are wider.
  */
-export function laminar_rows(
+export function layer_density_rows(
   report: Report,
   layers: number,
   row_of: (layer: number) => Distribution | undefined,
   skipped: (layer: number) => string | undefined,
-): Laminar {
+): LayerDensities {
   const all = Array.from({ length: layers }, (_, layer) => row_of(layer));
   const shared = all.find((row) => row?.histogram)?.histogram?.edges;
   const shown = all.flatMap((row) => (row?.histogram && row.histogram.edges.at === shared?.at ? [row.histogram] : []));
   const factor = widening(shown);
   const edges = shared ? numbers(report, shared) : new Float32Array(0);
-  const rows = all.map((row, layer): LaminarRow => {
+  const rows = all.map((row, layer): LayerDensity => {
     const label = String(layer);
     if (!row) return { label, density: null, ...(skipped(layer) === undefined ? {} : { why: "skipped" }) };
     const { mean, std, histogram } = row;
@@ -101,5 +101,5 @@ export function laminar_rows(
 }
 
 /** The strongest density that several pictures show: the end of their common scale. */
-export const densest = (pictures: readonly Laminar[]): number =>
+export const densest = (pictures: readonly LayerDensities[]): number =>
   Math.max(1e-12, ...pictures.flatMap(({ rows }) => rows.flatMap((row) => (row.density ? Array.from(row.density) : []))));

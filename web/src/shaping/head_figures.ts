@@ -4,7 +4,7 @@ import type { CircuitsRow, SpectrumRow } from "../data/report_file";
 import { limit_scale, rank_scale, score_scale, type HeadFigure, type HeadPlace } from "./head_grid";
 import type { Reading } from "./reading";
 import { rotary_offset } from "./rotary";
-import { threshold_words } from "./words";
+import { threshold_words } from "./shared_words";
 
 type Circuit = "qk" | "ov";
 

@@ -1,8 +1,8 @@
 // Layer × head grids: a cell for every query head of a model, and which head is chosen.
-import type { ColourScale } from "../chart/base";
+import type { ColorScale } from "../chart/chart_fields";
 import type { Cell, HeatmapChart } from "../chart/heatmap";
 import type { Format } from "../chart/number_format";
-import type { Words } from "../chart/words";
+import type { Words } from "../chart/rich_text";
 import { same_shape, stored_shape, tokens_shape } from "../data/maps";
 import { largest, range } from "../data/numbers";
 import { analysis, map_places, rows_of, type Report } from "../data/report";
@@ -26,20 +26,20 @@ export interface HeadFigure {
   circuit?: "qk" | "ov";
   format: Format;
   value(place: HeadPlace): number | null | undefined; // null: it has none; undefined: not in this report
-  scale(values: readonly number[]): ColourScale;
+  scale(values: readonly number[]): ColorScale;
 }
 
 /** Ranks: from the largest seen down to 0.7 of it or less; the fewer, the stronger. */
-export function rank_scale(values: readonly number[]): ColourScale {
+export function rank_scale(values: readonly number[]): ColorScale {
   const most = Math.max(1, ...values);
   return { kind: "sequential", domain: [most, Math.min(Math.floor(0.7 * most), ...values)], format: "tick" };
 }
 
 /** Scores, both ways from 0 to a limit that they cannot pass. */
-export const score_scale = (limit: number): ColourScale => ({ kind: "diverging", domain: [-limit, limit], format: "+.2f" });
+export const score_scale = (limit: number): ColorScale => ({ kind: "diverging", domain: [-limit, limit], format: "+.2f" });
 
 /** From 0 to a limit that figures cannot pass. */
-export const limit_scale = (limit: number, format: Format): ColourScale => ({ kind: "sequential", domain: [0, limit], format });
+export const limit_scale = (limit: number, format: Format): ColorScale => ({ kind: "sequential", domain: [0, limit], format });
 
 const kFactors: Readonly<Record<"qk" | "ov", readonly string[]>> = { qk: ["q", "k", "qk"], ov: ["v", "o", "ov"] };
 

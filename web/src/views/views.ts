@@ -5,7 +5,7 @@ import { data_view } from "./data/view";
 import { difference_view } from "./difference/view";
 import { experts_view } from "./experts/view";
 import { heads_view } from "./heads/view";
-import { matters_view } from "./matters/view";
+import { ablation_view } from "./ablation/view";
 import { models_view } from "./models/view";
 import { overview_view } from "./overview/view";
 import { plan_view } from "./plan/view";
@@ -17,7 +17,7 @@ export const kViews: Views = [
   overview_view,
   spectra_view,
   heads_view,
-  matters_view,
+  ablation_view,
   weights_view,
   similarity_view,
   attention_view,

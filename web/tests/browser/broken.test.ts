@@ -7,7 +7,7 @@ import { exported_charts } from "../../src/exported_charts";
 import { kViews } from "../../src/views/views";
 import { kBroken, broken_model } from "./broken_models";
 import { go, open_file, with_browser } from "./harness";
-import { block_of, in_page_of_dist, kBinary, kWeb } from "./samples";
+import { block_of, in_page_of_dist, kBinary, kWeb } from "./sample_reports";
 
 with_browser();
 

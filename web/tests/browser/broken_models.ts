@@ -1,7 +1,7 @@
 // Checkpoints that lack something, made of the examples: every one of them is a report that has to open.
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { kWeb } from "./samples";
+import { kWeb } from "./sample_reports";
 
 interface Tensor {
   dtype: string;

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { kViews } from "../../src/views/views";
 import { kBroken, broken_model } from "./broken_models";
 import { go, open_file, with_browser } from "./harness";
-import { in_page_of_dist, kBinary, kWeb, results_of } from "./samples";
+import { in_page_of_dist, kBinary, kWeb, results_of } from "./sample_reports";
 
 with_browser();
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { format_number } from "../../src/chart/number_format";
 import type { RoutingRow, SpectrumRow } from "../../src/data/report_file";
 import { holds_as_view, open_file, open_report, with_browser } from "./harness";
-import { block_of, changed_report, kMixture, kMixtureOnly, kWhole, report_file, results_of } from "./samples";
+import { block_of, changed_report, kMixture, kMixtureOnly, kWhole, report_file, results_of } from "./sample_reports";
 
 with_browser();
 

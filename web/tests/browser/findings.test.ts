@@ -3,13 +3,13 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { plain } from "../../src/chart/words";
-import { findings, kKinds } from "../../src/findings/kinds";
+import { plain } from "../../src/chart/rich_text";
+import { findings, kKinds } from "../../src/findings/all_findings";
 import type { Reading } from "../../src/shaping/reading";
-import { random_gpt2, random_llama, random_mixtral, random_t5, write_checkpoint, type Checkpoint } from "./made_models";
+import { random_gpt2, random_llama, random_mixtral, random_t5, write_checkpoint, type Checkpoint } from "./random_models";
 import * as planted from "./planted_models";
-import { reading_of_file } from "./readings";
-import { kBinary, kWeb } from "./samples";
+import { reading_of_file } from "./report_readings";
+import { kBinary, kWeb } from "./sample_reports";
 
 /** What the program reports of the models, for each its own reading. */
 async function readings(name: string, folders: readonly string[], options: readonly string[]): Promise<Reading[]> {

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { kWhole, report_file, type Sample } from "./samples";
+import { kWhole, report_file, type Sample } from "./sample_reports";
 
 const kChromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 // Milliseconds for whatever a test waits for: only a test that fails waits so long, and a machine may be busy.

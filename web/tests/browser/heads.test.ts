@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CircuitsRow } from "../../src/data/report_file";
 import { go, holds_as_view, open_report, tabs_to, with_browser } from "./harness";
-import { kPartial, kTwoModels, kWhole, report_file, results_of } from "./samples";
+import { kPartial, kTwoModels, kWhole, report_file, results_of } from "./sample_reports";
 
 with_browser();
 

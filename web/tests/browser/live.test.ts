@@ -6,7 +6,7 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ReportFile } from "../../src/data/report_file";
 import { axe_findings, open_address, with_browser, type Opened } from "./harness";
-import { kTemplate, kWhole, report_file } from "./samples";
+import { kTemplate, kWhole, report_file } from "./sample_reports";
 
 with_browser();
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Analysis, Model } from "../../src/data/report_file";
 import { holds_as_view, open_file, open_report, with_browser } from "./harness";
-import { changed_report, kTwoModels, kWhole } from "./samples";
+import { changed_report, kTwoModels, kWhole } from "./sample_reports";
 
 with_browser();
 

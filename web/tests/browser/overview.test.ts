@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { holds_as_view, open_report, tabs_to, with_browser } from "./harness";
-import { kPartial, kTwoModels, kWhole } from "./samples";
+import { kPartial, kTwoModels, kWhole } from "./sample_reports";
 
 with_browser();
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { kHostile } from "../unit/every_chart";
 import { go, open_file, open_report, sideways, with_browser } from "./harness";
-import { changed_report, kTwoModels, kWhole } from "./samples";
+import { changed_report, kTwoModels, kWhole } from "./sample_reports";
 
 with_browser();
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { holds_as_view, open_report, with_browser } from "./harness";
-import { kPlanned, kWhole } from "./samples";
+import { kPlanned, kWhole } from "./sample_reports";
 
 with_browser();
 

@@ -12,7 +12,7 @@ import {
   random_t5,
   type Checkpoint,
   type Tensor,
-} from "./made_models";
+} from "./random_models";
 
 interface Matrix {
   get(row: number, column: number): number;
@@ -305,8 +305,9 @@ export const kAttendsToMarker = [2, 4] as const;
 const kMarker = { text: ",", token: 12 }; // of the examples' tokenizer; it begins each source
 
 /**
- * A T5 whose decoder can only predict by cross-attention. The first numbers of the residual stream hold a token's embedding, and the output
- * head reads the next ones: kCopiesSource attends uniformly and copies from the former to the latter. kAttendsToMarker attends to the comma.
+ * A T5 whose decoder can only predict by cross-attention. The first numbers of the residual stream hold a token's embedding, and the
+ * output head reads the next ones: kCopiesSource attends uniformly and copies from the former to the latter. kAttendsToMarker attends to
+ * the comma.
  */
 export function planted_cross_attention(): Checkpoint {
   const model = random_t5(91, 0.05);

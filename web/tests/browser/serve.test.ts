@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { broken_model, kBroken } from "./broken_models";
 import { axe_findings, open_address, with_browser, type Opened } from "./harness";
-import { data, kBinary, kWeb } from "./samples";
+import { data, kBinary, kWeb } from "./sample_reports";
 
 with_browser();
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { format_number } from "../../src/chart/number_format";
 import type { SimilarityRow } from "../../src/data/report_file";
 import { holds_as_view, open_file, open_report, with_browser } from "./harness";
-import { changed_report, kPartial, kTwoModels, kWhole, report_file, results_of } from "./samples";
+import { changed_report, kPartial, kTwoModels, kWhole, report_file, results_of } from "./sample_reports";
 
 with_browser();
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { picture } from "../../src/chart/chart";
 import { kDark, kLight } from "../../src/chart/theme";
-import { svg_text } from "../../src/chart/tree";
+import { svg_text } from "../../src/chart/svg_tree";
 import { kEveryChart } from "../unit/every_chart";
 
 const pictures = [kLight, kDark].map(

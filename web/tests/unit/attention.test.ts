@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { map_words } from "../../src/chart/map";
-import { wall_words } from "../../src/chart/wall";
+import { map_words } from "../../src/chart/attention_map";
+import { map_grid_words } from "../../src/chart/attention_map_grid";
 import { progress_words } from "../../src/live/jobs";
 import { exact_map, looks_at, received, stored_map, without_first_key } from "../../src/shaping/head_maps";
-import { collapsed_words } from "../../src/shaping/words";
-import { attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, wall_chart } from "../../src/views/attention/charts";
-import { make_pointing } from "../../src/views/attention/pointing";
+import { collapsed_words } from "../../src/shaping/shared_words";
+import { attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, map_grid_chart } from "../../src/views/attention/charts";
+import { select_queries } from "../../src/views/attention/selected_query";
 import { text_heatmaps } from "../../src/views/attention/text_heatmaps";
 import { ends_line, shown_token } from "../../src/shaping/tokens";
 import { attention_view } from "../../src/views/attention/view";
-import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/window";
+import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/map_window";
 import { analysis_of, attention_row, even_triangle, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 const heads = heads_of(kModel);
@@ -89,8 +89,8 @@ describe("maps", () => {
   });
 
   test("the wall tells whole maps, thumbnails and missing ones apart", () => {
-    const wall = wall_chart(reading, attention_choice(reading));
-    expect([1, 2, 3].map((head) => wall_words(wall, 0, head))).toEqual([
+    const wall = map_grid_chart(reading, attention_choice(reading));
+    expect([1, 2, 3].map((head) => map_grid_words(wall, 0, head))).toEqual([
       "layer 0, head 1",
       "layer 0, head 2: a thumbnail",
       "layer 0, head 3: no map in this report",
@@ -203,7 +203,7 @@ describe("the window of a map", () => {
 
 test("a pointed query comes before a held one, and holding twice lets go", () => {
   const held: (number | undefined)[] = [];
-  const pointing = make_pointing(4, (query) => held.push(query));
+  const pointing = select_queries(4, (query) => held.push(query));
   expect(pointing.query()).toBe(4);
   pointing.point(7);
   expect(pointing.query()).toBe(7);

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { ticks_of } from "../../src/chart/axis";
-import { bars_words } from "../../src/chart/bars";
+import { bars_words } from "../../src/chart/histogram";
 import { draw, note_of, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
-import { column_words, columns_axis } from "../../src/chart/columns";
-import { scale_colour } from "../../src/chart/colour_scale";
+import { column_words, grouped_bars_axis } from "../../src/chart/grouped_bars";
+import { scale_color } from "../../src/chart/color_scale";
 import { image_layout, image_words } from "../../src/chart/image";
-import { laminar_layout, laminar_words } from "../../src/chart/laminar";
+import { layer_densities_layout, layer_densities_words } from "../../src/chart/layer_densities";
 import { lines_layout, vertices } from "../../src/chart/lines";
-import { map_layout } from "../../src/chart/map";
+import { map_layout } from "../../src/chart/attention_map";
 import { oklab } from "../../src/chart/oklab";
-import { colour_of, kDark, kLight } from "../../src/chart/theme";
-import { all_by_tag, svg_text, type Tree } from "../../src/chart/tree";
+import { color_of, kDark, kLight } from "../../src/chart/theme";
+import { all_by_tag, svg_text, type Tree } from "../../src/chart/svg_tree";
 import { kEveryChart, kHostile } from "./every_chart";
 import { rendered } from "./vega";
 
@@ -67,7 +67,7 @@ describe("columns", () => {
     expect(note_of(chart)).toContain("▴");
     const whole = { ...chart, columns: chart.columns.slice(0, 1) };
     expect(note_of(whole)).toBeUndefined();
-    expect(columns_axis("", 4, whole.columns).domain[1]).toBeCloseTo(0.34);
+    expect(grouped_bars_axis("", 4, whole.columns).domain[1]).toBeCloseTo(0.34);
   });
 
   test("grow from 0, both ways; what there is not is not drawn", () => {
@@ -126,7 +126,7 @@ describe("lines", () => {
     expect(drawn.map((item) => [item.datum.x, item.datum.y])).toEqual(
       wanted.map((point) => point.map((value) => value && Number(value.toPrecision(7)))),
     );
-    expect(new Set(drawn.map((item) => item.stroke))).toEqual(new Set(chart.series.map((series) => colour_of(kLight, series.colour))));
+    expect(new Set(drawn.map((item) => item.stroke))).toEqual(new Set(chart.series.map((series) => color_of(kLight, series.colour))));
   });
 });
 
@@ -144,7 +144,7 @@ describe("heatmap", () => {
     const { items } = await rendered(to_vega_lite(each, kLight));
     const known = items.filter((item) => item.kind === "rect" && item.datum.value !== null);
     expect(known).toHaveLength(each.cells.flat().filter((cell) => typeof cell === "number").length);
-    for (const item of known) expect(distance(item.fill!, scale_colour(kLight, each.scale, item.datum.value as number))).toBeLessThan(3);
+    for (const item of known) expect(distance(item.fill!, scale_color(kLight, each.scale, item.datum.value as number))).toBeLessThan(3);
   });
 });
 
@@ -155,7 +155,7 @@ test("points of a scatter are in Vega-Lite where they are on the page", async ()
   expect(items.map((item) => [item.datum.x, item.datum.y])).toEqual(
     chart.points.map((point) => [point.x, point.y].map((value) => Number(value.toPrecision(7)))),
   );
-  items.forEach((item, index) => expect(item.fill).toBe(colour_of(kLight, chart.points[index]!.colour)));
+  items.forEach((item, index) => expect(item.fill).toBe(color_of(kLight, chart.points[index]!.colour)));
 });
 
 test("bars of a histogram have the page's heights", async () => {
@@ -200,11 +200,11 @@ describe("words under the pointer", () => {
     kEveryChart.find((each): each is Extract<Chart, { kind: Kind }> => each.kind === kind)!;
 
   test("of a distribution: the layer's density in a bin, or why there is none", () => {
-    const { plot, row_height } = laminar_layout(chart("laminar"), { width: 600 });
+    const { plot, row_height } = layer_densities_layout(chart("laminar"), { width: 600 });
     const middle = plot.x + plot.width / 2 + 2;
-    expect(laminar_words(chart("laminar"), middle, plot.y + 1, 600)).toBe("layer 0, 0 to 0.02: density 1; mean 0, deviation 0.07");
-    expect(laminar_words(chart("laminar"), middle, plot.y + 4.5 * row_height, 600)).toBe(`layer 4: ${kHostile}`);
-    expect(laminar_words(chart("laminar"), 2, plot.y + 1, 600)).toBeUndefined();
+    expect(layer_densities_words(chart("laminar"), middle, plot.y + 1, 600)).toBe("layer 0, 0 to 0.02: density 1; mean 0, deviation 0.07");
+    expect(layer_densities_words(chart("laminar"), middle, plot.y + 4.5 * row_height, 600)).toBe(`layer 4: ${kHostile}`);
+    expect(layer_densities_words(chart("laminar"), 2, plot.y + 1, 600)).toBeUndefined();
   });
 
   test("of a matrix: which rows and columns, and that the number is near", () => {

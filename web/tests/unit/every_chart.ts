@@ -1,6 +1,6 @@
 // A small chart of every kind, with what is easily forgotten: gaps, missing and skipped cells, hostile names.
 import type { Chart } from "../../src/chart/chart";
-import { columns_axis, type Columns } from "../../src/chart/columns";
+import { grouped_bars_axis, type Columns } from "../../src/chart/grouped_bars";
 import { byte_of_weight } from "../../src/data/maps";
 
 export const kHostile = `</script><img onerror=alert(1)> "quote"\n\u001b[31m \u202e & ' ]]>`;
@@ -79,7 +79,7 @@ export const kEveryChart: readonly Chart[] = [
     name: "columns",
     title: ["Layers of ", kHostile],
     groups: { title: "layer", count: 4 },
-    y: columns_axis("nats", 4, kColumns),
+    y: grouped_bars_axis("nats", 4, kColumns),
     series: [
       { key: "attention", label: "attention", colour: { role: "qk" } },
       { key: "mlp", label: kHostile, colour: { role: "up" } },

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { balance_chart, expert_matrices, load_chart, rank_chart, space_chart, together_chart } from "../../src/views/experts/charts";
 import { experts_view } from "../../src/views/experts/view";
-import { reading } from "./findings/made";
+import { reading } from "./findings/made_readings";
 
 const ranks = (layer: number, expert: number | undefined, rank: number) => ({
   layer,

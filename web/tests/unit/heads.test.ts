@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hold_words } from "../../src/page/directions";
+import { hold_words } from "../../src/page/direction_lists";
 import { chosen_head, rank_scale, why_skipped } from "../../src/shaping/head_grid";
 import {
   composition_chart,

@@ -2,11 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { counted_axis, ticks_of } from "../../src/chart/axis";
 import { draw, legend_of, note_of, to_vega_lite } from "../../src/chart/chart";
-import { cuts } from "../../src/chart/cuts";
+import { cuts } from "../../src/chart/clipped_lines";
 import type { LinesChart } from "../../src/chart/lines";
 import { kLight } from "../../src/chart/theme";
-import { all_by_tag, type Tree } from "../../src/chart/tree";
-import { plain } from "../../src/chart/words";
+import { all_by_tag, type Tree } from "../../src/chart/svg_tree";
+import { plain } from "../../src/chart/rich_text";
 import { rendered } from "./vega";
 
 const chart = (lines: LinesChart["panels"][number]["lines"], more: Partial<LinesChart> = {}): LinesChart => ({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { picture } from "../../src/chart/chart";
 import { kLight } from "../../src/chart/theme";
-import { svg_text } from "../../src/chart/tree";
-import { depth, ranks_by_depth } from "../../src/shaping/depth";
+import { svg_text } from "../../src/chart/svg_tree";
+import { depth, ranks_by_depth } from "../../src/shaping/relative_depth";
 import { by_step, training_step } from "../../src/shaping/training_steps";
 import { max_rank_by_depth, models_charts, ranks_by_step, step_axis } from "../../src/views/models/view";
 import { analysis_of, kModel, reading_of, report_of } from "./report_by_hand";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { atlas_chart, head_charts, models_chart, null_chart, wall_chart } from "../../src/views/overview/charts";
+import { atlas_chart, head_charts, models_chart, null_chart, map_grid_chart } from "../../src/views/overview/charts";
 import { fact_list } from "../../src/views/overview/view";
-import { circuit, kModel, reading, spectrum } from "./findings/made";
+import { circuit, kModel, reading, spectrum } from "./findings/made_readings";
 
 const share = (...values: number[]) => ({ at: 0, length: values.length });
 
@@ -124,7 +124,7 @@ test("the wall shows the maps of its model", () => {
   const place = { layer: 0, head: 1, tokens: 2, causal: true, side: 2, at: 0 };
   made.report.file.maps.push({ model: "made", ...place }, { model: "other", ...place });
   made.report.maps = Uint8Array.from([255, 100, 200]);
-  expect(wall_chart(made).maps).toEqual([
+  expect(map_grid_chart(made).maps).toEqual([
     { layer: 0, head: 1, shape: { queries: 2, keys: 2 }, bytes: Uint8Array.from([255, 0, 100, 200]) },
   ]);
 });

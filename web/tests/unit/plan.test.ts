@@ -1,10 +1,10 @@
 // The charts of smaller models, and of what a fine-tune changed.
 import { describe, expect, test } from "vitest";
 import type { State } from "../../src/shaping/state";
-import { chosen_row } from "../../src/shaping/plan_menu";
+import { chosen_row } from "../../src/shaping/method_comparison";
 import { change_ranks, change_sizes, spectra_of_change } from "../../src/views/difference/charts";
 import { commands_of, cost_chart, layer_influence, layer_losses, planned_ranks, row_at_vertex } from "../../src/views/plan/charts";
-import { reading } from "./findings/made";
+import { reading } from "./findings/made_readings";
 
 const row = (form: string, parameters: number, bytes: number, loss: number, target: string) => ({
   form,

@@ -2,11 +2,11 @@
 import { describe, expect, test } from "vitest";
 import type { Model } from "../../src/data/report_file";
 import { distinct } from "../../src/data/shared_weights";
-import { copying_heads } from "../../src/findings/copying";
+import { copying_heads } from "../../src/findings/copying_heads";
 import { duplicate_heads } from "../../src/findings/duplicate_heads";
 import { model_like_random } from "../../src/findings/model_like_random";
 import { symmetric_heads } from "../../src/findings/symmetric_heads";
-import { circuit, kModel, said, spectrum } from "./findings/made";
+import { circuit, kModel, said, spectrum } from "./findings/made_readings";
 
 const kAll = ["q", "k", "v", "o", "up", "down", "qk", "ov", "kv"];
 const model = (...shared: { matrices: string[]; layers: number[] }[]): Model => ({

@@ -9,7 +9,7 @@ import {
   overlap_by_layer_chart,
   overlap_chart,
 } from "../../src/views/similarity/charts";
-import { cosine_deviation } from "../../src/shaping/nulls";
+import { cosine_deviation } from "../../src/shaping/random_baselines";
 import { kModel, reading } from "./small_report";
 
 describe("cosines", () => {

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { row_at } from "../../src/data/report";
 import { usual_layers } from "../../src/shaping/layers";
 import { spectrum_quantity } from "../../src/shaping/spectrum_quantity";
-import { array_charts } from "../../src/views/spectra/array";
+import { array_charts } from "../../src/views/spectra/array_spectrum";
 import { head_of, hidden_at_first, spectra_axes, spectra_chart, spectra_choice } from "../../src/views/spectra/charts";
-import { components_chart } from "../../src/views/spectra/components";
-import { latent_chart } from "../../src/views/spectra/latent";
+import { components_chart } from "../../src/views/spectra/energy_ranks";
+import { latent_chart } from "../../src/views/spectra/kv_latent";
 import { analysis_of, reading_of, report_of } from "./report_by_hand";
 import { kModel, reading } from "./small_report";
 

@@ -4,7 +4,7 @@ import { count_words, counted, format_number } from "../../src/chart/number_form
 import { mix, text_on } from "../../src/chart/oklab";
 import { base64, png_address } from "../../src/chart/png";
 import { kDark, kLight } from "../../src/chart/theme";
-import { s, svg_text } from "../../src/chart/tree";
+import { s, svg_text } from "../../src/chart/svg_tree";
 import { changed, choice_param, fragment_of, index_param, parse_state } from "../../src/shaping/state";
 
 describe("numbers in words", () => {

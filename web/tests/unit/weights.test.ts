@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { image_of, image_values } from "../../src/data/matrix";
 import { row_at } from "../../src/data/report";
-import { common_range, densities, laminar_rows, outside_words, wider_bins } from "../../src/shaping/distributions";
+import { common_range, densities, layer_density_rows, outside_words, wider_bins } from "../../src/shaping/distributions";
 import { distribution_charts, heads_chart, moment_chart, weights_choice } from "../../src/views/weights/charts";
-import { bins_as_one, figures, histogram_chart, image_chart, quantiles } from "../../src/views/weights/closer";
+import { bins_as_one, figures, histogram_chart, image_chart, quantiles } from "../../src/views/weights/matrix_detail";
 import { kModel, reading } from "./small_report";
 
 const histogram = () => row_at(reading().report, "weights", { model: "small", layer: 0, matrix: "q" })!.histogram!;
@@ -25,7 +25,7 @@ describe("histograms", () => {
   test("rows of few values have wider bins, all as wide as the one with the fewest needs", () => {
     const edges = Array.from({ length: 41 }, (_, index) => index - 20);
     const bins = (count: number) =>
-      laminar_rows(
+      layer_density_rows(
         reading().report,
         2,
         (layer) => ({

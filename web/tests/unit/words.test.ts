@@ -1,6 +1,6 @@
 // Texts in little room, as labels and cells of charts have it.
 import { describe, expect, test } from "vitest";
-import { fitted, text_width } from "../../src/chart/words";
+import { fitted, text_width } from "../../src/chart/rich_text";
 
 describe("fitted", () => {
   test("keeps as much as there is room for", () => {

@@ -1,6 +1,6 @@
 // What the queries and keys of a model's maps are: tokens of one text, of two, of an image, frames of sound.
-import { time_of, time_words } from "../../chart/track";
-import { token_name } from "../../chart/picture";
+import { time_of, time_words } from "../../chart/audio_frames";
+import { token_name } from "../../chart/image_patches";
 import type { MapShape } from "../../data/maps";
 import { range } from "../../data/numbers";
 import { picture_of, sound_of, source_of, tokens_of, type ShownToken } from "../../data/report";

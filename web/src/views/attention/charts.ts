@@ -1,10 +1,10 @@
 // What heads do on a text, shaped into charts.
 import { counted_axis } from "../../chart/axis";
 import type { Line, LinesChart } from "../../chart/lines";
-import type { MapChart } from "../../chart/map";
+import type { MapChart } from "../../chart/attention_map";
 import { format_number } from "../../chart/number_format";
-import type { WallChart, WallMap } from "../../chart/wall";
-import type { WeightColour } from "../../chart/weights_colour";
+import type { MapGridChart, GridMap } from "../../chart/attention_map_grid";
+import type { WeightColor } from "../../chart/attention_colors";
 import { same_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, ReportFile } from "../../data/report_file";
@@ -17,7 +17,7 @@ import { axes_of, kOfText, shape_of, type Axes } from "./axes";
 
 export interface AttentionChoice {
   place: HeadPlace;
-  colour: WeightColour;
+  colour: WeightColor;
   without_first: boolean;
 }
 
@@ -32,10 +32,10 @@ export function attention_choice(reading: Reading): AttentionChoice {
 export const part_of = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
 
 // One array for each state of the maps: the wall's image is made once from it.
-const walls = new WeakMap<ReportFile["maps"], Map<string, WallMap[]>>();
+const walls = new WeakMap<ReportFile["maps"], Map<string, GridMap[]>>();
 
-function wall_maps({ report, model }: Reading, without_first: boolean): WallMap[] {
-  const known = walls.get(report.file.maps) ?? new Map<string, WallMap[]>();
+function wall_maps({ report, model }: Reading, without_first: boolean): GridMap[] {
+  const known = walls.get(report.file.maps) ?? new Map<string, GridMap[]>();
   walls.set(report.file.maps, known);
   const key = `${without_first}/${model.name}`;
   const maps =
@@ -49,7 +49,7 @@ function wall_maps({ report, model }: Reading, without_first: boolean): WallMap[
   return maps;
 }
 
-export function wall_chart(reading: Reading, { place, colour, without_first }: AttentionChoice): WallChart {
+export function map_grid_chart(reading: Reading, { place, colour, without_first }: AttentionChoice): MapGridChart {
   const { layers, heads } = reading.model;
   const maps = wall_maps(reading, without_first);
   const both = maps.some((map) => map.thumbnail) && maps.some((map) => !map.thumbnail);

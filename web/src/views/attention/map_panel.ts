@@ -1,16 +1,16 @@
 // The large map: points at queries, zooms and pans, with pointer, buttons and keys.
-import { map_cell, map_image_box, map_layout, map_surroundings, type MapChart, type MapWindow } from "../../chart/map";
+import { map_cell, map_image_box, map_layout, map_surroundings, type MapChart, type MapWindow } from "../../chart/attention_map";
 import type { Theme } from "../../chart/theme";
-import { chart_frame } from "../../page/frame";
-import { h, mount } from "../../page/h";
-import { hide_tip } from "../../page/tip";
-import type { Pointing } from "./pointing";
-import { is_zoomed, moved, whole_window, zoomed } from "./window";
+import { chart_frame } from "../../page/chart_frame";
+import { h, mount } from "../../page/elements";
+import { hide_tip } from "../../page/tooltip";
+import type { SelectedQuery } from "./selected_query";
+import { is_zoomed, moved, whole_window, zoomed } from "./map_window";
 
 export interface LargeMap {
   chart: MapChart;
   theme: Theme;
-  pointing: Pointing;
+  pointing: SelectedQuery;
   window: MapWindow;
   on_window(window: MapWindow): void;
   facts: HTMLElement | null; // said below the title, beside the buttons that zoom

@@ -3,7 +3,7 @@ import type { HeatmapChart } from "../../chart/heatmap";
 import { format_number } from "../../chart/number_format";
 import { rows_of } from "../../data/report";
 import type { AttentionHeadRow } from "../../data/report_file";
-import type { InductionRow } from "../../data/rows";
+import type { InductionRow } from "../../data/generated_rows";
 import { limit_scale, attention_heads, head_chart, type HeadPlace, type HeadFigure } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
 import { text_facts } from "../../shaping/texts";

@@ -2,19 +2,19 @@
 // texts the one that is pointed at is the target, and what is coloured is the source.
 import { text_on } from "../../chart/oklab";
 import type { Theme } from "../../chart/theme";
-import { weight_hex, type WeightColour } from "../../chart/weights_colour";
-import { h } from "../../page/h";
+import { weight_hex, type WeightColor } from "../../chart/attention_colors";
+import { h } from "../../page/elements";
 import { looks_at, received, type HeadMap } from "../../shaping/head_maps";
-import type { Pointing } from "./pointing";
+import type { SelectedQuery } from "./selected_query";
 import { ends_line, shown_token } from "../../shaping/tokens";
 
 export function text_panel(
   texts: readonly string[],
   source: readonly string[] | undefined,
   map: HeadMap,
-  colour: WeightColour,
+  colour: WeightColor,
   theme: Theme,
-  pointing: Pointing,
+  pointing: SelectedQuery,
 ): HTMLElement {
   const title = h("h2", {});
   const tokens = texts.map((text, index) =>

@@ -2,18 +2,18 @@ import type { Chart } from "../../chart/chart";
 import { bytes_words, counted } from "../../chart/number_format";
 import { same_shape, tokens_shape } from "../../data/maps";
 import { map_places, picture_of, rows_of, sound_of, source_of, tokens_of, type ShownToken } from "../../data/report";
-import { live_panel } from "../../live/panel";
-import { live_map } from "../../live/raw_maps";
-import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
-import { absent, absent_analysis, absent_maps, choice, controls, row, section, skipped_lines } from "../../page/parts";
+import { live_panel } from "../../live/run_panel";
+import { live_map } from "../../live/served_maps";
+import { chart_frame } from "../../page/chart_frame";
+import { h } from "../../page/elements";
+import { absent, absent_analysis, absent_maps, choice, controls, row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import { is_whole, stored_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
 import { stacks_of } from "../../shaping/stacks";
 import { index_param } from "../../shaping/state";
 import { text_facts } from "../../shaping/texts";
-import { collapsed_words } from "../../shaping/words";
+import { collapsed_words } from "../../shaping/shared_words";
 import { axes_of, shape_of, type Axes } from "./axes";
 import {
   attention_choice,
@@ -23,29 +23,29 @@ import {
   max_rank_chart,
   profile_chart,
   row_of_head,
-  wall_chart,
+  map_grid_chart,
   type AttentionChoice,
 } from "./charts";
 import { large_map } from "./map_panel";
-import { picture_panel } from "./picture_panel";
-import { make_pointing, type Pointing } from "./pointing";
-import { picture_chart, track_chart } from "./signal_charts";
-import { sound_panel } from "./sound_panel";
+import { image_panel } from "./image_panel";
+import { select_queries, type SelectedQuery } from "./selected_query";
+import { image_patches_chart, audio_frames_chart } from "./media_charts";
+import { audio_panel } from "./audio_panel";
 import { text_heatmaps } from "./text_heatmaps";
 import { text_panel } from "./text_panel";
-import { window_param, window_text } from "./window";
+import { window_param, window_text } from "./map_window";
 
 function charts(reading: Reading): Chart[] {
   const choice = attention_choice(reading);
   const map = stored_map(reading.report, reading.model.name, choice.place);
-  const wall = wall_chart(reading, choice);
+  const wall = map_grid_chart(reading, choice);
   const [picture, sound] = [picture_of(reading.report, reading.model.name), sound_of(reading.report, reading.model.name)];
   const whole = map && is_whole(map) ? map : undefined;
   const all = [
     wall.maps.length > 0 ? wall : undefined,
     map && map_chart(reading, choice, map),
-    picture && whole && picture_chart(reading.report, picture, whole, choice.colour),
-    sound && whole && track_chart(reading.report, sound, whole, choice.colour),
+    picture && whole && image_patches_chart(reading.report, picture, whole, choice.colour),
+    sound && whole && audio_frames_chart(reading.report, sound, whole, choice.colour),
     profile_chart(reading, choice),
     max_rank_chart(reading, choice),
     ...text_heatmaps(reading, choice),
@@ -56,7 +56,7 @@ function charts(reading: Reading): Chart[] {
 function draw(context: Context): HTMLElement {
   const { model } = context;
   const chosen = attention_choice(context);
-  const wall = wall_chart(context, chosen);
+  const wall = map_grid_chart(context, chosen);
   const { length, sequences } = text_facts(context);
   const axes = axes_of(context);
   const what = kWhat[axes?.of ?? "text"];
@@ -119,7 +119,7 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
   const stored = stored_map(report, model.name, place);
   const fetched = !stored || !is_whole(stored) ? live_map(context, place) : undefined;
   const map = fetched?.map ?? stored;
-  const wall = chart_frame(wall_chart(context, chosen), theme, {
+  const wall = chart_frame(map_grid_chart(context, chosen), theme, {
     level: 2,
     on_choose: ({ row: layer, column }) => context.go({ l: layer, h: column, z: null }),
   });
@@ -134,7 +134,7 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
       ),
     );
 
-  const pointing = make_pointing(index_param(context.state, "q", map.shape.queries), (query) => context.note({ q: query ?? null }));
+  const pointing = select_queries(index_param(context.state, "q", map.shape.queries), (query) => context.note({ q: query ?? null }));
   const chart = map_chart(context, chosen, map);
   const frame = large_map({
     chart,
@@ -160,13 +160,13 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
 const cell_weights = ({ of, shape }: HeadMap): number => Math.round((of.queries * of.keys) / (shape.queries * shape.keys));
 
 /** What the map is of, to be pointed at. */
-function axes_panel(context: Context, { colour }: AttentionChoice, map: HeadMap, pointing: Pointing): HTMLElement | null {
+function axes_panel(context: Context, { colour }: AttentionChoice, map: HeadMap, pointing: SelectedQuery): HTMLElement | null {
   const { report, model, theme } = context;
   const axes = axes_of(context);
   if (!axes || !same_shape(shape_of(axes), map.shape)) return null;
   const [picture, sound] = [picture_of(report, model.name), sound_of(report, model.name)];
-  if (picture) return picture_panel(report, picture, map, colour, theme, pointing);
-  if (sound) return sound_panel(report, sound, map, colour, theme, pointing);
+  if (picture) return image_panel(report, picture, map, colour, theme, pointing);
+  if (sound) return audio_panel(report, sound, map, colour, theme, pointing);
   const texts = (tokens: readonly ShownToken[]) => tokens.map((token) => token.text);
   const source = source_of(report, model.name);
   return text_panel(texts(tokens_of(report, model.name)), source && texts(source), map, colour, theme, pointing);

@@ -1,9 +1,9 @@
 import { counted, format_number } from "../../chart/number_format";
 import { analysis } from "../../data/report";
 import type { AnalysisId } from "../../data/report_file";
-import { h } from "../../page/h";
-import { command_words, controls, section } from "../../page/parts";
-import { download } from "../../page/save";
+import { h } from "../../page/elements";
+import { command_words, controls, section } from "../../page/view_parts";
+import { download } from "../../page/save_chart";
 import type { Context, View } from "../../page/view";
 import { arranged, table_csv, table_of } from "./tables";
 

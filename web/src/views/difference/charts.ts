@@ -1,15 +1,15 @@
 // What a fine-tune changed, shaped into charts.
 import { counted_axis } from "../../chart/axis";
-import type { ColourScale, Series } from "../../chart/base";
+import type { ColorScale, Series } from "../../chart/chart_fields";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
-import { matrix_words, plain } from "../../chart/words";
+import { matrix_words, plain } from "../../chart/rich_text";
 import { skipped_reason } from "../../data/report";
 import type { DiffRow, Matrix } from "../../data/report_file";
 import { diff_rows } from "../../shaping/adapter_size";
 import { numbers_in } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
-import { threshold_words } from "../../shaping/words";
+import { threshold_words } from "../../shaping/shared_words";
 
 const matrices_in = (rows: readonly DiffRow[]): Matrix[] => [...new Set(rows.map((row) => row.matrix))];
 
@@ -18,7 +18,7 @@ interface Grid {
   title: string;
   note: string;
   value(row: DiffRow): number | null;
-  scale(values: readonly number[]): ColourScale;
+  scale(values: readonly number[]): ColorScale;
   format: string;
 }
 

@@ -1,11 +1,11 @@
 // What a fine-tune changed in each matrix, and how large the adapter is that holds it.
 import { count_words, format_number } from "../../chart/number_format";
-import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
-import { absent_analysis, command_words, even_row, section, skipped_lines } from "../../page/parts";
+import { chart_frame } from "../../page/chart_frame";
+import { h } from "../../page/elements";
+import { absent_analysis, command_words, even_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import { adapter_parameters, diff_rows, whole_parameters } from "../../shaping/adapter_size";
-import { threshold_words } from "../../shaping/words";
+import { threshold_words } from "../../shaping/shared_words";
 import {
   adapter_thresholds,
   base_ranks,

@@ -1,9 +1,9 @@
 // What experts have in common, and where routers send a text, shaped into charts.
 import { counted_axis } from "../../chart/axis";
-import type { Series } from "../../chart/base";
+import type { Series } from "../../chart/chart_fields";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart, Panel } from "../../chart/lines";
-import { matrix_words } from "../../chart/words";
+import { matrix_words } from "../../chart/rich_text";
 import { number_rows } from "../../data/matrix";
 import { range } from "../../data/numbers";
 import { numbers, rows_of, skipped_reason } from "../../data/report";

@@ -1,11 +1,11 @@
 // Mixtures of experts: load beside rank, what experts share, and which are chosen together.
 import type { Chart } from "../../chart/chart";
-import { matrix_words } from "../../chart/words";
+import { matrix_words } from "../../chart/rich_text";
 import { rows_of } from "../../data/report";
 import type { Matrix } from "../../data/report_file";
-import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
-import { absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
+import { chart_frame } from "../../page/chart_frame";
+import { h } from "../../page/elements";
+import { absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
 import { choice_param, index_param } from "../../shaping/state";

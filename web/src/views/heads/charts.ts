@@ -1,6 +1,6 @@
 // What the weights say of every head, shaped into charts.
-import type { DotsChart, DotsRow } from "../../chart/dots";
-import type { GraphChart } from "../../chart/graph";
+import type { StripPlotChart, StripPlotRow } from "../../chart/strip_plot";
+import type { GraphChart } from "../../chart/head_graph";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
 import { format_number, type Format } from "../../chart/number_format";
@@ -59,8 +59,8 @@ function text_figures({
 }
 
 /** Each measure of a head as a dot among those of all heads. */
-export function detail_chart(reading: Reading, place: HeadPlace): DotsChart {
-  const from_weights = head_figures(reading).map((figure): DotsRow => {
+export function detail_chart(reading: Reading, place: HeadPlace): StripPlotChart {
+  const from_weights = head_figures(reading).map((figure): StripPlotRow => {
     const cells = head_cells(reading, figure);
     const all = numbers_in(cells);
     const [low, high] =
@@ -73,7 +73,7 @@ export function detail_chart(reading: Reading, place: HeadPlace): DotsChart {
       value: typeof value === "number" ? value : null,
     };
   });
-  const on_text = text_figures(reading).map(({ label, format, domain, values }): DotsRow => ({
+  const on_text = text_figures(reading).map(({ label, format, domain, values }): StripPlotRow => ({
     label,
     axis: { title: "", scale: "linear", domain, format },
     all: Array.from(values.values(), (value) => value ?? null),

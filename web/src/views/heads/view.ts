@@ -1,9 +1,9 @@
 import { map_bytes, stored_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
-import { chart_frame } from "../../page/frame";
-import { directions_part } from "../../page/directions";
-import { h } from "../../page/h";
-import { absent_analysis, choice, controls, skipped_lines } from "../../page/parts";
+import { chart_frame } from "../../page/chart_frame";
+import { directions_part } from "../../page/direction_lists";
+import { h } from "../../page/elements";
+import { absent_analysis, choice, controls, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import { chosen_head, head_title, type HeadPlace } from "../../shaping/head_grid";
 import { choice_param, index_param } from "../../shaping/state";

@@ -2,20 +2,29 @@
 import type { Axis } from "../../chart/axis";
 import type { LinesChart, Panel } from "../../chart/lines";
 import { count_words } from "../../chart/number_format";
-import { matrix_words } from "../../chart/words";
+import { matrix_words } from "../../chart/rich_text";
 import { range } from "../../data/numbers";
 import { layers_of, rows_of } from "../../data/report";
 import type { AnyModel, AttentionLayerRow, CircuitsRow } from "../../data/report_file";
-import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
-import { absent, absent_analysis, row, section } from "../../page/parts";
+import { chart_frame } from "../../page/chart_frame";
+import { h } from "../../page/elements";
+import { absent, absent_analysis, row, section } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
-import { all_matrices, all_values, depth_line, has_values, kDepth, model_series, ranks_by_depth, relative_rank } from "../../shaping/depth";
+import {
+  all_matrices,
+  all_values,
+  depth_line,
+  has_values,
+  kDepth,
+  model_series,
+  ranks_by_depth,
+  relative_rank,
+} from "../../shaping/relative_depth";
 import { usual_layers } from "../../shaping/layers";
 import type { Reading } from "../../shaping/reading";
 import { text_facts } from "../../shaping/texts";
 import { by_step } from "../../shaping/training_steps";
-import { threshold_words } from "../../shaping/words";
+import { threshold_words } from "../../shaping/shared_words";
 
 const mean = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((value): value is number => value !== null);

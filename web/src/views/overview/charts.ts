@@ -1,10 +1,10 @@
 // The whole model in few pictures: its ranks, its maps, its heads, its spectra, and other models beside it.
-import type { AtlasCell, AtlasChart } from "../../chart/atlas";
+import type { AtlasCell, AtlasChart } from "../../chart/rank_atlas";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
 import { counted } from "../../chart/number_format";
-import type { WallChart } from "../../chart/wall";
-import { matrix_words } from "../../chart/words";
+import type { MapGridChart } from "../../chart/attention_map_grid";
+import { matrix_words } from "../../chart/rich_text";
 import { map_bytes, stored_shape } from "../../data/maps";
 import { largest_number, number_at, range } from "../../data/numbers";
 import {
@@ -18,12 +18,12 @@ import {
   thinned_indices,
 } from "../../data/report";
 import type { AnyModel, Matrix } from "../../data/report_file";
-import { ranks_by_depth } from "../../shaping/depth";
+import { ranks_by_depth } from "../../shaping/relative_depth";
 import { head_figures } from "../../shaping/head_figures";
 import { head_chart } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
 import { spectrum_quantity } from "../../shaping/spectrum_quantity";
-import { threshold_words } from "../../shaping/words";
+import { threshold_words } from "../../shaping/shared_words";
 
 /** Layers down, matrices across: directions that hold the threshold's share of the energy. */
 export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
@@ -55,17 +55,17 @@ export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
 
 const kOne = { texts: "text", images: "image", sound: "sound" } as const;
 
-export const wall_title = ({ reads = "texts" }: AnyModel): string => `Every head on one ${kOne[reads]}`;
+export const map_grid_title = ({ reads = "texts" }: AnyModel): string => `Every head on one ${kOne[reads]}`;
 
 /** Every head's map on the report's text. */
-export function wall_chart({ report, model }: Reading): WallChart {
+export function map_grid_chart({ report, model }: Reading): MapGridChart {
   const places = map_places(report, model.name);
   const [place] = places;
   const across = place?.keys === undefined ? "" : ` of a target on ${place.keys} of a source`;
   return {
     kind: "wall",
     name: "overview-wall",
-    title: wall_title(model),
+    title: map_grid_title(model),
     layers: model.layers,
     heads: model.heads,
     colour: "log",

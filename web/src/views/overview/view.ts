@@ -1,18 +1,18 @@
 import type { Chart } from "../../chart/chart";
 import { bytes_words, count_words } from "../../chart/number_format";
-import { draw_spark } from "../../chart/spark";
+import { draw_spark } from "../../chart/sparkline";
 import { map_places, rows_of } from "../../data/report";
 import type { AnalysisId, AnyModel } from "../../data/report_file";
 import type { Finding } from "../../findings/finding";
-import { findings } from "../../findings/kinds";
-import { live_panel, missing_button } from "../../live/panel";
-import { chart_frame } from "../../page/frame";
-import { h, mount, set_words } from "../../page/h";
-import { absent_analysis, absent_maps, section, skipped_lines } from "../../page/parts";
+import { findings } from "../../findings/all_findings";
+import { live_panel, missing_button } from "../../live/run_panel";
+import { chart_frame } from "../../page/chart_frame";
+import { h, mount, set_words } from "../../page/elements";
+import { absent_analysis, absent_maps, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
 import { scored_words } from "../../shaping/texts";
-import { atlas_chart, head_charts, models_chart, null_chart, wall_chart, wall_title } from "./charts";
+import { atlas_chart, head_charts, models_chart, null_chart, map_grid_chart, map_grid_title } from "./charts";
 
 const has_spectrum = ({ report, model }: Reading) => rows_of(report, "spectrum", model.name).length > 0;
 const has_maps = ({ report, model }: Reading) => map_places(report, model.name).length > 0;
@@ -20,7 +20,7 @@ const has_maps = ({ report, model }: Reading) => map_places(report, model.name).
 function charts(reading: Reading): Chart[] {
   return [
     has_spectrum(reading) ? atlas_chart(reading) : undefined,
-    has_maps(reading) ? wall_chart(reading) : undefined,
+    has_maps(reading) ? map_grid_chart(reading) : undefined,
     ...head_charts(reading),
     null_chart(reading),
     // The same for every model of a report: once is enough.
@@ -107,12 +107,13 @@ function findings_part(context: Context): HTMLElement {
 function wall_part(context: Context): HTMLElement {
   const { report, theme } = context;
   if (has_maps(context))
-    return chart_frame(wall_chart(context), theme, {
+    return chart_frame(map_grid_chart(context), theme, {
       level: 2,
       on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention"),
     });
-  if (report.live) return section(wall_title(context.model), "What does each head look at? Its maps are drawn here.", live_panel(context));
-  return section(wall_title(context.model), null, absent_maps(context));
+  if (report.live)
+    return section(map_grid_title(context.model), "What does each head look at? Its maps are drawn here.", live_panel(context));
+  return section(map_grid_title(context.model), null, absent_maps(context));
 }
 
 function heads_part(context: Context): HTMLElement {

@@ -1,22 +1,22 @@
 // What smaller models cost and save, shaped into charts.
-import type { Series } from "../../chart/base";
-import { columns_axis, type ColumnsChart } from "../../chart/columns";
+import type { Series } from "../../chart/chart_fields";
+import { grouped_bars_axis, type GroupedBarsChart } from "../../chart/grouped_bars";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
-import { matrix_words, plain } from "../../chart/words";
+import { matrix_words, plain } from "../../chart/rich_text";
 import { range } from "../../data/numbers";
 import { analysis, row_at, rows_of } from "../../data/report";
 import type { Matrix, PlanPartRow, PlanRow } from "../../data/report_file";
 import type { Reading } from "../../shaping/reading";
-import { chosen_row, menu_rows, rise_percent, saved_share, saving_of, saving_rows } from "../../shaping/plan_menu";
-import { threshold_words } from "../../shaping/words";
+import { chosen_row, method_rows, rise_percent, saved_share, saving_of, saving_rows } from "../../shaping/method_comparison";
+import { threshold_words } from "../../shaping/shared_words";
 
 const kDashes = [undefined, "7 2", "2 2"];
 
 /** Cost against saving, a line a form from the model as it is. */
 export function cost_chart(reading: Reading): LinesChart | undefined {
   const saving = saving_of(reading);
-  const rows = menu_rows(reading);
+  const rows = method_rows(reading);
   const forms = [...new Set(rows.map((row) => row.form))];
   const lines = forms.flatMap((form): (Line & { rows: PlanRow[] })[] => {
     const own = saving_rows(reading, form, saving);
@@ -63,7 +63,7 @@ export function cost_chart(reading: Reading): LinesChart | undefined {
 /** The row at a vertex of the chart's line; undefined at the model as it is. */
 export function row_at_vertex(reading: Reading, form: string, vertex: number): number | undefined {
   const row = saving_rows(reading, form, saving_of(reading))[vertex - 1];
-  return row && menu_rows(reading).indexOf(row);
+  return row && method_rows(reading).indexOf(row);
 }
 
 const by_layer = (rows: readonly PlanPartRow[]) => rows.filter((row): row is PlanPartRow & { layer: number } => row.layer !== null);
@@ -145,8 +145,8 @@ const kLayerParts: readonly Series[] = [
 function parts_chart(
   reading: Reading,
   values: Readonly<Record<string, (row: PlanPartRow) => number | null>>,
-  chart: Pick<ColumnsChart, "name" | "title" | "note"> & { unit: string },
-): ColumnsChart | undefined {
+  chart: Pick<GroupedBarsChart, "name" | "title" | "note"> & { unit: string },
+): GroupedBarsChart | undefined {
   const rows = by_layer(rows_of(reading.report, "plan_layers", reading.model.name));
   const count = reading.model.layers;
   const columns = kLayerParts.flatMap(({ key }) => {
@@ -162,14 +162,14 @@ function parts_chart(
     kind: "columns",
     ...head,
     groups: { title: "layer", count },
-    y: columns_axis(unit, count, columns),
+    y: grouped_bars_axis(unit, count, columns),
     series: kLayerParts.filter(({ key }) => columns.some(({ series }) => series === key)),
     columns,
   };
 }
 
 /** What the model loses where one layer, or a part of one, alone is left out. */
-export const layer_losses = (reading: Reading): ColumnsChart | undefined =>
+export const layer_losses = (reading: Reading): GroupedBarsChart | undefined =>
   parts_chart(
     reading,
     { layer: (row) => row.loss, attention: (row) => row.attention_loss, mlp: (row) => row.mlp_loss },
@@ -182,7 +182,7 @@ export const layer_losses = (reading: Reading): ColumnsChart | undefined =>
   );
 
 /** How much each layer, and each part of it, turns the stream. */
-export const layer_influence = (reading: Reading): ColumnsChart | undefined =>
+export const layer_influence = (reading: Reading): GroupedBarsChart | undefined =>
   parts_chart(
     reading,
     { layer: (row) => row.block_influence, attention: (row) => row.attention_influence, mlp: (row) => row.mlp_influence },

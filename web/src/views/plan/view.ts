@@ -2,11 +2,11 @@
 import { count_words, format_number } from "../../chart/number_format";
 import type { PlanRow } from "../../data/report_file";
 import { plan_panel } from "../../live/plan_panel";
-import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
-import { absent_analysis, choice, command_words, controls, even_row, section, skipped_lines } from "../../page/parts";
+import { chart_frame } from "../../page/chart_frame";
+import { h } from "../../page/elements";
+import { absent_analysis, choice, command_words, controls, even_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
-import { chosen_row, kSavings, menu_rows, rise_percent, saving_of } from "../../shaping/plan_menu";
+import { chosen_row, kSavings, method_rows, rise_percent, saving_of } from "../../shaping/method_comparison";
 import { commands_of, cost_chart, layer_influence, layer_losses, plan_charts, planned_ranks, present_ranks, row_at_vertex } from "./charts";
 
 const kSavingWords = { parameters: "parameters", cache: "KV cache" } as const;
@@ -58,7 +58,7 @@ function menu_table(context: Context): HTMLElement {
       h(
         "tbody",
         {},
-        menu_rows(context).map((row, index) =>
+        method_rows(context).map((row, index) =>
           h(
             "tr",
             { class: row === chosen ? "chosen" : null },
@@ -91,7 +91,7 @@ function making(context: Context): HTMLElement | null {
 }
 
 function menu(context: Context): HTMLElement {
-  const rows = menu_rows(context);
+  const rows = method_rows(context);
   if (rows.length === 0) return absent_analysis(context, "What can be left out of the model", "plan");
   const chart = cost_chart(context);
   return section(

@@ -1,17 +1,17 @@
 // Cosines between the weight vectors of heads, and how far heads overlap, shaped into charts.
 import { counted_axis } from "../../chart/axis";
-import type { Series } from "../../chart/base";
+import type { Series } from "../../chart/chart_fields";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { ImageChart } from "../../chart/image";
-import type { LaminarChart } from "../../chart/laminar";
+import type { LayerDensitiesChart } from "../../chart/layer_densities";
 import type { LinesChart } from "../../chart/lines";
 import { format_number } from "../../chart/number_format";
-import { matrix_words } from "../../chart/words";
+import { matrix_words } from "../../chart/rich_text";
 import { image_values, overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, HeadOverlapRow, SimilarityRow } from "../../data/report_file";
-import { common_range, densest, laminar_rows, note_of, outside_words } from "../../shaping/distributions";
-import { cosine_deviation, random_overlap } from "../../shaping/nulls";
+import { common_range, densest, layer_density_rows, note_of, outside_words } from "../../shaping/distributions";
+import { cosine_deviation, random_overlap } from "../../shaping/random_baselines";
 import type { Reading } from "../../shaping/reading";
 
 export type Scope = SimilarityRow["scope"];
@@ -22,7 +22,7 @@ const scope_row = ({ report, model }: Reading, layer: number, matrix: Matrix, sc
   rows_of(report, "similarity", model.name).find((row) => row.layer === layer && row.matrix === matrix && row.scope === scope);
 
 /** Cosines of each layer, a picture a matrix, of pairs in one head or in two; all have one range and one scale. */
-export function cosine_charts(reading: Reading, scope: "within_head" | "across_head"): LaminarChart[] {
+export function cosine_charts(reading: Reading, scope: "within_head" | "across_head"): LayerDensitiesChart[] {
   const { report, model } = reading;
   const rows = rows_of(report, "similarity", model.name);
   const domain = common_range(
@@ -30,7 +30,7 @@ export function cosine_charts(reading: Reading, scope: "within_head" | "across_h
     rows.flatMap((row) => (row.scope !== "all" && row.histogram) || []),
   );
   const picture = (matrix: Matrix, of: Scope) =>
-    laminar_rows(
+    layer_density_rows(
       report,
       model.layers,
       (layer) => scope_row(reading, layer, matrix, of),

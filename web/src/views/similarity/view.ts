@@ -1,11 +1,11 @@
 import type { Chart } from "../../chart/chart";
-import { matrix_words } from "../../chart/words";
+import { matrix_words } from "../../chart/rich_text";
 import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import type { Matrix } from "../../data/report_file";
-import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
+import { chart_frame } from "../../page/chart_frame";
+import { h } from "../../page/elements";
 import { layer_chips } from "../../page/layer_chips";
-import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/parts";
+import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import { chosen_layers } from "../../shaping/layers";
 import type { Reading } from "../../shaping/reading";

@@ -1,8 +1,8 @@
 // Singular values of all matrices, shaped into charts.
 import type { Axis } from "../../chart/axis";
-import type { Series } from "../../chart/base";
+import type { Series } from "../../chart/chart_fields";
 import type { Line, LinesChart, Panel } from "../../chart/lines";
-import { matrix_words, type Words } from "../../chart/words";
+import { matrix_words, type Words } from "../../chart/rich_text";
 import { largest_number, number_at } from "../../data/numbers";
 import { matrices_of, row_at, skipped_reason, thinned_indices } from "../../data/report";
 import type { Matrix, Model } from "../../data/report_file";

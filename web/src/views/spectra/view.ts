@@ -1,15 +1,15 @@
 import type { Chart } from "../../chart/chart";
 import { matrices_of, rows_of } from "../../data/report";
-import { chart_frame } from "../../page/frame";
-import { h } from "../../page/h";
+import { chart_frame } from "../../page/chart_frame";
+import { h } from "../../page/elements";
 import { layer_chips } from "../../page/layer_chips";
-import { absent_analysis, choice, controls, section, skipped_lines } from "../../page/parts";
+import { absent_analysis, choice, controls, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
 import { kQuantities } from "../../shaping/spectrum_quantity";
 import { hidden_at_first, spectra_axes, spectra_chart, spectra_choice, type SpectraChoice } from "./charts";
-import { components_chart } from "./components";
-import { latent_chart } from "./latent";
+import { components_chart } from "./energy_ranks";
+import { latent_chart } from "./kv_latent";
 
 function charts(reading: Reading): Chart[] {
   const latent = [latent_chart(reading) ?? []].flat();

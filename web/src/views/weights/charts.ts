@@ -1,13 +1,13 @@
 // Distributions of weights by layer and their moments, shaped into charts.
 import { counted_axis, type Axis } from "../../chart/axis";
-import type { Series } from "../../chart/base";
+import type { Series } from "../../chart/chart_fields";
 import type { HeatmapChart } from "../../chart/heatmap";
-import type { LaminarChart } from "../../chart/laminar";
+import type { LayerDensitiesChart } from "../../chart/layer_densities";
 import type { LinesChart } from "../../chart/lines";
-import { matrix_words, type Words } from "../../chart/words";
+import { matrix_words, type Words } from "../../chart/rich_text";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, WeightsRow } from "../../data/report_file";
-import { common_range, densest, laminar_rows, note_of, outside_words } from "../../shaping/distributions";
+import { common_range, densest, layer_density_rows, note_of, outside_words } from "../../shaping/distributions";
 import type { Reading } from "../../shaping/reading";
 import { choice_param, index_param } from "../../shaping/state";
 
@@ -48,7 +48,7 @@ export function matrices_of_any(report: Report, models: readonly Model[]): Matri
 }
 
 /** How a matrix' weights are spread in each layer, a picture a model, all with one range and one scale. */
-export function distribution_charts({ report }: Reading, models: readonly Model[], matrix: Matrix): LaminarChart[] {
+export function distribution_charts({ report }: Reading, models: readonly Model[], matrix: Matrix): LayerDensitiesChart[] {
   const with_it = models.filter((model) => whole_rows(report, model, matrix).length > 0);
   const domain = common_range(
     report,
@@ -58,7 +58,7 @@ export function distribution_charts({ report }: Reading, models: readonly Model[
   );
   const pictures = with_it.map((model) => ({
     model,
-    ...laminar_rows(
+    ...layer_density_rows(
       report,
       model.layers,
       (layer) => row_at(report, "weights", { model: model.name, layer, matrix }),

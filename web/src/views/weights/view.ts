@@ -1,14 +1,14 @@
 import type { Chart } from "../../chart/chart";
 import { format_number } from "../../chart/number_format";
-import { matrix_words } from "../../chart/words";
+import { matrix_words } from "../../chart/rich_text";
 import { matrices_of, rows_of, skipped_reason } from "../../data/report";
-import { chart_frame } from "../../page/frame";
-import { h, set_words } from "../../page/h";
-import { absent, absent_analysis, choice, controls, even_row, row, section, skipped_lines } from "../../page/parts";
+import { chart_frame } from "../../page/chart_frame";
+import { h, set_words } from "../../page/elements";
+import { absent, absent_analysis, choice, controls, even_row, row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
 import { distribution_charts, heads_chart, matrices_of_any, moment_chart, weights_choice, type Moment, type WeightsChoice } from "./charts";
-import { chosen_row, figures, histogram_chart, image_chart, quantiles, type Figure } from "./closer";
+import { chosen_row, figures, histogram_chart, image_chart, quantiles, type Figure } from "./matrix_detail";
 
 const kMoments: readonly Moment[] = ["std", "mean", "excess_kurtosis"];
 

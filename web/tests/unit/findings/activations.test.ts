@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { dead_heads } from "../../../src/findings/dead_heads";
 import { massive_activations } from "../../../src/findings/massive_activations";
 import { outlier_dimensions } from "../../../src/findings/outlier_dimensions";
-import { attention_head, attention_layer, said, type Made } from "./made";
+import { attention_head, attention_layer, said, type Made } from "./made_readings";
 
 const heads = (...ratios: (number | [number, number] | null)[]): Made => ({
   rows: {

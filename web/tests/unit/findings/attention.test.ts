@@ -1,12 +1,12 @@
 // Sentences about attention on texts, and trends with depth.
 import { describe, expect, test } from "vitest";
-import { attention_depth } from "../../../src/findings/attention_depth";
-import { collapsed_layers } from "../../../src/findings/collapsed";
-import { induction_heads } from "../../../src/findings/induction";
-import { previous_token_heads } from "../../../src/findings/previous_token";
-import { sink_heads } from "../../../src/findings/sink";
-import { trend } from "../../../src/findings/trend";
-import { attention_head, attention_layer, said, type Made } from "./made";
+import { attention_rank_by_depth } from "../../../src/findings/attention_rank_by_depth";
+import { collapsed_layers } from "../../../src/findings/collapsed_layers";
+import { induction_heads } from "../../../src/findings/induction_heads";
+import { previous_token_heads } from "../../../src/findings/previous_token_heads";
+import { attention_sink_heads } from "../../../src/findings/attention_sink_heads";
+import { trend } from "../../../src/findings/trend_with_depth";
+import { attention_head, attention_layer, said, type Made } from "./made_readings";
 
 describe("a trend", () => {
   test.each([
@@ -41,11 +41,11 @@ const layers = (values: (number | null)[], more: object = {}): Made => ({
 
 describe("rank of attention with depth", () => {
   test("says from where to where, of how many", () => {
-    expect(said(attention_depth, layers([89, 66.25, 40, 18, 5, 3]))).toBe(
+    expect(said(attention_rank_by_depth, layers([89, 66.25, 40, 18, 5, 3]))).toBe(
       "89 → 3 MaxRank at 90 % of at most 100: from the first layer to the last, attention loses rank with depth, and no layer " +
         "has clearly more than one before it.",
     );
-    expect(said(attention_depth, layers([3, 5, 18, 40]))).toMatch(
+    expect(said(attention_rank_by_depth, layers([3, 5, 18, 40]))).toMatch(
       /^3 → 40 MaxRank .* gains rank with depth, and no layer has clearly less/,
     );
   });
@@ -61,7 +61,7 @@ describe("rank of attention with depth", () => {
     ["layers that were left out", { ...layers([89, 66, 40, 18]), model: { layers: 12 } }],
     ["a value that is null", layers([89, null, 40, 18, 3])],
     ["no attention", {}],
-  ])("is silent of %s", (_, made) => expect(said(attention_depth, made as Made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(attention_rank_by_depth, made as Made)).toBeUndefined());
 });
 
 describe("collapsed layers", () => {
@@ -92,14 +92,14 @@ const heads = (...rows: object[]): Made => ({ rows: { attention: rows.map((row, 
 
 describe("sinks", () => {
   test("counts heads and says what even attention gives", () => {
-    expect(said(sink_heads, heads({ sink_mass: 0.97 }, { sink_mass: 0.6 }, {}))).toBe(
+    expect(said(attention_sink_heads, heads({ sink_mass: 0.97 }, { sink_mass: 0.6 }, {}))).toBe(
       "2 of 3 heads park on the first token At least half of their attention goes there, and 97 % in layer 3 head 0. Even " +
         "attention over 100 tokens gives the first 5.2 %.",
     );
   });
 
   test("names the even attention of the head's own layer", () => {
-    expect(said(sink_heads, heads({ sink_mass: 0.97, null_sink_mass: 0.01 }))).toContain("gives the first 1 %");
+    expect(said(attention_sink_heads, heads({ sink_mass: 0.97, null_sink_mass: 0.01 }))).toContain("gives the first 1 %");
   });
 
   test.each([
@@ -107,7 +107,7 @@ describe("sinks", () => {
     ["half, but for the error", heads({ sink_mass: 0.52, sink_mass_error: 0.05 })],
     ["a text so short that the first token is most of it", { ...heads({ sink_mass: 0.9 }), parameters: { attention: { length: 4 } } }],
     ["the row of a layer", { rows: { attention: [attention_layer(0, 3, { sink_mass: 0.9 })] } }],
-  ])("is silent of %s", (_, made) => expect(said(sink_heads, made as Made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(attention_sink_heads, made as Made)).toBeUndefined());
 });
 
 describe("previous-token heads", () => {

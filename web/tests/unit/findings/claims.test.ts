@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { claims_table, kClaims } from "../../../src/findings/claims";
-import { kKinds } from "../../../src/findings/kinds";
+import { kKinds } from "../../../src/findings/all_findings";
 
 const kDocs = new URL("../../../../docs/findings.md", import.meta.url);
 const kTable = /(<!-- claims -->\n)[^]*(<!-- \/claims -->)/;

@@ -1,9 +1,9 @@
 // What the cross-attention of an encoder-decoder does for the loss of its targets.
 import { describe, expect, test } from "vitest";
-import { plain } from "../../../src/chart/words";
+import { plain } from "../../../src/chart/rich_text";
 import { cross_attention } from "../../../src/findings/cross_attention";
-import { findings } from "../../../src/findings/kinds";
-import { attention_head, kModel, reading, type Made } from "./made";
+import { findings } from "../../../src/findings/all_findings";
+import { attention_head, kModel, reading, type Made } from "./made_readings";
 
 const row = (component: string, layer: number, head: number | null, loss_increase: number, error: number | null, loss: number) => ({
   model: "t5:cross",

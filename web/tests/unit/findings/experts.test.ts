@@ -1,9 +1,9 @@
 // Sentences about mixtures of experts.
 import { describe, expect, test } from "vitest";
 import { dead_experts } from "../../../src/findings/dead_experts";
-import { expert_twins } from "../../../src/findings/expert_twins";
-import { experts_one_space } from "../../../src/findings/experts_one_space";
-import { said, type Made } from "./made";
+import { similar_experts } from "../../../src/findings/similar_experts";
+import { experts_shared_subspace } from "../../../src/findings/experts_shared_subspace";
+import { said, type Made } from "./made_readings";
 
 const routed = (load: number[], tokens: number, chosen = 2): Made => ({
   rows: { routing: [{ layer: 3, experts: load.length, chosen, tokens, load }] },
@@ -36,7 +36,7 @@ const alike = (most: number, mean: number, more: object = {}): Made => ({
 
 describe("twins among experts", () => {
   test("says how alike, and how alike others are", () => {
-    expect(said(expert_twins, alike(0.98, 0.3))).toBe(
+    expect(said(similar_experts, alike(0.98, 0.3))).toBe(
       "0.98 similarity have two experts of layer 2 in what the MLP's up does to the stream, whatever the order of their neurons; the " +
         "same has 1. Pairs there have 0.3 in the mean, random ones 0.2.",
     );
@@ -48,7 +48,7 @@ describe("twins among experts", () => {
     ["three experts", alike(0.98, 0.3, { experts: 3 })],
     ["the rows of a router", alike(0.98, 0.3, { matrix: "router" })],
     ["wide experts, of which random ones are alike", alike(0.95, 0.93, { null_similarity: 0.93 })],
-  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(expert_twins, made)).toBeUndefined());
+  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(similar_experts, made)).toBeUndefined());
 });
 
 const space = (stacked: number, single: number, random: number, more: object = {}): Made =>
@@ -56,19 +56,19 @@ const space = (stacked: number, single: number, random: number, more: object = {
 
 describe("one space of experts", () => {
   test("says the rank of all, of one and of random ones", () => {
-    expect(said(experts_one_space, space(12, 9, 50))).toBe(
+    expect(said(experts_shared_subspace, space(12, 9, 50))).toBe(
       "12 of 64 directions hold 0.9 of the energy of the MLP's up of 8 experts of layer 2 together: they read nearly one space. One of " +
         "them has 9, as many random ones 50.",
     );
   });
 
   test("says of down what is written", () => {
-    expect(said(experts_one_space, space(12, 9, 50, { matrix: "down" }))).toContain("they write to nearly one space");
+    expect(said(experts_shared_subspace, space(12, 9, 50, { matrix: "down" }))).toContain("they write to nearly one space");
   });
 
   test.each([
     ["experts of spaces of their own", space(48, 9, 50)],
     ["one expert that fills the stream itself", space(42, 40, 50)],
     ["a router, of which there is one", space(12, 9, 50, { single_energy_rank: null })],
-  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(experts_one_space, made)).toBeUndefined());
+  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(experts_shared_subspace, made)).toBeUndefined());
 });

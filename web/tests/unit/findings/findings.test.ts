@@ -1,14 +1,14 @@
 // Which sentences a model gets, in which order.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { plain } from "../../../src/chart/words";
+import { plain } from "../../../src/chart/rich_text";
 import { all_charts } from "../../../src/exported_charts";
 import { at_least_percent, at_most_percent, small_percent } from "../../../src/findings/finding";
-import { findings, kOfHeadsWeights } from "../../../src/findings/kinds";
-import { layers_words } from "../../../src/shaping/words";
+import { findings, kOfHeadsWeights } from "../../../src/findings/all_findings";
+import { layers_words } from "../../../src/shaping/shared_words";
 import { head_charts } from "../../../src/views/heads/charts";
 import { models_view } from "../../../src/views/models/view";
-import { attention_head, attention_layer, circuit, reading, said, spectrum, type Made } from "./made";
+import { attention_head, attention_layer, circuit, reading, said, spectrum, type Made } from "./made_readings";
 
 const spectra = (rank: number) => Array.from({ length: 6 }, (_, layer) => spectrum(layer, "q", rank));
 

@@ -1,12 +1,12 @@
 // Sentences about heads' weights: circuits, overlaps, composition.
 import { describe, expect, test } from "vitest";
 import { composition } from "../../../src/findings/composition";
-import { copying_heads, copying_noise } from "../../../src/findings/copying";
+import { copying_heads, copying_noise } from "../../../src/findings/copying_heads";
 import { duplicate_heads } from "../../../src/findings/duplicate_heads";
-import { identity_part } from "../../../src/findings/identity_part";
-import { shared_space } from "../../../src/findings/shared_space";
+import { identity_component } from "../../../src/findings/identity_component";
+import { overlapping_heads } from "../../../src/findings/overlapping_heads";
 import { symmetric_heads } from "../../../src/findings/symmetric_heads";
-import { circuit, said, type Made } from "./made";
+import { circuit, said, type Made } from "./made_readings";
 
 const circuits = (...rows: object[]): Made => ({ rows: { circuits: rows } });
 const scores = (name: string, kind: "qk" | "ov", values: (number | null)[], more: object = {}) =>
@@ -87,18 +87,18 @@ describe("identity part", () => {
     circuits(...cosines.map((identity_cosine, layer) => circuit(layer, "qk", null, { identity_cosine })));
 
   test("says above or below", () => {
-    expect(said(identity_part, layers(0.1, 0.3))).toBe(
+    expect(said(identity_component, layers(0.1, 0.3))).toBe(
       "+0.30 cosine with the identity is what W_QᵀW_K of layer 1 has, summed over heads: keys like the query score above the " +
         "others, before norms, positions and the softmax. Random numbers stay within ±0.06; the most there can be is 1.",
     );
-    expect(said(identity_part, layers(0.1, -0.3))).toContain("keys like the query score below the others");
+    expect(said(identity_component, layers(0.1, -0.3))).toContain("keys like the query score below the others");
   });
 
   test("of rotary positions it is the kernel at an offset", () => {
-    expect(said(identity_part, { ...layers(0.1, 0.3), model: { rotary: true } })).toContain(
+    expect(said(identity_component, { ...layers(0.1, 0.3), model: { rotary: true } })).toContain(
       "summed over heads of the rotary kernel at offset 0: keys like",
     );
-    expect(said(identity_part, { ...layers(0.1, 0.3), parameters: { circuits: { rope_offset: -1 } } })).toContain("at offset -1:");
+    expect(said(identity_component, { ...layers(0.1, 0.3), parameters: { circuits: { rope_offset: -1 } } })).toContain("at offset -1:");
   });
 
   test.each([
@@ -106,7 +106,7 @@ describe("identity part", () => {
     ["a width at which chance reaches it", { ...layers(0.3), model: { width: 16 } }],
     ["no values", layers(null, null)],
     ["single heads", circuits(circuit(0, "qk", 0, { identity_cosine: 0.3 }))],
-  ])("is silent of %s", (_, made) => expect(said(identity_part, made as Made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(identity_component, made as Made)).toBeUndefined());
 });
 
 const square = (heads: number, pairs: Record<string, number>, rest: number | null = 0.1) =>
@@ -165,17 +165,19 @@ describe("duplicate heads", () => {
 
 describe("a shared space", () => {
   test("names the projection, the heads and chance", () => {
-    expect(said(shared_space, overlaps(overlap("q", { "0-1": 0.3 }), overlap("k", { "1-3": 0.504 })))).toBe(
+    expect(said(overlapping_heads, overlaps(overlap("q", { "0-1": 0.3 }), overlap("k", { "1-3": 0.504 })))).toBe(
       "0.504 overlap is the most that two heads share of their W_K space: 1 and 3 of layer 2. Chance is 0.094, equal spaces have 1.",
     );
   });
 
   test("speaks of key heads where heads are grouped", () => {
-    expect(said(shared_space, { ...overlaps(overlap("k", { "0-1": 0.5 }, 2)), model: { kv_heads: 2 } })).toContain("two key heads share");
+    expect(said(overlapping_heads, { ...overlaps(overlap("k", { "0-1": 0.5 }, 2)), model: { kv_heads: 2 } })).toContain(
+      "two key heads share",
+    );
   });
 
   test("does not call it the most where duplicates have more", () => {
-    expect(said(shared_space, overlaps(overlap("k", { "1-3": 0.5, "0-2": 0.97 })))).toMatch(
+    expect(said(overlapping_heads, overlaps(overlap("k", { "1-3": 0.5, "0-2": 0.97 })))).toMatch(
       /is what, but for 1 pair that shares nearly all, two heads share/,
     );
   });
@@ -184,7 +186,7 @@ describe("a shared space", () => {
     ["overlaps near chance", overlaps(overlap("k", { "1-3": 0.2 }))],
     ["spaces that chance makes overlap", overlaps(overlap("k", { "0-1": 0.6 }, 2, 32))],
     ["one key head", { ...overlaps(overlap("k", {}, 1)), model: { kv_heads: 1 } }],
-  ])("is silent of %s", (_, made) => expect(said(shared_space, made as Made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(overlapping_heads, made as Made)).toBeUndefined());
 });
 
 describe("composition", () => {

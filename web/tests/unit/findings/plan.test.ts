@@ -1,9 +1,9 @@
 // Sentences about smaller models, and about what a fine-tune changed.
 import { describe, expect, test } from "vitest";
-import { needed_layer } from "../../../src/findings/needed_layer";
+import { critical_layer } from "../../../src/findings/critical_layer";
 import { small_adapter } from "../../../src/findings/small_adapter";
-import { smaller_model } from "../../../src/findings/smaller_model";
-import { said, type Made } from "./made";
+import { compressed_model } from "../../../src/findings/compressed_model";
+import { said, type Made } from "./made_readings";
 
 const form = (more: object) => ({
   form: "width",
@@ -23,12 +23,15 @@ const menu = (rows: object[], parameters: object = {}): Made => ({
 
 describe("a smaller model", () => {
   test("is the form that saves most for little", () => {
-    expect(said(smaller_model, menu([form({}), form({ form: "hidden", choice: "192 → 174", parameters: 890 })]))).toBe(
+    expect(said(compressed_model, menu([form({}), form({ form: "hidden", choice: "192 → 174", parameters: 890 })]))).toBe(
       "17 % fewer parameters can be had for a perplexity of +2.0 % on held-out text: width, MLP 512 → 384, measured; stock " +
         "transformers loads it; nothing was trained anew.",
     );
     expect(
-      said(smaller_model, menu([form({ form: "latent", choice: "32 + 32", parameters: 1090, kv_cache_bytes_per_token: 50, work: 4.5 })])),
+      said(
+        compressed_model,
+        menu([form({ form: "latent", choice: "32 + 32", parameters: 1090, kv_cache_bytes_per_token: 50, work: 4.5 })]),
+      ),
     ).toMatch(/^50 % less KV cache can be had for .*loads it, and takes 450 % of the work to generate a token; nothing/);
   });
 
@@ -38,14 +41,14 @@ describe("a smaller model", () => {
     ["forms that save little", menu([form({ parameters: 910 })])],
     ["perplexities of few tokens", menu([form({})], { held_out_windows: 3, length: 64 })],
     ["reports without a plan", {}],
-  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(smaller_model, made)).toBeUndefined());
+  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(compressed_model, made)).toBeUndefined());
 });
 
 const removals = (losses: (number | null)[]): Made => ({ rows: { plan_layers: losses.map((loss, layer) => ({ layer, loss })) } });
 
 describe("a needed layer", () => {
   test("is one that costs far more than the others", () => {
-    expect(said(needed_layer, removals([4.2, 0.37, 0.08, 0.17]))).toBe(
+    expect(said(critical_layer, removals([4.2, 0.37, 0.08, 0.17]))).toBe(
       "× 67 perplexity without layer 0 alone; without another one, × 1.19 in the median.",
     );
   });
@@ -55,7 +58,7 @@ describe("a needed layer", () => {
     ["a loss that is small", removals([0.5, 0.01, 0.01, 0.02])],
     ["two layers", removals([4, 0.1])],
     ["no measurements", removals([null, null, null])],
-  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(needed_layer, made)).toBeUndefined());
+  ] as [string, Made][])("is silent of %s", (_, made) => expect(said(critical_layer, made)).toBeUndefined());
 });
 
 const change = (rank: number, more: object = {}) => ({

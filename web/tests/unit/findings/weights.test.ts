@@ -1,13 +1,13 @@
 // Sentences about matrices: spectra, latents, tails.
 import { describe, expect, test } from "vitest";
-import { fewest_directions } from "../../../src/findings/fewest_directions";
+import { low_rank_matrix } from "../../../src/findings/low_rank_matrix";
 import { heavy_tails } from "../../../src/findings/heavy_tails";
-import { latent } from "../../../src/findings/latent";
+import { kv_latent } from "../../../src/findings/kv_latent";
 import { matrix_like_random } from "../../../src/findings/matrix_like_random";
 import { model_like_random } from "../../../src/findings/model_like_random";
-import { weights_depth } from "../../../src/findings/weights_depth";
+import { weight_rank_by_depth } from "../../../src/findings/weight_rank_by_depth";
 import { zero_heads, zero_matrices } from "../../../src/findings/zero_matrices";
-import { circuit, said, spectrum, type Made } from "./made";
+import { circuit, said, spectrum, type Made } from "./made_readings";
 
 const spectra = (...rows: object[]): Made => ({ rows: { spectrum: rows } });
 const ranks = (matrix: string, values: number[], null_rank = 40) => values.map((rank, layer) => spectrum(layer, matrix, rank, null_rank));
@@ -15,7 +15,7 @@ const ranks = (matrix: string, values: number[], null_rank = 40) => values.map((
 describe("fewest directions", () => {
   test("names the matrix furthest below its null, not the least rank", () => {
     const made = spectra(spectrum(0, "qk", 24, 40), spectrum(1, "q", 22, 30), spectrum(2, "o", 39, 40));
-    expect(said(fewest_directions, made)).toBe(
+    expect(said(low_rank_matrix, made)).toBe(
       "24 of 64 directions hold 90 % of the energy of the QK circuit in layer 0. Random numbers would need 40.",
     );
   });
@@ -30,7 +30,7 @@ describe("fewest directions", () => {
     ["a null that is not given", spectra(spectrum(0, "qk", 4, 40, { null_energy_rank: { "0.9": null } }))],
     ["another model's rows", spectra({ ...spectrum(0, "q", 4), model: "other" })],
     ["no spectra", {}],
-  ])("is silent of %s", (_, made) => expect(said(fewest_directions, made as Made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(low_rank_matrix, made as Made)).toBeUndefined());
 });
 
 describe("nearly random", () => {
@@ -59,11 +59,11 @@ describe("nearly random", () => {
 
 describe("rank of weights with depth", () => {
   test("says which way", () => {
-    expect(said(weights_depth, spectra(...ranks("ov", [24, 27, 29, 33, 36, 40])))).toBe(
+    expect(said(weight_rank_by_depth, spectra(...ranks("ov", [24, 27, 29, 33, 36, 40])))).toBe(
       "24 → 40 directions from layer 0 to layer 5: the OV circuit gains rank with depth (90 % of the energy). Random numbers " +
         "would need 40 in each layer.",
     );
-    expect(said(weights_depth, spectra(...ranks("q", [40, 36, 33, 29, 27, 24])))).toContain("loses rank with depth");
+    expect(said(weight_rank_by_depth, spectra(...ranks("q", [40, 36, 33, 29, 27, 24])))).toContain("loses rank with depth");
   });
 
   test.each([
@@ -74,7 +74,7 @@ describe("rank of weights with depth", () => {
     ["one step and little after it", ranks("ov", [40, 24, 24, 23, 22, 21])],
     ["three of six layers", ranks("ov", [24, 30, 40])],
     ["matrices of several shapes", [24, 27, 29, 33, 36, 40].map((rank, layer) => spectrum(layer, "ov", rank, 40 + layer))],
-  ])("is silent of %s", (_, rows) => expect(said(weights_depth, spectra(...rows))).toBeUndefined());
+  ])("is silent of %s", (_, rows) => expect(said(weight_rank_by_depth, spectra(...rows))).toBeUndefined());
 });
 
 describe("a joint latent", () => {
@@ -93,14 +93,14 @@ describe("a joint latent", () => {
   const mla = (...rows: object[]): Made => ({ rows: { mla: rows.map((row, layer) => ({ layer, ...row })) } });
 
   test("says what the worst layer keeps, never rounded up", () => {
-    expect(said(latent, mla(side(0.7), side(0.659)))).toBe(
+    expect(said(kv_latent, mla(side(0.7), side(0.659)))).toBe(
       "65 % energy kept is the least that a joint key–value latent of 6 would keep, in layer 1. Of random numbers it would keep 24 %.",
     );
   });
 
   test("takes the usual latent where it is less than all", () => {
     const wide = { possible_rank: 1024, energy: 0.912, null_energy: 0.7 };
-    expect(said(latent, mla(side(0.3, 0.24, wide)))).toContain("91 % energy kept is the least that a joint key–value latent of 512");
+    expect(said(kv_latent, mla(side(0.3, 0.24, wide)))).toContain("91 % energy kept is the least that a joint key–value latent of 512");
   });
 
   test.each([
@@ -108,7 +108,7 @@ describe("a joint latent", () => {
     ["a latent as large as all keys and values", mla(side(1, 1, { possible_rank: 6 }))],
     ["a zero matrix in a layer", mla(side(0.7), side(null))],
     ["no layers", mla()],
-  ])("is silent of %s", (_, made) => expect(said(latent, made)).toBeUndefined());
+  ])("is silent of %s", (_, made) => expect(said(kv_latent, made)).toBeUndefined());
 });
 
 describe("heavy tails", () => {

@@ -1,0 +1,215 @@
+// Columns that grow from 0 up or down, side by side in groups: what the parts of each layer are worth.
+import { range } from "../data/numbers";
+import { axes, scale_of, vega_axis, type Axis } from "./axis";
+import type { ChartFields, Series, Size } from "./chart_fields";
+import { kVegaLiteSchema, vega_data } from "./csv";
+import { format_number } from "./number_format";
+import { color_of, kFont, text_color, type Theme } from "./theme";
+import { s, short, type Tree } from "./svg_tree";
+import { plain } from "./rich_text";
+
+/** A column of each group. */
+export interface Columns {
+  series: string;
+  heights: ArrayLike<number | null>;
+  errors?: ArrayLike<number | null>; // half the length of a whisker
+  grey?: ArrayLike<boolean>; // not told apart from 0
+}
+
+export interface GroupedBarsChart extends ChartFields {
+  kind: "columns";
+  groups: { title: string; count: number }; // numbered from 0
+  y: Axis; // with 0; what is higher is cut off at its end, where its number stands
+  series: Series[];
+  columns: Columns[];
+}
+
+const end_of = ({ heights, errors }: Columns, group: number, side: 1 | -1): number => (heights[group] ?? 0) + side * (errors?.[group] ?? 0);
+
+/** From 0 to the highest end of a whisker; what dwarfs all other groups, or all else in the only one, is cut off half above these. */
+export function grouped_bars_axis(title: string, groups: number, columns: readonly Columns[]): Axis {
+  const ends = (side: 1 | -1) => range(groups).map((group) => columns.map((each) => end_of(each, group, side)));
+  const descending = (numbers: readonly number[]) => [...numbers].sort((a, b) => b - a);
+  const of_groups = descending(ends(1).map((group) => Math.max(0, ...group)));
+  const most = of_groups[0] ?? 0;
+  const next = of_groups[1] || (descending(ends(1).flat())[1] ?? 0);
+  const top = next > 0 && most > 3 * next ? 1.5 * next : most;
+  return { title, scale: "linear", domain: [Math.min(0, ...ends(-1).flat()), Math.max(top, 1e-3)] };
+}
+
+const is_cut = ({ y }: GroupedBarsChart, columns: Columns, group: number): boolean => (columns.heights[group] ?? 0) > y.domain[1];
+const has_cut = (chart: GroupedBarsChart): boolean =>
+  chart.columns.some((columns) => range(chart.groups.count).some((group) => is_cut(chart, columns, group)));
+
+/** What a note says of columns that the axis cuts off; undefined where it cuts none. */
+export const cut_columns_words = (chart: GroupedBarsChart): string | undefined =>
+  has_cut(chart) ? "▴: a column goes on beyond the axis, to its number." : undefined;
+
+const label_of = (chart: GroupedBarsChart, columns: Columns): string =>
+  plain(chart.series.find(({ key }) => key === columns.series)?.label ?? columns.series);
+
+/** Under the pointer: "layer 3, MLP: loss increase, nats 0.043 ± 0.012". */
+export function column_words(chart: GroupedBarsChart, group: number, index: number): string | undefined {
+  const columns = chart.columns[index];
+  if (!columns) return undefined;
+  const error = columns.errors?.[group];
+  const number = (value: number | null | undefined) => format_number(value, chart.y.format ?? "tick");
+  return (
+    `${chart.groups.title} ${group}, ${label_of(chart, columns)}: ${chart.y.title} ${number(columns.heights[group])}` +
+    (typeof error === "number" ? ` ± ${number(error)}` : "") +
+    (columns.grey?.[group] ? ", not told apart from 0" : "")
+  );
+}
+
+export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width, height = 240 }: Size): Tree {
+  const plot = { x: 44, y: 24, width: Math.max(60, width - 56), height: height - 62 };
+  const across: Axis = { title: chart.groups.title, scale: "linear", domain: [-0.5, chart.groups.count - 0.5], integers: true };
+  const y = scale_of(chart.y, [plot.y + plot.height, plot.y]);
+  const x = scale_of(across, [plot.x, plot.x + plot.width]);
+  const room = plot.width / Math.max(1, chart.groups.count);
+  const step = Math.min(32, (0.76 * room) / Math.max(1, chart.columns.length));
+  const thick = step > 5 ? step - 1.5 : 0.9 * step;
+  const [low, high] = chart.y.domain;
+  const left_of = (group: number, index: number) => x(group) + (index - chart.columns.length / 2) * step;
+  const cut: Tree[] = [];
+  const bars = chart.columns.map((columns, index) => {
+    const series = chart.series.find(({ key }) => key === columns.series);
+    const colour = series?.colour ?? "accent";
+    return s(
+      "g",
+      { "data-series": columns.series },
+      range(chart.groups.count)
+        .map((group) => {
+          const value = columns.heights[group];
+          if (value === null || value === undefined || !Number.isFinite(value)) return null;
+          const left = left_of(group, index);
+          const middle = left + step / 2;
+          const [from, to] = [y(0), y(Math.min(high, Math.max(low, value)))];
+          const error = is_cut(chart, columns, group) ? undefined : columns.errors?.[group];
+          if (is_cut(chart, columns, group)) {
+            const at_left = group < chart.groups.count / 2;
+            cut.push(
+              s("path", { "data-cut": "above", d: `M${short(middle)} ${plot.y}l-4 6h8z`, fill: theme.ground }),
+              s(
+                "text",
+                {
+                  x: at_left ? left_of(group, chart.columns.length) + 5 : left_of(group, 0) - 5,
+                  y: plot.y + 10 + 13 * (cut.length / 2),
+                  "text-anchor": at_left ? "start" : "end",
+                  "font-size": 11,
+                  fill: text_color(theme, colour),
+                },
+                `▴ ${label_of(chart, columns)} ${format_number(value, ".2f")}`,
+              ),
+            );
+          }
+          return [
+            s("rect", {
+              x: left + (step - thick) / 2,
+              y: Math.min(from, to),
+              width: thick,
+              height: Math.abs(from - to),
+              fill: columns.grey?.[group] ? theme.null_line : color_of(theme, colour),
+            }),
+            error ? whisker(middle, y(value - error), y(value + error), Math.min(3.5, thick / 3), theme) : null,
+            // All of its height answers to the pointer: a low column is hard to hit.
+            s("rect", {
+              "data-row": group,
+              "data-column": index,
+              x: left,
+              y: plot.y,
+              width: step,
+              height: plot.height,
+              fill: "none",
+              "pointer-events": "all",
+            }),
+          ];
+        })
+        .flat(),
+    );
+  });
+  return s(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont, role: "img", "aria-label": chart.label ?? in_words(chart) },
+    axes(across, chart.y, plot, theme),
+    bars,
+    s("line", { x1: plot.x, x2: plot.x + plot.width, y1: y(0), y2: y(0), stroke: theme.faint }),
+    cut,
+  );
+}
+
+function whisker(x: number, from: number, to: number, half: number, theme: Theme): Tree {
+  const [low, high] = [short(from), short(to)];
+  const cap = (at: string) => `M${short(x - half)} ${at}H${short(x + half)}`;
+  return s("path", { "data-whisker": 1, d: `M${short(x)} ${low}V${high}${cap(low)}${cap(high)}`, fill: "none", stroke: theme.ink });
+}
+
+/** Of each series the largest. */
+function in_words(chart: GroupedBarsChart): string {
+  const words = chart.columns.map((columns) => {
+    const heights = Array.from(columns.heights, (height) => height ?? -Infinity);
+    const most = Math.max(...heights);
+    const value = Number.isFinite(most) ? `${format_number(most, chart.y.format ?? "tick")} in` : "of no";
+    return `${label_of(chart, columns)}: most ${value} ${chart.groups.title} ${Math.max(0, heights.indexOf(most))}`;
+  });
+  return `${plain(chart.title)}, ${chart.y.title}. ${words.join(", ")}`;
+}
+
+export function grouped_bars_to_vega_lite(chart: GroupedBarsChart, theme: Theme): object {
+  const labels = chart.series.map(({ label }) => plain(label));
+  const rows = chart.columns.flatMap((columns) =>
+    range(chart.groups.count).map((group) => {
+      const [value, error] = [columns.heights[group], columns.errors?.[group]];
+      const cut = is_cut(chart, columns, group);
+      const whisker = typeof value === "number" && typeof error === "number" && !cut;
+      return [
+        group,
+        label_of(chart, columns),
+        value,
+        columns.grey?.[group] ? "yes" : "no",
+        whisker ? value - error : null,
+        whisker ? value + error : null,
+        cut && typeof value === "number" ? format_number(value, ".2f") : "",
+      ];
+    }),
+  );
+  const x = { field: "group", type: "ordinal", title: chart.groups.title, axis: { labelAngle: 0 } };
+  const beside = { field: "series", sort: labels };
+  const y = vega_axis(chart.y);
+  const place = { x, xOffset: beside };
+  return {
+    $schema: kVegaLiteSchema,
+    title: plain(chart.title),
+    data: vega_data(["group", "series", "height", "grey", "low", "high", "cut"], ["series", "grey", "cut"], rows),
+    width: 420,
+    height: 200,
+    layer: [
+      {
+        mark: { type: "bar", clip: true },
+        encoding: {
+          ...place,
+          y: { field: "height", ...y, stack: null },
+          color: {
+            condition: { test: "datum.grey === 'yes'", value: theme.null_line },
+            field: "series",
+            type: "nominal",
+            title: null,
+            sort: null,
+            scale: { domain: labels, range: chart.series.map(({ colour }) => color_of(theme, colour)) },
+          },
+        },
+      },
+      ...(chart.columns.some(({ errors }) => errors)
+        ? [{ mark: { type: "rule", clip: true }, encoding: { ...place, y: { field: "low", ...y }, y2: { field: "high" } } }]
+        : []),
+      ...(has_cut(chart)
+        ? [
+            {
+              mark: { type: "text", baseline: "bottom" },
+              encoding: { ...place, y: { datum: chart.y.domain[1], ...y }, text: { field: "cut" } },
+            },
+          ]
+        : []),
+    ],
+  };
+}

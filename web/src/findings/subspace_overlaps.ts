@@ -1,0 +1,23 @@
+// Overlaps between the spaces that heads of one projection read, and what chance gives.
+import { overlap_matrix } from "../data/matrix";
+import type { Report } from "../data/report";
+import type { HeadOverlapRow } from "../data/report_file";
+import { random_overlap } from "../shaping/random_baselines";
+
+/** From here on two spaces count as one. */
+export const kDuplicate = 0.9;
+
+export interface HeadPair {
+  a: number;
+  b: number;
+  overlap: number;
+  chance: number; // of random spaces of those ranks
+}
+
+/** All pairs a < b of heads that have an overlap. Of key and value projections, heads are key/value heads. */
+export function overlaps_of(report: Report, row: HeadOverlapRow, width: number): HeadPair[] {
+  const chance = (a: number, b: number) => random_overlap([row.ranks[a] ?? 0, row.ranks[b] ?? 0], width);
+  return overlap_matrix(report, row).flatMap((line, a) =>
+    line.flatMap((overlap, b) => (b > a && overlap !== null ? [{ a, b, overlap, chance: chance(a, b) }] : [])),
+  );
+}

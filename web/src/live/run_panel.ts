@@ -1,0 +1,193 @@
+// Controls that only a served page has: a text to run, and buttons that start what the report lacks.
+import type { Report } from "../data/report";
+import type { AnalysisId, AnyModel } from "../data/report_file";
+import { h } from "../page/elements";
+import type { Context } from "../page/view";
+import { decoder_of, stacks_of } from "../shaping/stacks";
+import { base64_of, file_choice, kTextTypes, text_of, type ChosenFile } from "./file_choice";
+import { job_controls, run_button } from "./job_controls";
+import { run_job } from "./jobs";
+
+const kText = "attention";
+const kMissing = "missing"; // every analysis that the report lacks
+
+// What is typed and chosen outlives redraws of the view.
+let text = "";
+let target = "";
+let layer = "";
+let as: "text" | "tokens" | "file" = "text";
+const signal_file: ChosenFile = { said: "" };
+const long_text: ChosenFile = { said: "" };
+
+/** The box on top of Attention for what the model is run on; null in a page from a file. */
+export function live_panel(context: Context): HTMLElement | null {
+  if (!context.report.live) return null;
+  const { reads = "texts" } = context.model;
+  return reads === "texts" ? text_panel(context) : file_panel(context, reads);
+}
+
+const text_box = (label: string, placeholder: string, value: string, typed: (value: string) => void, start: () => void) => {
+  const area = h("textarea", {
+    rows: 3,
+    "aria-label": label,
+    placeholder,
+    spellcheck: "false",
+    oninput: (event: Event) => typed((event.target as HTMLTextAreaElement).value),
+    onkeydown: (event: KeyboardEvent) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
+    },
+  });
+  area.value = value;
+  return area;
+};
+
+const layers_choice = (count: number): HTMLElement =>
+  h(
+    "select",
+    { "aria-label": "layers to run", onchange: (event: Event) => (layer = (event.target as HTMLSelectElement).value) },
+    h("option", { value: "" }, "all layers"),
+    Array.from({ length: count }, (_, index) => h("option", { value: index, selected: String(index) === layer }, `layer ${index}`)),
+  );
+
+function run_input(model: string, input: object): void {
+  run_job(kText, "/api/attention", { model, ...input, without_first: true, ...(layer === "" ? {} : { layers: layer }) });
+}
+
+/** A text; of an encoder-decoder its source, and a target beside it. */
+function text_panel({ report, model }: Context): HTMLElement {
+  const across = stacks_of(report.file.models, model).some(({ stack }) => stack === "decoder");
+  const can_run = () => (as === "file" ? long_text.content !== undefined : text.trim() !== "");
+  const start = () => {
+    if (!can_run()) return;
+    if (as === "file") return run_input(model.name, { long_text: long_text.content });
+    const given = (value: string) => (as === "text" ? value : value.trim());
+    const to = target.trim() === "" ? {} : { [as === "text" ? "target" : "target_tokens"]: given(target) };
+    run_input(model.name, { [as]: given(text), ...(across ? to : {}) });
+  };
+  const run = run_button(!can_run(), start);
+  const judge = () => {
+    run.disabled = !can_run();
+    run.title = as === "file" ? "" : "Ctrl+Enter"; // which the boxes listen to
+  };
+  const area = text_box(
+    across ? "the source to run" : "the text to run",
+    across ? "Type or paste a source, which the encoder reads." : "Type or paste a text; its attention maps are drawn below.",
+    text,
+    (typed) => {
+      text = typed;
+      judge();
+    },
+    start,
+  );
+  const chosen = h(
+    "div",
+    { class: "live-file" },
+    h("p", {}, "Choose a file of text, in UTF-8. It is run in windows; over them, what parts are worth gets standard errors."),
+    file_choice(long_text, { label: "a file of text to run", types: kTextTypes }, text_of, judge),
+  );
+  const show = () => {
+    area.hidden = as === "file";
+    chosen.hidden = as !== "file";
+    judge();
+  };
+  const other = across
+    ? text_box("its target", "And its target, which the decoder reads.", target, (typed) => (target = typed), start)
+    : null;
+  const kinds = h(
+    "select",
+    {
+      "aria-label": "what the box holds",
+      onchange: (event: Event) => {
+        as = (["tokens", "file"] as const).find((each) => each === (event.target as HTMLSelectElement).value) ?? "text";
+        show();
+      },
+    },
+    h("option", { value: "text" }, across ? "texts" : "a text"),
+    h("option", { value: "tokens", selected: as === "tokens" }, "token ids"),
+    across ? null : h("option", { value: "file", selected: as === "file" }, "a file of text"),
+  );
+  if (across && as === "file") as = "text";
+  show();
+  return h(
+    "div",
+    { class: "live" },
+    h("div", { class: "live-texts" }, area, chosen, other),
+    h("div", { class: "live-side" }, kinds, layers_choice(model.layers), job_controls(run, kText)),
+  );
+}
+
+/** A picture or sound from a file. */
+function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement {
+  const [parameter, kind, types] = reads === "images" ? ["image", "a picture", ".png,.jpg,.jpeg"] : ["audio", "a sound", ".wav"];
+  const start = () => {
+    if (signal_file.content !== undefined) run_input(model.name, { [parameter]: signal_file.content });
+  };
+  const run = run_button(signal_file.content === undefined, start);
+  const judge = () => void (run.disabled = signal_file.content === undefined);
+  const [input, said] = file_choice(signal_file, { label: `${kind} to run`, types }, base64_of, judge);
+  return h(
+    "div",
+    { class: "live" },
+    h(
+      "div",
+      { class: "live-file" },
+      h("p", {}, `Choose ${kind}: ${reads === "images" ? "PNG or JPEG" : "WAV, one channel, 16 kHz"}.`),
+      input,
+      said,
+    ),
+    h("div", { class: "live-side" }, layers_choice(model.layers), job_controls(run, kText)),
+  );
+}
+
+// Of a text: what is run with it, and what can be run once it is there.
+const kWithText: readonly AnalysisId[] = ["attention", "attention_without_first", "lens_grid", "routing"];
+const kOfItsText: readonly AnalysisId[] = ["lens", "ablate"];
+// Of an encoder-decoder only its decoder has them.
+const kHeadOfDecoder: readonly AnalysisId[] = ["lens", "lens_grid"];
+// From a panel of its own, or from the command line alone.
+const kElsewhere: readonly AnalysisId[] = ["plan", "plan_layers", "plan_ranks", "diff"];
+
+/** The button in the box of an analysis that is missing of these models. */
+export function analysis_button(id: AnalysisId, { file }: Report, models: readonly AnyModel[]): HTMLElement | null {
+  if (kElsewhere.includes(id)) return null;
+  // The last run may have been one of other models; of encoder-decoders, one of no target.
+  const decoders = models.flatMap((model) => decoder_of(file.models, model) ?? []);
+  const readers = kOfItsText.includes(id) && decoders.length > 0 ? decoders : models;
+  if (kHeadOfDecoder.includes(id) && decoders.length > 0 && !models.some(({ name }) => decoders.some((decoder) => decoder.name === name)))
+    return null;
+  const has_text = file.texts.some((text) => readers.some(({ name }) => text.model === name));
+  const needs_text = kWithText.includes(id) || (kOfItsText.includes(id) && !has_text);
+  const what = readers === models ? "a text" : "a source and its target";
+  if (needs_text) return h("p", {}, `Or run ${what} in the view Attention or What matters.`);
+  const run = h("button", { type: "button", class: "run", onclick: () => run_job(id, "/api/analyses", { id }) }, "Run");
+  return job_controls(run, id, ...(kOfItsText.includes(id) ? [] : [kMissing]));
+}
+
+const kStartable: readonly AnalysisId[] = [
+  "spectrum",
+  "mla",
+  "weights",
+  "similarity",
+  "overlap",
+  "circuits",
+  "composition",
+  "induction",
+  "read",
+];
+
+/** One button for every analysis that the report lacks and that did not fail; null where there is none, and in a page from a file. */
+export function missing_button({ file, live }: Report): HTMLElement | null {
+  const missing = kStartable.filter((id) => !file.reports.some((each) => each.id === id) && !file.left_out.some(({ part }) => part === id));
+  if (!live || missing.length === 0) return null;
+  const run = h(
+    "button",
+    {
+      type: "button",
+      class: "run",
+      title: "the quickest first; each is shown as it ends",
+      onclick: () => run_job(kMissing, "/api/analyses", { id: kMissing }),
+    },
+    "Run everything that is missing",
+  );
+  return job_controls(run, kMissing);
+}

@@ -1,0 +1,37 @@
+// Elements of the page, made without markup: text is always text.
+import { short, type Tree } from "../chart/svg_tree";
+import type { Words } from "../chart/rich_text";
+
+type Handler = (event: never) => void;
+type Value = string | number | boolean | null | undefined | Handler;
+type Child = Node | string | null | undefined | false;
+
+/** An element. A function listens to the event of its name without "on"; false and null leave an attribute out. */
+export function h<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Record<string, Value> = {},
+  ...children: (Child | readonly Child[])[]
+): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) if (child || child === "") element.append(child as Node | string);
+  return element;
+}
+
+/** A tree as elements of SVG. */
+export function mount(tree: Tree): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tree.tag);
+  for (const [name, value] of Object.entries(tree.attributes)) element.setAttribute(name, short(value));
+  for (const child of tree.children) element.append(typeof child === "string" ? child : mount(child));
+  return element;
+}
+
+/** Words as nodes: subscripts and bold as elements. */
+export function set_words(words: Words): (Node | string)[] {
+  return (typeof words === "string" ? [words] : words).map((word) =>
+    typeof word === "string" ? word : "sub" in word ? h("sub", {}, word.sub) : h("b", {}, word.strong),
+  );
+}

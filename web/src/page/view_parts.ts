@@ -1,0 +1,144 @@
+// Parts of views: sections, choices, and what is said where there is nothing to draw.
+import { column_count } from "../chart/lines";
+import type { Words } from "../chart/rich_text";
+import type { AnalysisId, Model, Skipped } from "../data/report_file";
+import { missing_analysis } from "../shaping/missing_analysis";
+import { draw_frames } from "./chart_frame";
+import { h, set_words } from "./elements";
+import type { Context } from "./view";
+
+export function section(title: Words, note: Words | null, ...children: (Node | null)[]): HTMLElement {
+  return h(
+    "section",
+    {},
+    h("header", { class: "section-head" }, h("h2", {}, set_words(title)), note ? h("p", { class: "note" }, set_words(note)) : null),
+    children,
+  );
+}
+
+/** Charts side by side, as many as fit; `least` is the width of one in pixels: 250, 340 or 460. */
+export function row(least: 250 | 340 | 460, ...children: (Node | null)[]): HTMLElement {
+  return h("div", { class: `row row-${least}` }, children);
+}
+
+/** Charts in equal columns, as many as the width holds of `least` pixels, or so many fewer that no row is ragged. */
+export function even_row({ width }: Context, least: number, ...children: (Node | null)[]): HTMLElement {
+  const place = h("div", { class: "row" }, children);
+  const set_columns = (room: number) => {
+    place.style.gridTemplateColumns = `repeat(${column_count(place.childElementCount, room, least)}, minmax(0, 1fr))`;
+  };
+  const gutters = 48; // the page is not there yet to be measured; what this says wrong is put right below
+  set_columns(width - gutters);
+  new ResizeObserver(() => {
+    set_columns(place.clientWidth);
+    draw_frames();
+  }).observe(place);
+  return place;
+}
+
+export interface Choice {
+  value: string;
+  label: Words;
+}
+
+/** Buttons of which one is chosen. */
+export function choice(label: string, choices: readonly Choice[], chosen: string, choose: (value: string) => void): HTMLElement {
+  return h(
+    "div",
+    { class: "choice", role: "group", "aria-label": label },
+    choices.map(({ value, label: words }) =>
+      h(
+        "button",
+        { type: "button", "data-value": value, "aria-pressed": value === chosen ? "true" : "false", onclick: () => choose(value) },
+        set_words(words),
+      ),
+    ),
+  );
+}
+
+/** Buttons of which any number is chosen. */
+export function chips(
+  label: string,
+  choices: readonly Choice[],
+  chosen: ReadonlySet<string>,
+  choose: (values: string[]) => void,
+): HTMLElement {
+  const toggled = (value: string) => choices.map((each) => each.value).filter((each) => chosen.has(each) !== (each === value));
+  return h(
+    "div",
+    { class: "chips", role: "group", "aria-label": label },
+    h("span", { class: "chips-label", "aria-hidden": "true" }, label),
+    choices.map(({ value, label: words }) =>
+      h(
+        "button",
+        {
+          type: "button",
+          "data-value": value,
+          "aria-pressed": chosen.has(value) ? "true" : "false",
+          onclick: () => choose(toggled(value)),
+        },
+        set_words(words),
+      ),
+    ),
+  );
+}
+
+export function controls(...children: (Node | null)[]): HTMLElement {
+  return h("div", { class: "controls" }, children);
+}
+
+/** A command whose lines break between its words, not after the dashes in them. */
+export const command_words = (command: string): HTMLElement =>
+  h(
+    "code",
+    {},
+    command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]),
+  );
+
+/** The dashed box in the place of what the report does not hold, with the commands that bring it. */
+export function absent(what: string, ...commands: string[]): HTMLElement {
+  const makes = commands.length > 1 ? " These make it:" : commands.length > 0 ? " This makes it:" : "";
+  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report.${makes}`), commands.map(command_words));
+}
+
+/** The same for the maps of a model's heads. */
+export function absent_maps({ report, model }: Context): HTMLElement {
+  const left_out = report.file.left_out.find((each) => each.part === "maps" && each.model === model.name);
+  if (!left_out) return absent("A map of each head", "attnscope report MODEL --text-file FILE -o report.html");
+  return absent(`A map of each head (${left_out.why})`, ...[left_out.command ?? []].flat());
+}
+
+// A served page can start what is missing; a page from a file cannot.
+type Offer = (id: AnalysisId, models: readonly Model[]) => HTMLElement | null;
+let offer: Offer | undefined;
+
+export const offer_analyses = (make: Offer): void => void (offer = make);
+
+/** The same for an analysis of the models that are shown: why it is absent, and what starts it. */
+export function absent_analysis(context: Context, what: string, id: AnalysisId, models: readonly Model[] = [context.model]): HTMLElement {
+  const { why, commands } = missing_analysis(context.report, models, id);
+  const box = absent(why === undefined ? what : `${what} (${why})`, ...commands);
+  const button = offer?.(id, models);
+  if (button) box.append(button);
+  return box;
+}
+
+/**
+ * A yellow line for each note and each reason why something was skipped; null where there is neither. Several analyses skip a matrix
+ * for one reason: it is said once.
+ */
+export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
+  const parts = context.report.file.reports.filter((each) => each.model === context.model.name && ids.includes(each.id));
+  const skipped = parts.flatMap((part) => part.skipped);
+  const place = (each: Skipped) =>
+    [each.matrix, each.layer === null ? "" : `layer ${each.layer}`, each.head === null ? "" : `head ${each.head}`]
+      .filter(Boolean)
+      .join(", ");
+  const lines = [
+    ...new Set([...parts.flatMap((part) => part.notes ?? []), ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)]),
+  ];
+  if (lines.length === 0) return null;
+  const shown = lines.slice(0, 3).map((line) => h("p", { class: "skipped" }, line));
+  const more = lines.length - shown.length;
+  return h("div", {}, shown, more > 0 ? h("p", { class: "skipped" }, `${more} more; the view Data lists them.`) : null);
+}

@@ -1,0 +1,216 @@
+// Sentences about what heads do on a text and what they are worth: a head built to raise what it reads, one built to lower it, one that
+// does nothing, and random ones.
+import { describe, expect, test } from "vitest";
+import { draw } from "../../../src/chart/chart";
+import { cell_words } from "../../../src/chart/heatmap";
+import { kLight } from "../../../src/chart/theme";
+import { all_by_tag } from "../../../src/chart/svg_tree";
+import { copying_heads } from "../../../src/findings/copying_heads";
+import { important_head } from "../../../src/findings/important_head";
+import { attended_token_effect } from "../../../src/findings/attended_token_effect";
+import { heads_chart, layers_chart, lens_chart, lens_grid_chart, claim_chart } from "../../../src/views/ablation/charts";
+import { attention_head, circuit, reading, said, type Made } from "./made_readings";
+
+const text = (...raises: [number | null, number | null][]): Made => ({
+  rows: { attention: raises.map(([value, error], head) => attention_head(1, head, { raises: value, raises_error: error })) },
+});
+
+const part = (component: string, layer: number, head: number | null, loss_increase: number, error: number | null = 0.001) => ({
+  component,
+  layer,
+  head,
+  how: "mean",
+  loss_increase,
+  loss_increase_error: error,
+  kl: 0.1,
+  changed: 0.1,
+  direct: 0.1,
+  direct_error: 0.01,
+  loss: 2.93,
+  predicted: 4080,
+});
+
+describe("heads that raise what they read", () => {
+  test("a head built to copy raises the tokens it reads", () => {
+    expect(said(attended_token_effect, text([2.6, 0.1], [0.01, 0.02], [-0.3, 0.02]))).toBe(
+      "1 of 3 heads raises the tokens it reads On the text it adds at least 0.10 directly to the logits of the tokens read, against " +
+        "the text's mean token; most in layer 1 head 0, +2.60 ±0.10. 1 does the reverse.",
+    );
+  });
+
+  test("one built to suppress lowers them", () => {
+    expect(said(attended_token_effect, text([-1.2, 0.1], [0.2, 0.01]))).toMatch(
+      /^1 of 2 heads lowers the tokens it reads On the text it takes at least 0\.10 directly from the logits .* −1\.20 ±0\.10\. 1 does/,
+    );
+  });
+
+  test("an error is never said to be nothing", () => {
+    const of_error = (error: number) => said(attended_token_effect, text([2.6, error], [0.01, 0.02]));
+    expect(of_error(0.0049)).toContain("+2.60 ±0.005.");
+    expect(of_error(0.00012)).toContain("+2.60 ±0.0001.");
+    expect(of_error(0.005)).toContain("+2.60 ±0.01.");
+  });
+
+  test("what it is worth is said where it is known", () => {
+    const made = text([2.6, 0.1]);
+    expect(said(attended_token_effect, { rows: { ...made.rows, ablate: [part("head", 1, 0, 0.02)] } })).toMatch(
+      /Without that head the loss rises by 0\.020\.$/,
+    );
+    expect(said(attended_token_effect, { rows: { ...made.rows, ablate: [part("head", 1, 0, -0.002)] } })).toMatch(
+      /Without that head the loss is the same, within two standard errors\.$/,
+    );
+  });
+
+  test.each([
+    ["an inert head", text([0, 0.001])],
+    ["what two errors reach", text([0.3, 0.15])],
+    ["one text, which has no error", text([2.6, null])],
+    ["a model whose logits are no sum", text([null, null])],
+    ["a short text", { ...text([2.6, 0.1]), parameters: { attention: { length: 8 } } }],
+  ])("is silent of %s", (_, made) => expect(said(attended_token_effect, made as Made)).toBeUndefined());
+
+  test.each([
+    ["an encoder without an output head", { tied_embedding: null }],
+    ["images", { reads: "images" }],
+    ["sound", { reads: "sound" }],
+    ["an encoder of sound", { reads: "sound", stack: "encoder" }],
+    ["cross-attention", { stack: "cross" }],
+  ] as const)("no token logits are named of %s", (_, model) => {
+    const rows = { circuits: [circuit(1, "ov", 0, { copying_score: 0.95 })] };
+    expect(said(copying_heads, { rows, model })).toBeUndefined();
+  });
+
+  test("a decoder of sound has logits of the tokens that it reads", () => {
+    const rows = { circuits: [circuit(1, "ov", 0, { copying_score: 0.95 })] };
+    expect(said(copying_heads, { rows, model: { reads: "sound", stack: "decoder" } })).toMatch(/would raise the token read/);
+  });
+
+  test("weights have no word where the text has one", () => {
+    const rows = { circuits: [circuit(1, "ov", 0, { copying_score: -0.95 })] };
+    expect(said(copying_heads, { rows })).toMatch(/would lower the token read/);
+    expect(said(copying_heads, { rows: { ...rows, ...text([0.02, 0.01]).rows } })).toBeUndefined();
+  });
+});
+
+describe("the head that matters", () => {
+  const made = (...rows: object[]): Made => ({ model: { vocabulary: 1024 }, rows: { ablate: rows } });
+
+  test("names the head with the largest effect, and counts both signs", () => {
+    expect(
+      said(
+        important_head,
+        made(part("head", 0, 2, 0.43, 0.03), part("head", 3, 3, -0.004), part("head", 3, 2, 0.001), part("mlp", 0, null, 4.2)),
+      ),
+    ).toBe(
+      "+0.43 nats of loss on the text (now 2.93) when layer 0 head 2 is ablated (±0.03), the largest effect of any head. Beyond two " +
+        "standard errors, ablation raises the loss for 1 of 3 heads, and lowers it for 1.",
+    );
+  });
+
+  test("also if ablation lowers the loss", () => {
+    expect(said(important_head, made(part("head", 0, 2, 0.02), part("head", 1, 1, -0.35, 0.012)))).toBe(
+      "−0.35 nats of loss on the text (now 2.93) when layer 1 head 1 is ablated (±0.01), the largest effect of any head. The text's loss " +
+        "falls without it. Beyond two standard errors, ablation raises the loss for 1 of 2 heads, and lowers it for 1.",
+    );
+  });
+
+  test("of heads with a large error, a clear one is named", () => {
+    expect(said(important_head, made(part("head", 0, 2, 0.5, 0.3), part("head", 1, 1, 0.2)))).toMatch(/^\+0\.20 nats .* layer 1 head 1 /);
+  });
+
+  test("names a previous-token head", () => {
+    const rows = { ablate: [part("head", 0, 2, 0.43)], attention: [attention_head(0, 2, { previous_token: 0.96 })] };
+    expect(said(important_head, { model: { vocabulary: 1024 }, rows })).toMatch(/ It is a previous-token head\./);
+  });
+
+  test.each([
+    ["inert heads", made(part("head", 0, 0, 0.004))],
+    ["chance", made(part("head", 0, 0, 0.5, 0.3))],
+    ["one window, which has no error", made(part("head", 0, 0, 0.5, null))],
+    ["the largest of many heads by chance", made(...Array.from({ length: 36 }, (_, head) => part("head", 0, head, head / 720, 0.015)))],
+    ["a model that foretells no better than an even guess", made({ ...part("head", 0, 2, 0.43, 0.03), loss: 7.1 })],
+    ["a vocabulary that is not known", { rows: { ablate: [part("head", 0, 2, 0.43, 0.03)] } }],
+    ["MLPs, which are the tokens' embedding", made(part("mlp", 0, null, 4.2))],
+  ])("is silent of %s", (_, rows) => expect(said(important_head, rows)).toBeUndefined());
+});
+
+describe("what matters, drawn", () => {
+  const rows = {
+    ablate: [part("head", 0, 2, 0.43, 0.03), part("head", 1, 0, 0.001), part("attention", 0, null, 2), part("mlp", 0, null, 40)],
+    attention: [attention_head(1, 0, { raises: 0.2, raises_error: 0.01 })],
+    circuits: [circuit(1, "ov", 0, { copying_score: -0.8 })],
+    lens: [
+      { layer: 0, state: "layer", loss: 16, entropy: 1, kl: 13 },
+      { layer: 1, state: "layer", loss: 2.9, entropy: 2.5, kl: 0 },
+    ],
+  };
+  const made = reading({ model: { vocabulary: 1024 }, rows });
+
+  test("heads within two standard errors are empty", () => {
+    const chart = heads_chart(made)!;
+    expect(chart.cells[0]![2]).toBe(430);
+    expect(chart.cells[1]![0]).toBeNull();
+    expect(chart.cells[1]![1]).toBe("missing");
+  });
+
+  test("what dwarfs the rest is cut off, with its number", () => {
+    const chart = layers_chart(made)!;
+    expect(chart.y.domain[1]).toBeCloseTo(3, 1);
+    const words = all_by_tag(draw(chart, kLight, { width: 800 }), "text").flatMap(({ children }) => children);
+    expect(words).toContain("▴ MLP 40.00");
+    expect(chart.columns.map(({ series, grey }) => [series, grey?.[0]])).toEqual([
+      ["attention", false],
+      ["mlp", false],
+    ]);
+  });
+
+  test("the axis of the lens ends at ln V, and says what lies above", () => {
+    const chart = lens_chart(made)!;
+    expect(chart.y.domain[1]).toBeCloseTo(Math.log(1024));
+    expect(chart.note).toMatch(/Off the scale in layer 0:/);
+    expect(chart.rule).toBe(2.9);
+  });
+
+  test("claim and effect stand against each other", () => {
+    expect(claim_chart(made)!.points).toMatchObject([{ x: -0.8, y: 0.2 }]);
+  });
+
+  test("none of them without rows", () => {
+    const bare = reading({});
+    for (const chart of [heads_chart, layers_chart, lens_chart, claim_chart]) expect(chart(bare)).toBeUndefined();
+  });
+});
+
+describe("token by token", () => {
+  const cell = (position: number, layer: number, rank: number, top_text: string | null) => ({
+    position,
+    layer,
+    state: "layer",
+    token_id: 40 + position,
+    text: position === 0 ? "\n" : null,
+    top_token: 7,
+    top_text,
+    probability: 0.5,
+    rank,
+    entropy: 1,
+    kl: 1,
+  });
+
+  test("cells name the likeliest token, and their colour is the rank of the model's answer", () => {
+    const rows = {
+      lens_grid: [cell(0, 0, 300, null), cell(0, 1, 1, " the"), cell(1, 0, 12, "a"), { ...cell(1, 1, 5, "x"), state: "mid" }],
+    };
+    const chart = lens_grid_chart(reading({ model: { vocabulary: 1024 }, rows }));
+    expect(chart?.cells).toEqual([
+      [300, 1],
+      [12, "missing"],
+    ]);
+    expect(chart?.words).toEqual([
+      ["#7", " the"],
+      ["a", ""],
+    ]);
+    expect(chart?.rows.labels).toEqual(["0 ⏎", "1 #41"]);
+    expect(chart && cell_words(chart, 0, 1)).toMatch(/^token 0 ⏎, layer 1: .*the, 1$/);
+    expect(lens_grid_chart(reading({}))).toBeUndefined();
+  });
+});
