@@ -1,4 +1,4 @@
-// The methods of quantisation: one file each, one line each in quantised.cpp. Each finds the parts
+// The methods of quantisation: one file each, one line each in quantized.cpp. Each finds the parts
 // of its weights, checks their shapes, and adds the composed weights.
 #pragma once
 
