@@ -1,5 +1,5 @@
 // Every chart of a report by name, for `attnscope report --charts`: runs in an engine that has the language and nothing else.
-import { picture, to_vega_lite, type Chart } from "./chart/chart";
+import { chart_tree, to_vega_lite, type Chart } from "./chart/chart";
 import { kLight } from "./chart/theme";
 import { svg_text } from "./chart/svg_tree";
 import { plain } from "./chart/rich_text";
@@ -34,7 +34,7 @@ export function exported_charts(report: Report): ExportedChart[] {
     name: chart.name,
     title: plain(chart.title),
     vega_lite: to_vega_lite(chart, kLight),
-    svg: svg_text(picture(chart, kLight, kWidth)),
+    svg: svg_text(chart_tree(chart, kLight, kWidth)),
   }));
 }
 

@@ -93,7 +93,7 @@ export function key_of(chart: Chart, theme: Theme): Tree | null {
 }
 
 /** A chart that stands alone in a file: with its ground, title, note, legend and key. */
-export function picture(chart: Chart, theme: Theme, width: number): Tree {
+export function chart_tree(chart: Chart, theme: Theme, width: number): Tree {
   const margin = 16;
   const inner = width - 2 * margin;
   const key = key_of(chart, theme);

@@ -1,16 +1,16 @@
 // What a low-rank latent would keep of a layer's queries, or of its keys and values together.
 import type { LatentSide } from "./report_file";
 
-export interface Kept {
+export interface KeptEnergy {
   rank: number;
   energy: number;
   null_energy: number;
 }
 
 /** Of the latent's usual size where it is less than there is to keep, else of a tenth of the width. */
-export function kept(side: LatentSide | null): Kept | undefined {
+export function kept_energy(side: LatentSide | null): KeptEnergy | undefined {
   if (!side) return undefined; // its matrices were skipped
   const of_rank = { rank: side.rank, energy: side.energy, null_energy: side.null_energy };
   const of_share = { rank: side.share_rank, energy: side.share_energy, null_energy: side.share_null_energy };
-  return [of_rank, of_share].find((each): each is Kept => each.energy !== null && each.rank < 0.9 * side.possible_rank);
+  return [of_rank, of_share].find((each): each is KeptEnergy => each.energy !== null && each.rank < 0.9 * side.possible_rank);
 }

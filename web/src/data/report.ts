@@ -1,7 +1,7 @@
 // An opened report and the look-ups that views ask of it.
 import { number_at } from "./numbers";
 import type { NumberList, ScaledSlice, Slice } from "./packed";
-import type { Analysis, AnalysisId, MapPlace, Matrix, Model, Picture, ReportFile, RowsOf, Sound, Token } from "./report_file";
+import type { Analysis, AnalysisId, MapPlace, Matrix, Model, ImageInput, ReportFile, RowsOf, AudioInput, Token } from "./report_file";
 
 export interface Report {
   file: ReportFile;
@@ -165,10 +165,11 @@ export interface ShownToken {
 }
 const shown = ({ id, text }: Token): ShownToken => ({ id, text: text ?? String(id) });
 
-export const picture_of = (report: Report, model: string): Picture | undefined =>
+export const image_input = (report: Report, model: string): ImageInput | undefined =>
   report.file.pictures.find((picture) => picture.model === model);
 
-export const sound_of = (report: Report, model: string): Sound | undefined => report.file.sounds.find((sound) => sound.model === model);
+export const audio_input = (report: Report, model: string): AudioInput | undefined =>
+  report.file.sounds.find((sound) => sound.model === model);
 
 export function map_places(report: Report, model: string): MapPlace[] {
   return report.file.maps.filter((place) => place.model === model);

@@ -129,7 +129,7 @@ export interface MapPlace {
 }
 
 /** The image that maps are of, as the model read it: red, green and blue of each pixel, in the block of maps. */
-export interface Picture {
+export interface ImageInput {
   model: string;
   rows: number;
   cols: number;
@@ -140,7 +140,7 @@ export interface Picture {
 }
 
 /** The sound that maps are of: how loud each frame is, a byte each in the block of maps. */
-export interface Sound {
+export interface AudioInput {
   model: string;
   seconds: number;
   frames: number;
@@ -188,8 +188,8 @@ export interface ReportFile {
   fields: Readonly<Record<string, Field[]>>; // by kind of rows
   left_out: LeftOut[];
   texts: { model: string; tokens: Token[]; source?: Token[] }[]; // `source`: keys of maps across two texts
-  pictures: Picture[];
-  sounds: Sound[];
+  pictures: ImageInput[];
+  sounds: AudioInput[];
   maps: MapPlace[];
   matrices: MatrixImage[];
   cosines: CosineImage[];

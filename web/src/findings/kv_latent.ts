@@ -1,5 +1,5 @@
 // What a joint key–value latent would keep of the weights.
-import { kept } from "../data/kv_latent";
+import { kept_energy } from "../data/kv_latent";
 import { rows_of } from "../data/report";
 import type { MlaRow } from "../data/report_file";
 import { strong } from "../shaping/shared_words";
@@ -18,7 +18,7 @@ export const claim: Claim = {
 export const kv_latent: Kind = ({ report, model }) => {
   const rows = rows_of(report, "mla", model.name);
   const known = rows.flatMap((row: MlaRow) => {
-    const side = kept(row.kv);
+    const side = kept_energy(row.kv);
     return side ? [{ layer: row.layer, ...side }] : [];
   });
   const least = [...known].sort((a, b) => a.energy - b.energy)[0];

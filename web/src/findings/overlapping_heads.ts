@@ -4,8 +4,9 @@ import { largest, largest_by_layer } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { strong } from "../shaping/shared_words";
+import { overlaps_of } from "../shaping/subspace_overlaps";
+import { kDuplicate } from "./duplicate_heads";
 import { between, type Claim, figure, type Kind } from "./finding";
-import { kDuplicate, overlaps_of } from "./subspace_overlaps";
 
 const kLeast = 0.25;
 

@@ -26,7 +26,7 @@ function list(row: ReadRow | undefined): HTMLElement | null {
 }
 
 /** How far the names of what is read go with what is met on the report's text; a correlation. */
-export function hold_words(correlation: number): string {
+export function correlation_words(correlation: number): string {
   const how = correlation >= 0.7 ? "hold" : correlation >= 0.3 ? "hold in part" : "hardly hold";
   return `names of what it reads ${how} on this text (correlation ${format_number(correlation, ".2f")})`;
 }
@@ -70,7 +70,7 @@ export function directions_part(context: Context, { layer, head }: HeadPlace): H
           "p",
           { class: "direction-share" },
           `${direction} · ${format_number(energy, "percent")} of the energy`,
-          hold === null ? null : ` · ${hold_words(hold)}`,
+          hold === null ? null : ` · ${correlation_words(hold)}`,
         ),
         pole(direction, "+"),
         pole(direction, "-"),

@@ -1,5 +1,5 @@
 // Saves a chart as SVG or PNG, or copies what draws it in Vega-Lite.
-import { picture, to_vega_lite, type Chart } from "../chart/chart";
+import { chart_tree, to_vega_lite, type Chart } from "../chart/chart";
 import type { Theme } from "../chart/theme";
 import { s, svg_text } from "../chart/svg_tree";
 import { plain } from "../chart/rich_text";
@@ -23,7 +23,7 @@ function font_face(): string {
 }
 
 async function png(chart: Chart, theme: Theme): Promise<Blob> {
-  const tree = picture(chart, theme, kWidth);
+  const tree = chart_tree(chart, theme, kWidth);
   const with_font = { ...tree, children: [s("style", {}, font_face()), ...tree.children] };
   const image = new Image();
   const address = URL.createObjectURL(new Blob([svg_text(with_font)], { type: "image/svg+xml" }));
@@ -76,7 +76,7 @@ export function save_menu(chart: Chart, theme: Theme): HTMLElement {
       "div",
       { class: "save-list" },
       act("Save SVG", "saved", () =>
-        download(`${chart.name}.svg`, new Blob([svg_text(picture(chart, theme, kWidth))], { type: "image/svg+xml" })),
+        download(`${chart.name}.svg`, new Blob([svg_text(chart_tree(chart, theme, kWidth))], { type: "image/svg+xml" })),
       ),
       act("Save PNG", "saved", async () => download(`${chart.name}.png`, await png(chart, theme))),
       act("Copy Vega-Lite", "copied", () => copy(JSON.stringify(to_vega_lite(chart, theme), null, 1))),

@@ -65,11 +65,11 @@ export const weight_at = ({ weights, bytes, shape }: HeadMap, query: number, key
   weights ? (weights[query * shape.keys + key] ?? 0) : weight_of_byte(bytes[query * shape.keys + key] ?? 0);
 
 /** What a query looks at: its weight on every key. */
-export const looks_at = (map: HeadMap, query: number): number[] =>
+export const attention_of_query = (map: HeadMap, query: number): number[] =>
   Array.from({ length: map.shape.keys }, (_, key) => weight_at(map, query, key));
 
 /** What every key receives, on average over the queries that can look at it. */
-export function received(map: HeadMap): number[] {
+export function mean_attention_to_keys(map: HeadMap): number[] {
   const { queries, keys } = map.shape;
   return Array.from({ length: keys }, (_, key) => {
     const first = map.causal ? key : 0;

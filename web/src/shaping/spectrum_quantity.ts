@@ -18,7 +18,7 @@ export function spectrum_quantity(report: Report, row: SpectrumRow, quantity: Qu
 }
 
 /** The same of its null; undefined where the quantity is itself over the null's. */
-export function null_quantity(report: Report, row: SpectrumRow, quantity: Quantity): ArrayLike<number> | undefined {
+export function random_quantity(report: Report, row: SpectrumRow, quantity: Quantity): ArrayLike<number> | undefined {
   if (!row.null_singular_values || quantity === "null") return undefined;
   const values = scaled_numbers(report, row.null_singular_values);
   return quantity === "energy" ? cumulative_energy(values) : values;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AblateRow, LensGridRow, ReadRow } from "../../src/data/report_file";
-import { hold_words } from "../../src/page/direction_lists";
+import { correlation_words } from "../../src/page/direction_lists";
 import { holds_as_view, open_report, with_browser } from "./harness";
 import { kWhole, report_file, results_of } from "./sample_reports";
 
@@ -28,7 +28,7 @@ describe("what matters", () => {
     const shares = await part.locator(".direction-share").allTextContents();
     const held = lists.filter((row) => row.side === "read" && row.pole === "+").map((row) => row.names_hold);
     expect(held.every((hold) => typeof hold === "number")).toBe(true); // the report has a text
-    shares.forEach((share, index) => expect(share).toContain(` · ${hold_words(held[index]!)}`));
+    shares.forEach((share, index) => expect(share).toContain(` · ${correlation_words(held[index]!)}`));
     await close();
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { map_words } from "../../src/chart/attention_map";
 import { map_grid_words } from "../../src/chart/attention_map_grid";
 import { progress_words } from "../../src/live/jobs";
-import { exact_map, looks_at, received, stored_map, without_first_key } from "../../src/shaping/head_maps";
+import { exact_map, attention_of_query, mean_attention_to_keys, stored_map, without_first_key } from "../../src/shaping/head_maps";
 import { collapsed_words } from "../../src/shaping/shared_words";
 import { attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, map_grid_chart } from "../../src/views/attention/charts";
 import { select_queries } from "../../src/views/attention/selected_query";
@@ -59,16 +59,16 @@ describe("maps", () => {
 
   test("what a query looks at, and what a key receives from those that can look at it", () => {
     expect(
-      looks_at(map, 3)
+      attention_of_query(map, 3)
         .slice(0, 5)
         .map((weight) => Number(weight.toFixed(2))),
     ).toEqual([0.25, 0.25, 0.25, 0.25, 0]);
-    expect(received(map)[7]).toBeCloseTo(0.125, 2);
-    expect(received({ ...map, causal: false })[7]).toBeCloseTo(0.125 / 8, 3);
+    expect(mean_attention_to_keys(map)[7]).toBeCloseTo(0.125, 2);
+    expect(mean_attention_to_keys({ ...map, causal: false })[7]).toBeCloseTo(0.125 / 8, 3);
   });
 
   test("without the first key nothing is on it, and a thumbnail stays", () => {
-    expect(looks_at(without_first_key(map), 3)[0]).toBe(0);
+    expect(attention_of_query(without_first_key(map), 3)[0]).toBe(0);
     const small = stored_map(report, "small", { layer: 0, head: 2 })!;
     expect(without_first_key(small)).toBe(small);
   });

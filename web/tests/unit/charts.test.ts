@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ticks_of } from "../../src/chart/axis";
 import { bars_words } from "../../src/chart/histogram";
-import { draw, note_of, picture, to_vega_lite, type Chart } from "../../src/chart/chart";
+import { draw, note_of, chart_tree, to_vega_lite, type Chart } from "../../src/chart/chart";
 import { column_words, grouped_bars_axis } from "../../src/chart/grouped_bars";
 import { scale_color } from "../../src/chart/color_scale";
 import { image_layout, image_words } from "../../src/chart/image";
@@ -26,7 +26,7 @@ describe.each(kEveryChart.map((chart) => [chart.name, chart] as const))("%s", (_
   });
 
   test("stands alone with its title", () => {
-    const tree = picture(chart, kLight, 900);
+    const tree = chart_tree(chart, kLight, 900);
     expect(Number(tree.attributes.height)).toBeGreaterThan(60);
     expect(svg_text(tree)).toContain('xmlns="http://www.w3.org/2000/svg"');
   });

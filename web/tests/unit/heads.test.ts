@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hold_words } from "../../src/page/direction_lists";
+import { correlation_words } from "../../src/page/direction_lists";
 import { chosen_head, rank_scale, why_skipped } from "../../src/shaping/head_grid";
 import {
   composition_chart,
@@ -20,9 +20,9 @@ const heatmap = (reading: Parameters<typeof head_heatmaps>[0], name: string) =>
   head_heatmaps(reading).find((chart) => chart.name === name)!;
 
 test("how far names hold is said in words, and as a correlation", () => {
-  expect(hold_words(0.9)).toBe("names of what it reads hold on this text (correlation 0.90)");
-  expect(hold_words(0.5)).toContain("hold in part on this text (correlation 0.50)");
-  expect(hold_words(-0.1)).toContain("hardly hold on this text (correlation \u22120.10)");
+  expect(correlation_words(0.9)).toBe("names of what it reads hold on this text (correlation 0.90)");
+  expect(correlation_words(0.5)).toContain("hold in part on this text (correlation 0.50)");
+  expect(correlation_words(-0.1)).toContain("hardly hold on this text (correlation \u22120.10)");
 });
 
 describe("heatmaps of heads", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { picture } from "../../src/chart/chart";
+import { chart_tree } from "../../src/chart/chart";
 import { kLight } from "../../src/chart/theme";
 import { svg_text } from "../../src/chart/svg_tree";
 import { depth, ranks_by_depth } from "../../src/shaping/relative_depth";
@@ -62,7 +62,7 @@ describe("models over each other", () => {
   });
 
   test("can be drawn", () => {
-    expect(svg_text(picture(ranks_by_depth(reading_of(report))!, kLight, 900))).toContain("50\u202f%");
+    expect(svg_text(chart_tree(ranks_by_depth(reading_of(report))!, kLight, 900))).toContain("50\u202f%");
   });
 
   test("each has a colour and a dash of its own", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { atlas_chart, head_charts, models_chart, null_chart, map_grid_chart } from "../../src/views/overview/charts";
+import { atlas_chart, head_charts, models_chart, random_baseline_chart, map_grid_chart } from "../../src/views/overview/charts";
 import { fact_list } from "../../src/views/overview/view";
 import { circuit, kModel, reading, spectrum } from "./findings/made_readings";
 
@@ -66,7 +66,7 @@ describe("spectra against the null", () => {
     spectrum(layer, matrix, 1, 2, { singular_values: { at: 0, length: 3 }, null_singular_values: { at: 3, length: 3, scale: 1 } });
 
   test("a panel a projection, without the last values of a null that vanishes", () => {
-    const chart = null_chart(
+    const chart = random_baseline_chart(
       reading({ model: { layers: 2 }, rows: { spectrum: [row(0, "q"), row(1, "q"), row(0, "qk")] }, values: [4, 1, 0.5, 2, 1, 0.01] }),
     )!;
     expect(chart.panels).toHaveLength(1);
@@ -89,12 +89,13 @@ describe("spectra against the null", () => {
       rows: { spectrum: Array.from({ length: 48 }, (_, layer) => row(layer, "q")) },
       values: [4, 1, 0.5, 2, 1, 0.5],
     });
-    const layers = null_chart(made)!.series.map((each) => Number(each.key));
+    const layers = random_baseline_chart(made)!.series.map((each) => Number(each.key));
     expect(layers.length).toBeLessThanOrEqual(17);
     expect(layers[layers.length - 1]).toBe(47);
   });
 
-  test("needs singular values", () => expect(null_chart(reading({ rows: { spectrum: [spectrum(0, "q", 3)] } }))).toBeUndefined());
+  test("needs singular values", () =>
+    expect(random_baseline_chart(reading({ rows: { spectrum: [spectrum(0, "q", 3)] } }))).toBeUndefined());
 });
 
 describe("models side by side", () => {

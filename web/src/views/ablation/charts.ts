@@ -18,7 +18,7 @@ const parts_of = ({ report, model }: Reading, component: AblateRow["component"])
   rows_of(report, "ablate", model.name).filter((row) => row.component === component);
 
 /** Whether an increase is beyond two standard errors; one without an error is not judged. */
-export const matters = (row: AblateRow): boolean =>
+export const is_significant = (row: AblateRow): boolean =>
   row.loss_increase_error === null || Math.abs(row.loss_increase) > 2 * row.loss_increase_error;
 
 /** Layers down, heads across: by how much the loss rises without each. Undefined where no head was replaced. */
@@ -30,7 +30,7 @@ export function heads_chart(reading: Reading, chosen?: HeadPlace): HeatmapChart 
   const cells = range(model.layers).map((layer) =>
     range(model.heads).map((head) => {
       const row = at.get(`${layer}/${head}`);
-      return row === undefined ? ("missing" as const) : matters(row) ? 1000 * row.loss_increase : null;
+      return row === undefined ? ("missing" as const) : is_significant(row) ? 1000 * row.loss_increase : null;
     }),
   );
   const most = Math.max(1, ...cells.flat().map((cell) => (typeof cell === "number" ? Math.abs(cell) : 0)));
@@ -60,7 +60,7 @@ export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
         series,
         heights: of_layers((row) => row?.loss_increase ?? null),
         errors: of_layers((row) => row?.loss_increase_error ?? null),
-        grey: of_layers((row) => row !== undefined && !matters(row)),
+        grey: of_layers((row) => row !== undefined && !is_significant(row)),
       },
     ];
   });
@@ -83,7 +83,7 @@ export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
 }
 
 /** What the weights of a head would make of the tokens it reads, against what happens on the text. */
-export function claim_chart(
+export function copying_effect_chart(
   reading: Reading,
   chosen?: HeadPlace,
 ): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
@@ -191,6 +191,6 @@ export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
 }
 
 export const ablation_charts = (reading: Reading) =>
-  [heads_chart(reading), layers_chart(reading), claim_chart(reading), lens_chart(reading), lens_grid_chart(reading)].flatMap(
+  [heads_chart(reading), layers_chart(reading), copying_effect_chart(reading), lens_chart(reading), lens_grid_chart(reading)].flatMap(
     (chart) => chart ?? [],
   );

@@ -8,7 +8,7 @@ import { map_bytes, stored_shape } from "../../data/maps";
 import { live_panel } from "../../live/run_panel";
 import { directions_part } from "../../page/direction_lists";
 import { attention_heads, chosen_head, head_title, type HeadPlace } from "../../shaping/head_grid";
-import { claim_chart, heads_chart, layers_chart, lens_chart, lens_grid_chart, ablation_charts } from "./charts";
+import { copying_effect_chart, heads_chart, layers_chart, lens_chart, lens_grid_chart, ablation_charts } from "./charts";
 
 /** What is known of the head that was chosen: what it is worth and raises, its map, its directions. */
 function head_part(context: Context, place: HeadPlace): HTMLElement {
@@ -49,7 +49,7 @@ function draw(context: Context): HTMLElement {
   const [worth] = rows_of(report, "ablate", model.name);
   const heads = heads_chart(context, place);
   const layers = layers_chart(context);
-  const claim = claim_chart(context, place);
+  const claim = copying_effect_chart(context, place);
   const lens = lens_chart(context);
   const grid = lens_grid_chart(context);
   return h(

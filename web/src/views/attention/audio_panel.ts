@@ -3,7 +3,7 @@ import { frame_at, audio_frames_bars } from "../../chart/audio_frames";
 import type { Theme } from "../../chart/theme";
 import type { WeightColor } from "../../chart/attention_colors";
 import type { Report } from "../../data/report";
-import type { Sound } from "../../data/report_file";
+import type { AudioInput } from "../../data/report_file";
 import { chart_frame } from "../../page/chart_frame";
 import { mount } from "../../page/elements";
 import type { HeadMap } from "../../shaping/head_maps";
@@ -12,7 +12,7 @@ import { audio_frames_chart } from "./media_charts";
 
 export function audio_panel(
   report: Report,
-  sound: Sound,
+  sound: AudioInput,
   map: HeadMap,
   colour: WeightColor,
   theme: Theme,

@@ -3,8 +3,8 @@ import { time_of, time_words } from "../../chart/audio_frames";
 import { token_name } from "../../chart/image_patches";
 import type { MapShape } from "../../data/maps";
 import { range } from "../../data/numbers";
-import { picture_of, sound_of, source_of, tokens_of, type ShownToken } from "../../data/report";
-import type { Picture } from "../../data/report_file";
+import { image_input, audio_input, source_of, tokens_of, type ShownToken } from "../../data/report";
+import type { ImageInput } from "../../data/report_file";
 import type { Reading } from "../../shaping/reading";
 import { shown_token } from "../../shaping/tokens";
 
@@ -28,9 +28,9 @@ export const kOfText = { first: "first token", noun: "token" } as const;
 
 /** Undefined where the report has neither text nor anything in its place. */
 export function axes_of({ report, model }: Reading): Axes | undefined {
-  const picture = picture_of(report, model.name);
+  const picture = image_input(report, model.name);
   if (picture) return both(picture_names(picture), "token", "image", picture.names[0] ?? "first patch");
-  const sound = sound_of(report, model.name);
+  const sound = audio_input(report, model.name);
   if (sound) {
     const track = { levels: new Uint8Array(sound.frames), seconds: sound.seconds };
     return both(
@@ -47,7 +47,7 @@ export function axes_of({ report, model }: Reading): Axes | undefined {
   return { queries: names(tokens), keys: names(source), noun: "token", of: "two texts", first: kOfText.first };
 }
 
-function picture_names({ names, patch_rows, patch_cols }: Picture): string[] {
+function picture_names({ names, patch_rows, patch_cols }: ImageInput): string[] {
   const of = { names, patches: { rows: patch_rows, columns: patch_cols } };
   return range(names.length + patch_rows * patch_cols).map((token) => token_name(of, token));
 }

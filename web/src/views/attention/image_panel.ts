@@ -4,7 +4,7 @@ import type { Theme } from "../../chart/theme";
 import { short } from "../../chart/svg_tree";
 import type { WeightColor } from "../../chart/attention_colors";
 import type { Report } from "../../data/report";
-import type { Picture } from "../../data/report_file";
+import type { ImageInput } from "../../data/report_file";
 import { chart_frame } from "../../page/chart_frame";
 import type { HeadMap } from "../../shaping/head_maps";
 import type { SelectedQuery } from "./selected_query";
@@ -12,7 +12,7 @@ import { image_patches_chart } from "./media_charts";
 
 export function image_panel(
   report: Report,
-  picture: Picture,
+  picture: ImageInput,
   map: HeadMap,
   colour: WeightColor,
   theme: Theme,

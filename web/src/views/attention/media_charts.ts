@@ -3,12 +3,12 @@ import { token_name, type ImagePatchesChart } from "../../chart/image_patches";
 import { time_of, time_words, type AudioFramesChart } from "../../chart/audio_frames";
 import type { WeightColor } from "../../chart/attention_colors";
 import type { Report } from "../../data/report";
-import type { Picture, Sound } from "../../data/report_file";
-import { looks_at, received, type HeadMap } from "../../shaping/head_maps";
+import type { ImageInput, AudioInput } from "../../data/report_file";
+import { attention_of_query, mean_attention_to_keys, type HeadMap } from "../../shaping/head_maps";
 
-const opened = new WeakMap<Picture, Uint8Array>();
+const opened = new WeakMap<ImageInput, Uint8Array>();
 
-function pixels_of({ maps }: Report, picture: Picture): Uint8Array {
+function pixels_of({ maps }: Report, picture: ImageInput): Uint8Array {
   const pixels = opened.get(picture) ?? maps.subarray(picture.at, picture.at + picture.rows * picture.cols * 3);
   opened.set(picture, pixels);
   return pixels;
@@ -17,7 +17,7 @@ function pixels_of({ maps }: Report, picture: Picture): Uint8Array {
 /** Of the query; of the first token that has no place in the image where none is chosen, or of all on average. */
 export function image_patches_chart(
   report: Report,
-  picture: Picture,
+  picture: ImageInput,
   map: HeadMap,
   colour: WeightColor,
   query?: number,
@@ -35,13 +35,19 @@ export function image_patches_chart(
     columns: picture.cols,
     patches,
     names: picture.names,
-    weights: shown === undefined ? received(map) : looks_at(map, shown),
+    weights: shown === undefined ? mean_attention_to_keys(map) : attention_of_query(map, shown),
     colour,
     ...(shown === undefined ? {} : { query: shown }),
   };
 }
 
-export function audio_frames_chart({ maps }: Report, sound: Sound, map: HeadMap, colour: WeightColor, query?: number): AudioFramesChart {
+export function audio_frames_chart(
+  { maps }: Report,
+  sound: AudioInput,
+  map: HeadMap,
+  colour: WeightColor,
+  query?: number,
+): AudioFramesChart {
   const levels = maps.subarray(sound.at, sound.at + sound.frames);
   const when = query === undefined ? "" : time_words(time_of({ levels, seconds: sound.seconds }, query));
   return {
@@ -51,7 +57,7 @@ export function audio_frames_chart({ maps }: Report, sound: Sound, map: HeadMap,
     note: "Bars: how loud the sound is. Point at a frame, or at a row of the map; a click holds it.",
     levels,
     seconds: sound.seconds,
-    weights: query === undefined ? received(map) : looks_at(map, query),
+    weights: query === undefined ? mean_attention_to_keys(map) : attention_of_query(map, query),
     colour,
     ...(query === undefined ? {} : { query }),
   };

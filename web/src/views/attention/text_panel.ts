@@ -4,7 +4,7 @@ import { text_on } from "../../chart/oklab";
 import type { Theme } from "../../chart/theme";
 import { weight_hex, type WeightColor } from "../../chart/attention_colors";
 import { h } from "../../page/elements";
-import { looks_at, received, type HeadMap } from "../../shaping/head_maps";
+import { attention_of_query, mean_attention_to_keys, type HeadMap } from "../../shaping/head_maps";
 import type { SelectedQuery } from "./selected_query";
 import { ends_line, shown_token } from "../../shaping/tokens";
 
@@ -21,7 +21,7 @@ export function text_panel(
     h("span", { role: "option", tabindex: -1, "data-token": index, "aria-selected": "false" }, shown_token(text)),
   );
   const looked_at = source ? source.map((text) => h("span", {}, shown_token(text))) : tokens;
-  const on_average = received(map);
+  const on_average = mean_attention_to_keys(map);
   let stop = pointing.held() ?? 0;
   tokens[stop]?.setAttribute("tabindex", "0");
 
@@ -29,7 +29,7 @@ export function text_panel(
     const query = pointing.query();
     const chosen = query === undefined ? undefined : tokens[query];
     title.textContent = chosen ? `What “${chosen.textContent.trim()}” (token ${query}) looks at` : "What is looked at, on average";
-    const weights = query === undefined ? on_average : looks_at(map, query);
+    const weights = query === undefined ? on_average : attention_of_query(map, query);
     looked_at.forEach((token, index) => {
       const weight = weights[index] ?? 0;
       const ground = weight_hex(theme, weight, colour);

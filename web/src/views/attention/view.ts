@@ -1,7 +1,7 @@
 import type { Chart } from "../../chart/chart";
 import { bytes_words, counted } from "../../chart/number_format";
 import { same_shape, tokens_shape } from "../../data/maps";
-import { map_places, picture_of, rows_of, sound_of, source_of, tokens_of, type ShownToken } from "../../data/report";
+import { map_places, image_input, rows_of, audio_input, source_of, tokens_of, type ShownToken } from "../../data/report";
 import { live_panel } from "../../live/run_panel";
 import { live_map } from "../../live/served_maps";
 import { chart_frame } from "../../page/chart_frame";
@@ -39,7 +39,7 @@ function charts(reading: Reading): Chart[] {
   const choice = attention_choice(reading);
   const map = stored_map(reading.report, reading.model.name, choice.place);
   const wall = map_grid_chart(reading, choice);
-  const [picture, sound] = [picture_of(reading.report, reading.model.name), sound_of(reading.report, reading.model.name)];
+  const [picture, sound] = [image_input(reading.report, reading.model.name), audio_input(reading.report, reading.model.name)];
   const whole = map && is_whole(map) ? map : undefined;
   const all = [
     wall.maps.length > 0 ? wall : undefined,
@@ -164,7 +164,7 @@ function axes_panel(context: Context, { colour }: AttentionChoice, map: HeadMap,
   const { report, model, theme } = context;
   const axes = axes_of(context);
   if (!axes || !same_shape(shape_of(axes), map.shape)) return null;
-  const [picture, sound] = [picture_of(report, model.name), sound_of(report, model.name)];
+  const [picture, sound] = [image_input(report, model.name), audio_input(report, model.name)];
   if (picture) return image_panel(report, picture, map, colour, theme, pointing);
   if (sound) return audio_panel(report, sound, map, colour, theme, pointing);
   const texts = (tokens: readonly ShownToken[]) => tokens.map((token) => token.text);
@@ -178,7 +178,7 @@ const kWhat = { text: "text", "two texts": "pair of texts", image: "image", soun
 function length_words({ report, model }: Context, axes: Axes | undefined, length: number): string {
   if (!axes) return counted(length, "token");
   if (axes.of === "two texts") return `${counted(axes.queries.length, "token")} of a target on ${axes.keys.length} of a source`;
-  const picture = picture_of(report, model.name);
+  const picture = image_input(report, model.name);
   if (!picture) return counted(axes.queries.length, axes.noun);
   const others = picture.names.length > 0 ? ` and ${counted(picture.names.length, "token")} of no place` : "";
   return `${picture.patch_rows} × ${picture.patch_cols} patches${others}`;

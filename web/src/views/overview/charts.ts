@@ -89,7 +89,7 @@ const kPlain: readonly Matrix[] = ["q", "k", "v", "o", "gate", "up", "down", "ro
 const kMostLines = 16; // in a panel: of deeper models every second, third … layer, and the last
 
 /** A panel a projection, a line a layer: each singular value over what random numbers have at its index. */
-export function null_chart({ report, model }: Reading): LinesChart | undefined {
+export function random_baseline_chart({ report, model }: Reading): LinesChart | undefined {
   const every = Math.ceil(model.layers / kMostLines);
   const layers = range(model.layers).filter((layer) => layer % every === 0 || layer === model.layers - 1);
   const panels = matrices_of(report, "spectrum", model.name)

@@ -12,7 +12,7 @@ import { absent_analysis, absent_maps, section, skipped_lines } from "../../page
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
 import { scored_words } from "../../shaping/texts";
-import { atlas_chart, head_charts, models_chart, null_chart, map_grid_chart, map_grid_title } from "./charts";
+import { atlas_chart, head_charts, models_chart, random_baseline_chart, map_grid_chart, map_grid_title } from "./charts";
 
 const has_spectrum = ({ report, model }: Reading) => rows_of(report, "spectrum", model.name).length > 0;
 const has_maps = ({ report, model }: Reading) => map_places(report, model.name).length > 0;
@@ -22,7 +22,7 @@ function charts(reading: Reading): Chart[] {
     has_spectrum(reading) ? atlas_chart(reading) : undefined,
     has_maps(reading) ? map_grid_chart(reading) : undefined,
     ...head_charts(reading),
-    null_chart(reading),
+    random_baseline_chart(reading),
     // The same for every model of a report: once is enough.
     reading.model === reading.report.file.models[0] ? models_chart(reading) : undefined,
   ].filter((chart) => chart !== undefined);
@@ -150,7 +150,7 @@ const kAll: readonly AnalysisId[] = [
 
 function draw(context: Context): HTMLElement {
   const { model, theme } = context;
-  const [spectra, models] = [null_chart(context), models_chart(context)];
+  const [spectra, models] = [random_baseline_chart(context), models_chart(context)];
   return h(
     "div",
     { class: "overview" },

@@ -2,7 +2,7 @@
 import type { LinesChart } from "../../chart/lines";
 import { analysis, type Report } from "../../data/report";
 import type { SpectrumRow } from "../../data/report_file";
-import { kQuantities, null_quantity, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
+import { kQuantities, random_quantity, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
 import { kNotes, kTitles, spectra_axes, thinned } from "./charts";
 
 /** Each quantity in a chart of its own; none without singular values. Of several rows each is of another file. */
@@ -17,7 +17,7 @@ export function array_charts(report: Report): LinesChart[] {
 function array_chart(report: Report, row: SpectrumRow, quantity: Quantity): LinesChart | undefined {
   const values = spectrum_quantity(report, row, quantity);
   if (!values) return undefined;
-  const nulls = null_quantity(report, row, quantity);
+  const nulls = random_quantity(report, row, quantity);
   const panels = [{ lines: [...(nulls ? [thinned("null", nulls)] : []), thinned("values", values)] }];
   return {
     kind: "lines",

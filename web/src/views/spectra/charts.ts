@@ -8,7 +8,7 @@ import { matrices_of, row_at, skipped_reason, thinned_indices } from "../../data
 import type { Matrix, Model } from "../../data/report_file";
 import { chosen_layers } from "../../shaping/layers";
 import type { Reading } from "../../shaping/reading";
-import { null_quantity, kQuantities, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
+import { random_quantity, kQuantities, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
 import { choice_param, index_param } from "../../shaping/state";
 
 export interface SpectraChoice {
@@ -114,7 +114,7 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
   };
   const null_line = (layer: number, matrix: Matrix | undefined): Line[] => {
     const row = matrix && row_of(layer, matrix);
-    const values = row && null_quantity(report, row, choice.quantity);
+    const values = row && random_quantity(report, row, choice.quantity);
     return values ? [thinned("null", values)] : [];
   };
   const why_empty = (layer: number, matrix: Matrix): string =>

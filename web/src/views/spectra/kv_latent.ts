@@ -2,7 +2,7 @@
 import { counted_axis } from "../../chart/axis";
 import type { LinesChart, Panel } from "../../chart/lines";
 import type { Color } from "../../chart/theme";
-import { kept } from "../../data/kv_latent";
+import { kept_energy } from "../../data/kv_latent";
 import { rows_of } from "../../data/report";
 import type { Reading } from "../../shaping/reading";
 
@@ -15,7 +15,7 @@ const kSides: readonly { side: "query" | "kv"; words: string; colour: Color }[] 
 export function latent_chart({ report, model }: Reading): LinesChart | undefined {
   const rows = rows_of(report, "mla", model.name).sort((a, b) => a.layer - b.layer);
   const panels = kSides.flatMap(({ side, words }): Panel[] => {
-    const of_layers = rows.map((row) => kept(row[side]));
+    const of_layers = rows.map((row) => kept_energy(row[side]));
     const known = of_layers.find((each) => each !== undefined);
     const line = (series: string, value: "energy" | "null_energy") => ({
       series,

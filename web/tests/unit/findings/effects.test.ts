@@ -8,7 +8,7 @@ import { all_by_tag } from "../../../src/chart/svg_tree";
 import { copying_heads } from "../../../src/findings/copying_heads";
 import { important_head } from "../../../src/findings/important_head";
 import { attended_token_effect } from "../../../src/findings/attended_token_effect";
-import { heads_chart, layers_chart, lens_chart, lens_grid_chart, claim_chart } from "../../../src/views/ablation/charts";
+import { heads_chart, layers_chart, lens_chart, lens_grid_chart, copying_effect_chart } from "../../../src/views/ablation/charts";
 import { attention_head, circuit, reading, said, type Made } from "./made_readings";
 
 const text = (...raises: [number | null, number | null][]): Made => ({
@@ -172,12 +172,12 @@ describe("what matters, drawn", () => {
   });
 
   test("claim and effect stand against each other", () => {
-    expect(claim_chart(made)!.points).toMatchObject([{ x: -0.8, y: 0.2 }]);
+    expect(copying_effect_chart(made)!.points).toMatchObject([{ x: -0.8, y: 0.2 }]);
   });
 
   test("none of them without rows", () => {
     const bare = reading({});
-    for (const chart of [heads_chart, layers_chart, lens_chart, claim_chart]) expect(chart(bare)).toBeUndefined();
+    for (const chart of [heads_chart, layers_chart, lens_chart, copying_effect_chart]) expect(chart(bare)).toBeUndefined();
   });
 });
 

@@ -2,10 +2,7 @@
 import { overlap_matrix } from "../data/matrix";
 import type { Report } from "../data/report";
 import type { HeadOverlapRow } from "../data/report_file";
-import { random_overlap } from "../shaping/random_baselines";
-
-/** From here on two spaces count as one. */
-export const kDuplicate = 0.9;
+import { random_overlap } from "./random_baselines";
 
 export interface HeadPair {
   a: number;
