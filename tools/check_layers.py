@@ -39,7 +39,6 @@ MAY_INCLUDE["cli"] = set(MAY_INCLUDE)
 # Of one feature, for others: measures of spectra, of weights and of circuits, and the lists of all features.
 SHARED_HEADERS = {
     "features/all_commands.h",
-    "features/all_row_kinds.h",
     "features/all_tables.h",
     "features/circuits/measures.h",
     "features/spectrum/measures.h",

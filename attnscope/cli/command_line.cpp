@@ -9,6 +9,7 @@
 #include "attnscope/cli/completion.h"
 #include "attnscope/cli/output_target.h"
 #include "attnscope/cli/own_commands.h"
+#include "attnscope/features/all_commands.h"
 
 namespace attnscope {
 namespace {

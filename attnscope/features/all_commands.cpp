@@ -106,59 +106,42 @@ std::vector<Outcome> compute_item(const WorkItem& item, std::span<const ModelSou
   return analysis->compute(item, source, compute);
 }
 
-// Each in the file of its name.
-Command ablate_command();
-Command attention_command();
-Command circuits_command();
-Command diff_command();
-Command experts_command();
-Command export_command();
-Command info_command();
-Command lens_command();
-Command matrix_command();
-Command plan_command();
-Command predict_command();
-Command read_command();
-Command report_command();
-Command shrink_command();
-Command similarity_command();
-Command spectrum_command();
-Command weights_command();
+// One function per command, NAME_command() in the folder of its name. In the order of help.
+#define ATTNSCOPE_COMMANDS(COMMAND) \
+  COMMAND(info)                     \
+  COMMAND(spectrum)                 \
+  COMMAND(weights)                  \
+  COMMAND(similarity)               \
+  COMMAND(experts)                  \
+  COMMAND(diff)                     \
+  COMMAND(matrix)                   \
+  COMMAND(circuits)                 \
+  COMMAND(attention)                \
+  COMMAND(predict)                  \
+  COMMAND(lens)                     \
+  COMMAND(ablate)                   \
+  COMMAND(read)                     \
+  COMMAND(plan)                     \
+  COMMAND(shrink)                   \
+  COMMAND(report)                   \
+  COMMAND(export)
+
+#define ATTNSCOPE_DECLARE(name) Command name##_command();
+ATTNSCOPE_COMMANDS(ATTNSCOPE_DECLARE)
+#undef ATTNSCOPE_DECLARE
 
 std::span<const Command> commands() {
-  static const std::array all = {info_command(),       spectrum_command(), weights_command(),
-                                 similarity_command(), experts_command(),  diff_command(),
-                                 matrix_command(),     circuits_command(), attention_command(),
-                                 predict_command(),    lens_command(),     ablate_command(),
-                                 read_command(),       plan_command(),     shrink_command(),
-                                 report_command(),     export_command()};
+#define ATTNSCOPE_CALL(name) name##_command(),
+  static const std::array all = {ATTNSCOPE_COMMANDS(ATTNSCOPE_CALL)};
+#undef ATTNSCOPE_CALL
   return all;
 }
-
-void run_rows(const Command& command, const Arguments& arguments, const Session& session,
-              RowSink& sink) {
-  StackRows rows(sink);
-  command.run(arguments, session, rows);
-}
-
-const Command* find_command(std::span<const Command> among, std::string_view name) {
-  for (const Command& command : among) {
-    if (command.name == name) return &command;
-  }
-  return nullptr;
-}
+#undef ATTNSCOPE_COMMANDS
 
 const Command& find_command_named(std::string_view name) {
   const Command* command = find_command(commands(), name);
   if (command == nullptr) throw std::out_of_range("no such command");
   return *command;
-}
-
-const Parameter* find_parameter(const Command& command, std::string_view name) {
-  for (const Parameter& parameter : command.parameters) {
-    if (parameter.name == name) return &parameter;
-  }
-  return nullptr;
 }
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// The analyses that attnscope knows, by name: what leads from a work item to its function.
+// All commands, and their analyses by name: what leads from a work item to its function.
 #pragma once
 
 #include <span>
@@ -6,8 +6,15 @@
 #include <vector>
 
 #include "attnscope/engine/analysis.h"
+#include "attnscope/features/framework/command.h"
 
 namespace attnscope {
+
+/// Every command that any front end can offer.
+std::span<const Command> commands();
+
+/// That of commands(); throws std::out_of_range: only code can name one that is not there.
+const Command& find_command_named(std::string_view name);
 
 /// Of all commands.
 std::vector<const Analysis*> analyses();

@@ -1,46 +1,58 @@
-#include "attnscope/features/all_row_kinds.h"
+// All kinds of rows; those of one command stand together, its usual one first.
+#include <vector>
+
+#include "attnscope/rows/field.h"
+
+// One function per kind, in `fields.cpp` of its feature or a file of its own name.
+#define ATTNSCOPE_ROW_KINDS(KIND) \
+  KIND(info_rows)                 \
+  KIND(system_rows)               \
+  KIND(spectrum_rows)             \
+  KIND(tensor_rows)               \
+  KIND(mla_rows)                  \
+  KIND(weights_rows)              \
+  KIND(similarity_rows)           \
+  KIND(head_overlap_rows)         \
+  KIND(head_matrix_rows)          \
+  KIND(matrix_rows)               \
+  KIND(circuits_rows)             \
+  KIND(composition_rows)          \
+  KIND(attention_rows)            \
+  KIND(induction_rows)            \
+  KIND(attention_map_rows)        \
+  KIND(predict_rows)              \
+  KIND(label_rows)                \
+  KIND(perplexity_rows)           \
+  KIND(attribution_rows)          \
+  KIND(stored_set_rows)           \
+  KIND(experts_rows)              \
+  KIND(routing_rows)              \
+  KIND(activation_rows)           \
+  KIND(diff_rows)                 \
+  KIND(plan_rows_of_menu)         \
+  KIND(plan_part_rows)            \
+  KIND(shrink_rows)               \
+  KIND(lens_rows)                 \
+  KIND(lens_grid_rows)            \
+  KIND(lens_prompts_rows)         \
+  KIND(ablate_rows)               \
+  KIND(ablate_induction_rows)     \
+  KIND(ablate_prompts_rows)       \
+  KIND(read_rows)                 \
+  KIND(read_pairs_rows)
 
 namespace attnscope {
 
+#define ATTNSCOPE_DECLARE(name) RowKind name();
+ATTNSCOPE_ROW_KINDS(ATTNSCOPE_DECLARE)
+#undef ATTNSCOPE_DECLARE
+
 const std::vector<RowKind>& row_kinds() {
-  static const std::vector<RowKind> kinds = {
-      info_rows(),
-      system_rows(),
-      spectrum_rows(),
-      tensor_rows(),
-      mla_rows(),
-      weights_rows(),
-      similarity_rows(),
-      head_overlap_rows(),
-      head_matrix_rows(),
-      matrix_rows(),
-      circuits_rows(),
-      composition_rows(),
-      attention_rows(),
-      induction_rows(),
-      attention_map_rows(),
-      predict_rows(),
-      label_rows(),
-      perplexity_rows(),
-      attribution_rows(),
-      stored_set_rows(),
-      experts_rows(),
-      routing_rows(),
-      activation_rows(),
-      diff_rows(),
-      plan_rows_of_menu(),
-      plan_part_rows(),
-      shrink_rows(),
-      lens_rows(),
-      lens_grid_rows(),
-      lens_prompts_rows(),
-      ablate_rows(),
-      ablate_induction_rows(),
-      ablate_prompts_rows(),
-      read_rows(),
-      read_pairs_rows(),
-  };
+#define ATTNSCOPE_CALL(name) name(),
+  static const std::vector<RowKind> kinds = {ATTNSCOPE_ROW_KINDS(ATTNSCOPE_CALL)};
+#undef ATTNSCOPE_CALL
   return kinds;
 }
+#undef ATTNSCOPE_ROW_KINDS
 
 }  // namespace attnscope

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "attnscope/features/common/options/media_options.h"
-#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/report/models.h"
 #include "attnscope/features/report/sections.h"
 

@@ -5,6 +5,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/common/options/media_options.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"

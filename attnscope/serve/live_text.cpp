@@ -6,6 +6,7 @@
 #include "attnscope/base/text_encoding.h"
 #include "attnscope/features/common/options/media_options.h"
 #include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/report/sections_on_text.h"
 #include "attnscope/features/report/shown_maps.h"
 #include "attnscope/serve/limits.h"

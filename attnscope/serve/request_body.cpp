@@ -7,6 +7,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/all_commands.h"
 #include "attnscope/inputs/text/score_positions.h"
 #include "attnscope/serve/limits.h"
 #include "attnscope/serve/live_analyses.h"

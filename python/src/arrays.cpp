@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attnscope/engine/work_queue.h"
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/attention/map_rank.h"
 #include "attnscope/features/framework/command.h"
 #include "attnscope/features/spectrum/command.h"

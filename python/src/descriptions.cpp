@@ -7,6 +7,7 @@
 #include <array>
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/framework/command.h"
 #include "attnscope/rows/field.h"
 #include "python/src/bindings.h"

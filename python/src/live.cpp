@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/attention/command.h"
 #include "attnscope/features/attention/live.h"
 #include "attnscope/features/framework/command.h"

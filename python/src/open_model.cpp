@@ -12,6 +12,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/engine/summary_rows.h"
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/hub/hub.h"
 #include "attnscope/hub/settings.h"

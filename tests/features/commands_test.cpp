@@ -1,4 +1,5 @@
 // The descriptions of commands, and what their values stand for.
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/framework/command.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/cli/command_line.h"
+#include "attnscope/features/framework/parameter_values.h"
 #include "attnscope/rows/writers.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/shell_words.h"

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "attnscope/engine/work_item.h"
+#include "attnscope/features/ablate/induction_run.h"
 #include "attnscope/features/ablate/run.h"
 #include "attnscope/features/all_commands.h"
+#include "attnscope/features/attention/induction_run.h"
 #include "attnscope/features/attention/rows.h"
 #include "attnscope/features/attention/run.h"
+#include "attnscope/features/circuits/composition_run.h"
 #include "attnscope/features/circuits/run.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/experts/run.h"

@@ -1,10 +1,12 @@
 #include "attnscope/features/ablate/run.h"
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/ablate/induction_run.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/prompts_file.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
 #include "attnscope/features/common/repeated_tokens.h"

@@ -1,6 +1,6 @@
 // Rows of `ablate`: what a text's loss is without a part of a model.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

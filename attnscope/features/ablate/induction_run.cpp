@@ -1,11 +1,12 @@
 // `ablate --induction`: which heads induction lives on, on random tokens repeated twice.
+#include "attnscope/features/ablate/induction_run.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "attnscope/base/error.h"
-#include "attnscope/features/ablate/run.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/interventions/induction_ablation.h"

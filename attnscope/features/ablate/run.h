@@ -1,7 +1,6 @@
 // What the parts of a model are worth to what it foretells: each is replaced while the model runs.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "attnscope/engine/context.h"
 #include "attnscope/features/common/matrix_items.h"
 #include "attnscope/features/common/prompt_preference.h"
-#include "attnscope/features/common/repeated_tokens.h"
 #include "attnscope/features/common/scored_texts.h"
 #include "attnscope/interventions/ablation.h"
 #include "attnscope/model/model.h"
@@ -20,9 +18,6 @@ namespace attnscope {
 
 /// One layer on all sequences: each of its parts replaced, alone.
 const Analysis& ablate_analysis();
-
-/// One layer on random tokens repeated twice, or one later head.
-const Analysis& ablate_induction_analysis();
 
 /// Beyond so many heads in all, they are left out unless they are asked for.
 inline constexpr std::int64_t kUsualHeads = 200;
@@ -54,12 +49,6 @@ struct AblatePromptsRequest {
 /// restores or destroys. Throws as check_answers().
 void run_ablate_prompts(std::span<const Model> models, const AblatePromptsRequest& request,
                         const Context& context, RowSink& sink);
-
-/// Rows: each head of the chosen layers with each later head, whose induction is given before and
-/// after the first is replaced; with `later`, each earlier head taken out of that head's queries or
-/// keys alone. Texts are no longer than the models take. Throws as check_foretelling().
-void run_ablate_induction(std::span<const Model> models, const InductionRequest& request,
-                          std::optional<HeadPlace> later, const Context& context, RowSink& sink);
 
 /// Arithmetic of run_ablate() with these parts on so many windows of so many tokens, in all layers.
 /// `source`: tokens of the source of each, of an encoder-decoder; else 0.

@@ -1,6 +1,6 @@
 // Rows of `attention`: what attention maps say of each head and layer, as means over sequences.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

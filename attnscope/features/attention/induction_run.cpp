@@ -1,4 +1,6 @@
 // Induction and duplicate-token heads, on random tokens repeated twice.
+#include "attnscope/features/attention/induction_run.h"
+
 #include <array>
 #include <map>
 #include <random>
@@ -6,7 +8,6 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/attention/measures.h"
-#include "attnscope/features/attention/run.h"
 #include "attnscope/features/attention/uniform_baseline.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"

@@ -10,7 +10,6 @@
 #include "attnscope/engine/analysis.h"
 #include "attnscope/engine/context.h"
 #include "attnscope/features/common/matrix_items.h"
-#include "attnscope/features/common/repeated_tokens.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/scored_positions.h"
@@ -42,10 +41,6 @@ const Analysis& attention_analysis();
 
 /// Rows: each layer's heads, then the layer. Throws as ForwardPass does.
 void run_attention(std::span<const Model> models, const AttentionRequest& request,
-                   const Context& context, RowSink& sink);
-
-const Analysis& induction_analysis();
-void run_induction(std::span<const Model> models, const InductionRequest& request,
                    const Context& context, RowSink& sink);
 
 }  // namespace attnscope

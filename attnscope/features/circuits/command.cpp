@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/features/circuits/composition_run.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/framework/open_models.h"

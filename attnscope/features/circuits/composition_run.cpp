@@ -1,5 +1,7 @@
 // How much of what an earlier head writes into the residual stream a later head reads.
 // Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
+#include "attnscope/features/circuits/composition_run.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,7 +13,6 @@
 #include "attnscope/engine/runner.h"
 #include "attnscope/features/circuits/composition_measures.h"
 #include "attnscope/features/circuits/prepared_layers.h"
-#include "attnscope/features/circuits/run.h"
 #include "attnscope/features/common/cost_estimates.h"
 
 namespace attnscope {

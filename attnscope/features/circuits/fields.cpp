@@ -1,8 +1,8 @@
 // Rows of `circuits`: what QK and OV of layers and heads do, and how heads feed later ones.
 #include <utility>
 
-#include "attnscope/features/all_row_kinds.h"
 #include "attnscope/features/common/fields.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 namespace {

@@ -30,16 +30,9 @@ struct CircuitsRequest {
 Record circuits_parameters(const CircuitsRequest& request);
 
 const Analysis& circuits_analysis();
-const Analysis& composition_analysis();
 
 /// Rows by model, layer, circuit, then the sum over heads before each head.
 void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
                   const Context& context, RowSink& sink);
-
-/// How much of what an earlier head writes a later one reads, by its queries, keys or values:
-/// every head of every chosen layer with every head of every later one. Rows by model, later layer,
-/// earlier layer, kind, later head, earlier head. Needs both circuits; biases are refused.
-void run_composition(std::span<const Model> models, const CircuitsRequest& request,
-                     const Context& context, RowSink& sink);
 
 }  // namespace attnscope

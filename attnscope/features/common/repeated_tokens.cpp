@@ -6,8 +6,9 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
-#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
+#include "attnscope/features/common/options/token_sequences.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/forward/forward_pass.h"
 

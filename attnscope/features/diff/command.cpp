@@ -9,6 +9,7 @@
 #include "attnscope/base/new_folder.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/options/shared_options.h"
+#include "attnscope/features/diff/make_adapter.h"
 #include "attnscope/features/framework/open_models.h"
 
 namespace attnscope {

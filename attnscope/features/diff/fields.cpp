@@ -1,6 +1,6 @@
 // Rows of `diff`: what a fine-tune changed in a matrix or head.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 namespace {

@@ -1,4 +1,6 @@
 // From the difference of two models to a LoRA adapter.
+#include "attnscope/features/diff/make_adapter.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -7,7 +9,6 @@
 #include "attnscope/base/text.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/diff/adapter_names.h"
-#include "attnscope/features/diff/run.h"
 #include "attnscope/features/spectrum/measures.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/svd/eigenvectors.h"

@@ -7,6 +7,7 @@
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
+#include "attnscope/features/directions/pairs_run.h"
 #include "attnscope/features/framework/open_models.h"
 
 namespace attnscope {

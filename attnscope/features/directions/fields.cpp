@@ -1,6 +1,6 @@
 // Rows of `read`: the tokens that name one pole of one side of a direction.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

@@ -1,4 +1,6 @@
 // `read --pairs`: the pairs of tokens that one head joins most strongly.
+#include "attnscope/features/directions/pairs_run.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +12,6 @@
 #include "attnscope/features/common/cost_estimates.h"
 #include "attnscope/features/common/prompt.h"
 #include "attnscope/features/directions/rows.h"
-#include "attnscope/features/directions/run.h"
 #include "attnscope/features/directions/token_copying.h"
 #include "attnscope/features/directions/top_pairs.h"
 #include "attnscope/numerics/vector_loops.h"

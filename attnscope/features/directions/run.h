@@ -45,16 +45,6 @@ struct ReadRequest {
 /// What names the input of a layer.
 TokenBasis input_basis(InputNames names, std::int64_t layer);
 
-struct ReadPairsRequest {
-  ReadRequest of;           // of ov or qk, with one head and one layer
-  std::int64_t count = 20;  // pairs
-};
-
-/// Rows: the pairs of tokens that one head joins most strongly. Throws Error(usage) where it is not
-/// one head, Error(unsupported) where tokens name no side of it.
-void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& request,
-                    const Context& context, RowSink& sink);
-
 /// What naming the leading directions of all heads' `ov` takes, in operations: random directions
 /// and the heads' own against the rows of all tokens, and the first MLP's output of each.
 double read_flops(const Model& model, std::int64_t directions);

@@ -1,6 +1,6 @@
 // Rows of `experts`: what the experts of a layer share, and where its router sends tokens.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 namespace {

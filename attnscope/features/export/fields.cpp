@@ -1,6 +1,6 @@
 // Rows of `export --list`: what a store holds.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

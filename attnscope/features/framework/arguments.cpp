@@ -5,6 +5,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/framework/command.h"
+#include "attnscope/features/framework/parameter_values.h"
 
 namespace attnscope {
 

@@ -1,4 +1,4 @@
-// What a command is, and the list of them.
+// What a command is. Their list is features/all_commands.h.
 #pragma once
 
 #include <functional>
@@ -89,14 +89,8 @@ struct Command {
 void run_rows(const Command& command, const Arguments& arguments, const Session& session,
               RowSink& sink);
 
-/// Every command that any front end can offer.
-std::span<const Command> commands();
-
 /// The one of that name, or null.
 const Command* find_command(std::span<const Command> among, std::string_view name);
-
-/// That of commands(); throws std::out_of_range: only code can name one that is not there.
-const Command& find_command_named(std::string_view name);
 
 /// The parameter of that name, or null.
 const Parameter* find_parameter(const Command& command, std::string_view name);

@@ -83,9 +83,6 @@ struct Exclusion {
   std::string reason;  // "names one tensor"
 };
 
-/// The value that a text stands for. Throws Error(usage) naming the parameter.
-ParameterValue value_from_text(const Parameter& parameter, const std::string& text);
-
 /// "table, csv or json", "of q,k,v"; empty where there are no choices.
 std::string choices_text(const Parameter& parameter);
 

@@ -1,6 +1,6 @@
 // The facts of models, rows of `info`, and what is said of work that was skipped.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

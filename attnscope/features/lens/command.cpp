@@ -9,6 +9,7 @@
 #include "attnscope/features/common/options/prompts_file.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
 #include "attnscope/features/framework/open_models.h"

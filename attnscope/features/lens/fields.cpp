@@ -1,6 +1,6 @@
 // Rows of `lens`: each state of the stream over a text, or at each token of it.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

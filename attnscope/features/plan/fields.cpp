@@ -2,7 +2,7 @@
 // `shrink`: the tensors that it wrote.
 #include "attnscope/features/common/fields.h"
 #include <algorithm>
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 namespace {

@@ -1,6 +1,6 @@
 // Rows of `predict --attribution`: what each part of a model adds to a logit.
-#include "attnscope/features/all_row_kinds.h"
 #include "attnscope/features/common/fields.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

@@ -1,5 +1,7 @@
 // `predict --attribution`: what each part of a model adds to the logits of a text's own tokens, or
 // of one token at its end.
+#include "attnscope/features/predict/attribution_run.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +13,6 @@
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/features/predict/logit_attribution.h"
-#include "attnscope/features/predict/run.h"
 #include "attnscope/forward/logits.h"
 
 namespace attnscope {

@@ -13,10 +13,12 @@
 #include "attnscope/features/common/options/prompts_file.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"
-#include "attnscope/features/predict/image_run.h"
+#include "attnscope/features/predict/attribution_run.h"
+#include "attnscope/features/predict/media_command.h"
 #include "attnscope/features/predict/perplexity_run.h"
 #include "attnscope/features/predict/saved_tensors.h"
 #include "attnscope/forward/generation/decoder_prompt.h"
@@ -27,15 +29,6 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kMaxPromptTokens = 1'000'000;
-
-/// The image or sound that a model is run on.
-Signal signal_of(const Arguments& arguments, const Session& session, const Model& model) {
-  std::vector<Signal> signals = signals_of(arguments, session, model);
-  if (signals.size() == 1) return std::move(signals.front());
-  throw Error(ErrorKind::usage,
-              {.file = arguments.text(named_signal(arguments)),
-               .problem = "holds " + std::to_string(signals.size()) + " inputs, and one is run"});
-}
 
 /// What a model is run on: of an encoder-decoder the text, or sound, is its source.
 Prompt prompt_of(const Arguments& arguments, const Session& session, const Model& model,
@@ -97,64 +90,6 @@ void run_perplexity_of(const Arguments& arguments, const Session& session,
   if (lines) request.text.add("lines", true);
   positions.add_to(request.text);
   run_perplexity(models, request, session.context, sink);
-}
-
-/// The lines of a text, as a tower of texts reads them.
-std::vector<Caption> captions_of(const Arguments& arguments, const Session& session,
-                                 const Model& texts) {
-  const Tokenizer tokenizer = tokenizer_of(texts);
-  std::vector<Caption> captions;
-  for (const std::string& line : split(text_to_encode(arguments, session), '\n')) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Caption caption{.text = line, .tokens = tokenizer.encode(line, /*special=*/true)};
-    const auto length = static_cast<std::size_t>(texts.dimensions().context.value_or(0));
-    // Where the last row counts, texts are trained at one length.
-    if (texts.spec().head.rule.pooling == Pooling::last && caption.tokens.size() < length) {
-      caption.tokens.resize(length, texts.spec().stream.padding_token);
-    }
-    captions.push_back(std::move(caption));
-  }
-  return captions;
-}
-
-/// The tower that reads texts beside one that reads images; null where there is none.
-const Model* texts_beside(const Model& images, const std::vector<Model>& models) {
-  for (const Model& model : models) {
-    const bool same = model.shared_checkpoint() == images.shared_checkpoint();
-    if (same && !model.spec().stream.patches && !model.spec().stream.sound) return &model;
-  }
-  return nullptr;
-}
-
-void run_on_image(const Arguments& arguments, const Session& session,
-                  const std::vector<Model>& models, const std::vector<Model>& opened,
-                  RowSink& sink) {
-  if (models.size() > 1 && arguments.given("save")) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
-  }
-  ImagePredictRequest request{.source = signal_source(arguments), .top = *arguments.integer("top")};
-  const bool asks_texts = arguments.given("text") || arguments.given("text_file");
-  for (const Model& model : models) {
-    ImageQuestion& question = request.questions.emplace_back();
-    question.image = signal_of(arguments, session, model);
-    if (!asks_texts) continue;
-    question.texts = texts_beside(model, opened);
-    if (question.texts == nullptr) {
-      throw Error(ErrorKind::usage, {.parameter = arguments.given("text") ? "text" : "text_file",
-                                     .problem = "has no meaning with an image or sound: " +
-                                                verbatim(model.name()) + " reads no texts"});
-    }
-    question.captions = captions_of(arguments, session, *question.texts);
-  }
-  std::optional<SavedRun> saved;
-  PromptWatcher watcher;
-  if (arguments.given("save")) {
-    saved.emplace(request.questions.front().image, open_output(arguments, session, "save"));
-    watcher = saved->watcher();
-    request.watcher = &watcher;
-  }
-  run_image_prediction(models, request, session.context, sink);
 }
 
 /// Either all models decode what an encoder reads, or none does and there is no target. Where they
@@ -265,7 +200,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   keep_readers(arguments, models);
   models = checked_stacks(without_helping_stacks(std::move(models)), arguments);
   if (!named_signal(arguments).empty() && !needs_target(models.front())) {
-    return run_on_image(arguments, session, models, opened, sink);
+    return run_on_media(arguments, session, models, opened, sink);
   }
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,

@@ -1,6 +1,6 @@
 // Rows of `predict`: the likeliest tokens, and the windows of a text whose perplexity is asked for.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

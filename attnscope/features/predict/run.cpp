@@ -1,10 +1,316 @@
 #include "attnscope/features/predict/run.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
+#include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
-#include "attnscope/features/predict/prompt_run.h"
+#include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/text_length.h"
+#include "attnscope/forward/audio_embedding.h"
+#include "attnscope/forward/generation/decoder_prompt.h"
+#include "attnscope/forward/generation/greedy_decoding.h"
+#include "attnscope/forward/generation/logits_processors.h"
+#include "attnscope/forward/logits.h"
 #include "attnscope/forward/weights/forward_weights.h"
+#include "attnscope/inputs/text/decode_stream.h"
+#include "attnscope/model/summary.h"
 
 namespace attnscope {
+namespace {
+
+Value::List token_list(const Prompt& prompt, const TokenIds& ids) {
+  Value::List list;
+  for (const std::int64_t id : ids) {
+    list.emplace_back(Record{{"id", id}, {"text", token_value(prompt.tokenizer, id)}});
+  }
+  return list;
+}
+
+const char* name_of(Generated::Ended ended) {
+  switch (ended) {
+    case Generated::Ended::by_count: return "count";
+    case Generated::Ended::by_end_token: return "end token";
+    case Generated::Ended::by_context: return "context";
+  }
+  return "";
+}
+
+double mean_norm(MatrixView<const float> states) {
+  double sum = 0;
+  for (std::int64_t row = 0; row < states.rows; ++row) {
+    double squares = 0;
+    for (std::int64_t col = 0; col < states.cols; ++col) {
+      squares += static_cast<double>(states(row, col)) * static_cast<double>(states(row, col));
+    }
+    sum += std::sqrt(squares);
+  }
+  return sum / static_cast<double>(states.rows);
+}
+
+/// Of an encoder-decoder: what its encoder gives of the source; else 0.
+std::int64_t source_rows(const Model& model, const Prompt& prompt) {
+  if (!prompt.sound) return std::ssize(prompt.source);
+  return rows_of_signal(*model.sibling("encoder"), *prompt.sound);
+}
+
+/// What is found of one model.
+struct Prediction {
+  Record facts;
+  std::vector<Record> rows;
+  std::vector<std::string> notes;
+};
+
+/// Runs one model on its prompt.
+class PromptRun {
+ public:
+  PromptRun(const Model& model, const Prompt& prompt, const PredictRequest& request,
+            const Context& context, const Compute& compute)
+      : model_(model),
+        prompt_(prompt),
+        request_(request),
+        context_(context),
+        compute_(compute),
+        pass_(model, copied_weights_bytes(model, context.memory_bytes) > 0, compute) {}
+
+  Prediction run() {
+    pass_.check_head();
+    if (prompt_.sound) pass_.encoder()->length_of(*prompt_.sound);
+    if (pass_.encoder() != nullptr && !prompt_.sound) pass_.encoder()->check(prompt_.source);
+    pass_.check(prompt_.tokens);
+    if (request_.generate && !model_.spec().causal) {
+      throw Error(ErrorKind::unsupported,
+                  {.parameter = "generate",
+                   .problem = model_.name() + " sees each text both ways, and writes none"});
+    }
+    if (request_.generate) make_cache();
+    const Matrix<float> states = run_pass();
+    if (request_.watcher != nullptr) show_logits(states.view());
+    add_rows(states.view());
+    found_.facts = facts_record(summarize(model_));
+    if (pass_.encoder() != nullptr && !prompt_.sound) {
+      found_.facts.add("source_tokens", token_list(prompt_, prompt_.source));
+    }
+    found_.facts.add("tokens", token_list(prompt_, prompt_.tokens));
+    std::int64_t tokens = std::ssize(prompt_.tokens);
+    if (request_.generate) tokens += add_generated(states.view());
+    std::string note = past_context_note(pass_, tokens);
+    if (!note.empty()) found_.notes.push_back(std::move(note));
+    found_.facts.add("hidden_states", std::move(hidden_states_));
+    if (pass_.encoder() != nullptr) {
+      found_.facts.add("encoder_hidden_states", std::move(encoder_hidden_states_));
+    }
+    return std::move(found_);
+  }
+
+ private:
+  /// For the prompt and what is written after it.
+  void make_cache() {
+    const std::int64_t room =
+        std::min(std::ssize(prompt_.tokens) + *request_.generate, pass_.longest());
+    const std::uint64_t bytes =
+        KeyValueCache::bytes(model_.spec(), room, source_rows(model_, prompt_));
+    const std::uint64_t left =
+        context_.memory_bytes - copied_weights_bytes(model_, context_.memory_bytes);
+    if (bytes > left) {
+      throw Error(
+          ErrorKind::usage,
+          {.parameter = "generate",
+           .problem = "the keys and values of " + std::to_string(room) + " tokens of " +
+                      model_.name() + " take about " + memory_text(bytes) + ", more than the " +
+                      memory_text(left) + " that {memory} leaves beside its weights",
+           .hint = "write fewer tokens"});
+    }
+    cache_.emplace_back(model_.spec(), room);
+  }
+
+  /// What a watcher wants to see, and of all hidden states their norms.
+  ForwardObserver noting_states(const ForwardObserver* watching, Value::List& states_seen) {
+    ForwardObserver observer;
+    if (watching != nullptr) observer = *watching;
+    observer.on_hidden_states = [watching, &states_seen](std::int64_t index,
+                                                         MatrixView<const float> states) {
+      states_seen.emplace_back(
+          Record{{"index", index},
+                 {"shape", std::vector<std::int64_t>{states.rows, states.cols}},
+                 {"mean_norm", mean_norm(states)}});
+      if (watching != nullptr) watching->on_hidden_states(index, states);
+    };
+    return observer;
+  }
+
+  Memory encode(const ForwardObserver* watching) {
+    encoder_hidden_states_.clear();
+    const ForwardObserver observer = noting_states(watching, encoder_hidden_states_);
+    if (prompt_.sound) return pass_.encode(std::span(&*prompt_.sound, 1), observer, compute_);
+    return pass_.encode(std::span(&prompt_.source, 1), observer, compute_);
+  }
+
+  Matrix<float> run_pass() {
+    const PromptWatcher* watcher = request_.watcher;
+    Memory memory;
+    const bool asks_language = !prompt_.languages.empty();
+    if (asks_language) {
+      memory = encode(nullptr);
+      const DecoderPrompt open = {.tokens = prompt_.tokens, .languages = prompt_.languages};
+      prompt_.tokens = with_language(pass_, open, memory, compute_);
+    }
+    if (watcher != nullptr) watcher->begin(pass_, prompt_.tokens, std::ssize(prompt_.tokens));
+    const bool shows = watcher != nullptr || !asks_language;
+    if (pass_.encoder() != nullptr && shows) {
+      memory = encode(watcher == nullptr ? nullptr : &watcher->encoder_observer);
+    }
+    return pass_.run(
+        std::span(&prompt_.tokens, 1),
+        noting_states(watcher == nullptr ? nullptr : &watcher->observer, hidden_states_), compute_,
+        cache_, pass_.encoder() == nullptr ? nullptr : &memory);
+  }
+
+  void show_logits(MatrixView<const float> states) {
+    if (pass_.no_logits().empty()) {
+      for_logits(
+          pass_, states,
+          [&](std::int64_t, MatrixView<const float> logits) {
+            request_.watcher->on_logits(logits);
+          },
+          compute_);
+    }
+    request_.watcher->end();
+  }
+
+  void add_rows(MatrixView<const float> states) {
+    if (!pass_.no_logits().empty()) {
+      found_.notes.push_back(model_.name() +
+                             ": no tokens can be foretold: " + verbatim(pass_.no_logits()));
+    } else if (model_.spec().causal) {
+      add_top(states, states.rows - 1, states.rows);
+    } else {
+      add_masks(states);
+    }
+  }
+
+  void add_masks(MatrixView<const float> states) {
+    const auto mask =
+        prompt_.tokenizer == nullptr ? std::nullopt : prompt_.tokenizer->special_tokens().mask;
+    if (!mask) {
+      found_.notes.push_back(
+          model_.name() + " sees a text both ways, and could fill masks in it, but " +
+          (prompt_.tokenizer == nullptr ? "only a tokenizer says which token is one"
+                                        : "its tokenizer has none"));
+      return;
+    }
+    for (std::int64_t row = 0; row < states.rows; ++row) {
+      if (prompt_.tokens[static_cast<std::size_t>(row)] == *mask) add_top(states, row, row);
+    }
+    if (found_.rows.empty()) {
+      found_.notes.push_back(verbatim(model_.name() +
+                                      " fills masks, and the text has none: write " +
+                                      prompt_.tokenizer->spelling(*mask).value_or("a mask") +
+                                      " where it shall say what belongs there"));
+    }
+  }
+
+  void add_top(MatrixView<const float> states, std::int64_t row, std::int64_t position) {
+    const Matrix<float> logits = finite_logits(pass_, states.row_block(row, 1), compute_);
+    std::int64_t rank = 0;
+    const std::span<const float> scores(logits.data(), static_cast<std::size_t>(logits.cols()));
+    for (const TokenScore& score : top_tokens(scores, request_.top, compute_)) {
+      if (rank == 0) likeliest_ = score.token;
+      Record& row = found_.rows.emplace_back(
+          Record{{"model", model_.name()}, {"position", position}, {"rank", ++rank}});
+      add_foretold(row, prompt_.tokenizer, score);
+    }
+  }
+
+  /// Returns the number of tokens written.
+  std::int64_t add_generated(MatrixView<const float> states) {
+    if (!pass_.no_logits().empty()) pass_.logits(states.row_block(0, 1), compute_);  // says why
+    const Generated written = write_text(states);
+    Value text;
+    if (prompt_.tokenizer != nullptr) {
+      text = prompt_.tokenizer->decode(written.tokens, /*skip_special=*/true);
+    }
+    found_.facts.add("generated", Record{{"tokens", token_list(prompt_, written.tokens)},
+                                         {"text", std::move(text)},
+                                         {"ended_by", name_of(written.ended)}});
+    return std::ssize(written.tokens);
+  }
+
+  /// As the files of an encoder-decoder have it; empty for others: the likeliest token.
+  ChooseToken chooser(const TokenIds& ends) {
+    if (pass_.encoder() == nullptr) return {};
+    const GenerationRules rules = generation_rules(model_, ends);
+    if (rules.beams > 1) {
+      found_.notes.push_back(model_.name() + ": its files ask for a search with " +
+                             std::to_string(rules.beams) +
+                             " beams; each token is the likeliest instead");
+    }
+    if (rules.times) {
+      found_.notes.push_back(model_.name() +
+                             ": its files ask for times between the words; the text is written "
+                             "without the rules that place them");
+    }
+    return [rules, prompt = std::ssize(prompt_.tokens), most = *request_.generate](
+               std::span<float> logits, std::span<const std::int64_t> text) {
+      apply_rules(rules, text, prompt, most, logits);
+      return likeliest_token(logits);
+    };
+  }
+
+  Generated write_text(MatrixView<const float> states) {
+    std::optional<TextStream> stream;
+    if (prompt_.tokenizer != nullptr) stream.emplace(*prompt_.tokenizer);
+    const auto give = [&](const std::string& text) {
+      if (!text.empty()) request_.on_text(text);
+    };
+    const auto on_token = [&](std::int64_t id) {
+      if (!request_.on_text) return;
+      give(stream ? stream->add(id) : std::string(1, '<') + std::to_string(id) + "> ");
+    };
+    const TokenIds ends = end_tokens(model_, prompt_.tokenizer);
+    const ChooseToken choose = chooser(ends);
+    if (choose) {
+      Matrix<float> logits = finite_logits(pass_, states.row_block(states.rows - 1, 1), compute_);
+      likeliest_ = choose({logits.data(), static_cast<std::size_t>(logits.cols())}, prompt_.tokens);
+    }
+    const Generated written = generate_greedily(
+        pass_, cache_.front(), likeliest_, *request_.generate, ends, on_token, compute_, choose);
+    if (request_.on_text && stream) give(stream->end());
+    return written;
+  }
+
+  const Model& model_;
+  Prompt prompt_;
+  const PredictRequest& request_;
+  const Context& context_;
+  const Compute& compute_;
+  ForwardPass pass_;
+  std::vector<KeyValueCache> cache_;  // one where text is written
+  std::int64_t likeliest_ = 0;        // of the last place that was predicted
+  Value::List hidden_states_, encoder_hidden_states_;
+  Prediction found_;
+};
+
+/// The most that a run holds at once, next to the mapped files.
+std::uint64_t prompt_run_bytes(const Model& model, const Prompt& prompt,
+                               const PredictRequest& request, const Context& context) {
+  const std::int64_t tokens = std::ssize(prompt.tokens);
+  std::optional<std::uint64_t> bytes =
+      checked_add(copied_weights_bytes(model, context.memory_bytes),
+                  run_bytes(model, /*sequences=*/1, tokens, source_rows(model, prompt)));
+  if (bytes && request.generate) {
+    bytes = checked_add(*bytes, KeyValueCache::bytes(model.spec(), tokens + *request.generate,
+                                                     source_rows(model, prompt)));
+  }
+  return bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+}  // namespace
 
 void run_predict(std::span<const Model> models, const PredictRequest& request,
                  const Context& context, RowSink& sink) {
@@ -19,7 +325,7 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
          .memory_bytes = prompt_run_bytes(model, prompt, request, context),
          .run = [&, index](const Compute& compute) {
            found[index] =
-               run_prompt(models[index], request.prompts[index], request, context, compute);
+               PromptRun(models[index], request.prompts[index], request, context, compute).run();
          }});
   }
   run_queue(items, context, {}, {"model", "models"});

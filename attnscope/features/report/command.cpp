@@ -1,13 +1,18 @@
 // `report`: everything about models in one HTML file, or chart by chart.
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/media_options.h"
 #include "attnscope/features/common/options/target_options.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
-#include "attnscope/features/report/chart_folder.h"
 #include "attnscope/features/report/run.h"
 #include "attnscope/page/chart_files.h"
 #include "attnscope/page/template.h"
@@ -17,6 +22,8 @@ namespace {
 
 using enum ParameterType;
 using Clock = std::chrono::steady_clock;
+
+namespace fs = std::filesystem;
 
 /// What the file lacks, and what else its maker should know.
 void say_notes(const ReportFile& file, const Session& session) {
@@ -30,6 +37,33 @@ void check_writes_pages() {
               {.place = "report",
                .problem = "this build has no page: it was made without Node",
                .hint = "install Node 18 or newer with npm, and build again"});
+}
+
+/// Makes the folder that {charts} names, unless it exists; its parent must. Throws Error(io) if no
+/// charts can be written into it, so that this is known before the work.
+void make_chart_folder(const Arguments& arguments) {
+  const fs::path folder = arguments.text("charts");
+  const auto refuse = [&](const std::string& problem, const std::string& why) {
+    throw Error(ErrorKind::io, {.file = folder.string(), .problem = problem + ": " + why});
+  };
+  std::error_code failed;
+  fs::create_directory(folder, failed);
+  if (failed) refuse("cannot make the folder", failed.message());
+  if (access(folder.c_str(), W_OK | X_OK) != 0) refuse("cannot write", std::strerror(errno));
+}
+
+/// Writes every chart into it, as NAME.vl.json and NAME.svg. Other files there stay as they are.
+void write_charts(const Arguments& arguments, const Session& session, const ReportFile& file,
+                  double seconds) {
+  const fs::path folder = arguments.text("charts");
+  const auto charts = chart_files(charts_script(), file, seconds, session.context.stop);
+  for (const ChartFile& chart : charts) {
+    session.write_file(folder / (chart.name + ".vl.json"), chart.vega_lite);
+    session.write_file(folder / (chart.name + ".svg"), chart.svg);
+  }
+  if (!session.on_note) return;
+  session.on_note(verbatim(folder.string()) + ": " +
+                  counted(charts.size(), "chart, as", "charts, each as") + " .vl.json and .svg");
 }
 
 void write(const Arguments& arguments, const Session& session, std::ostream& out) {

@@ -6,6 +6,7 @@
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/media_options.h"
 #include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
 #include "attnscope/inputs/text/token_shard.h"

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/common/options/media_options.h"
-#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/report/inputs.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attnscope/base/text.h"
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/common/expert_selection.h"
 #include "attnscope/features/common/options/media_options.h"
 #include "attnscope/features/plan/methods/depth.h"

@@ -7,6 +7,7 @@
 #include "attnscope/features/attention/command.h"
 #include "attnscope/features/common/matrix_items.h"
 #include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/directions/text_correlation.h"
 #include "attnscope/features/experts/run.h"
 #include "attnscope/features/framework/session.h"

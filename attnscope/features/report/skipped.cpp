@@ -1,6 +1,7 @@
 #include "attnscope/features/report/skipped.h"
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/all_commands.h"
 #include "attnscope/features/report/inputs.h"
 #include "attnscope/features/report/models.h"
 #include "attnscope/features/report/sections.h"

@@ -1,7 +1,7 @@
 // Rows of `similarity`: cosines between weight vectors, overlap of heads, one head's cosines; and
 // rows of `matrix`, which are of the same form as the last.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 namespace {

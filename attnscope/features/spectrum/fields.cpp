@@ -1,6 +1,6 @@
 // Rows of `spectrum`: of matrices and heads, and of one tensor by its name.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 namespace {

@@ -1,6 +1,6 @@
 // Rows of `spectrum --mla`: what latent attention would keep of each layer.
-#include "attnscope/features/all_row_kinds.h"
 #include "attnscope/features/common/fields.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 namespace {
@@ -82,14 +82,15 @@ Field cache(std::string_view name, std::string_view meaning) {
                .where = kMlaSection}}};
 }
 
-}  // namespace
-
+/// What `spectrum --mla` adds to the facts of each model.
 const std::vector<Field>& mla_facts() {
   static const std::vector<Field> facts = {
       cache("mla_cache", "the KV cache with the latent of DeepSeek-V2, or the model's own"),
       cache("mla_cache_at_share", "the KV cache with a latent of the same share of this width")};
   return facts;
 }
+
+}  // namespace
 
 RowKind mla_rows() {
   RowKind kind = {.name = "mla",

@@ -1,6 +1,6 @@
 // Rows of `weights`: how the values of a matrix are distributed.
 #include "attnscope/features/common/fields.h"
-#include "attnscope/features/all_row_kinds.h"
+#include "attnscope/rows/field.h"
 
 namespace attnscope {
 

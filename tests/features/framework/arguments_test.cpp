@@ -1,4 +1,5 @@
 #include "attnscope/features/framework/arguments.h"
+#include "attnscope/features/all_commands.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "attnscope/features/framework/run_files.h"
+#include "attnscope/features/all_commands.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

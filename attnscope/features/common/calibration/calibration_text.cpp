@@ -8,6 +8,7 @@
 #include "attnscope/features/common/cost_estimates.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
 #include "attnscope/forward/forward_pass.h"

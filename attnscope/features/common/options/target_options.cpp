@@ -8,6 +8,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
 #include "attnscope/forward/audio_embedding.h"
@@ -19,8 +20,6 @@ namespace attnscope {
 namespace {
 
 using enum ParameterType;
-
-constexpr std::string_view kTargetForms[] = {"target", "target_tokens", "target_file"};
 
 [[noreturn]] void refuse_target(const std::string& problem) {
   throw Error(ErrorKind::usage, {.parameter = "target", .problem = problem});
@@ -210,26 +209,8 @@ std::vector<Exclusion> line_target_exclusions() {
 }
 
 bool target_is_given(const Arguments& arguments) {
-  return std::any_of(std::begin(kTargetForms), std::end(kTargetForms),
-                     [&](std::string_view form) { return arguments.given(form); });
-}
-
-void check_targets(const std::vector<Model>& models, const Arguments& arguments) {
-  if (models.empty() || std::any_of(models.begin(), models.end(), is_of_encoder_decoder)) return;
-  for (const std::string_view target : kTargetForms) {
-    if (!arguments.given(target)) continue;
-    throw Error(ErrorKind::usage, {.parameter = std::string(target),
-                                   .problem = "is for encoder-decoders, and " +
-                                              verbatim(models.front().name()) + " is none"});
-  }
-}
-
-bool needs_target(const Model& model) {
-  return model.stack() == "decoder" || model.stack() == "cross";
-}
-
-bool is_of_encoder_decoder(const Model& model) {
-  return model.sibling("decoder") != nullptr && model.sibling("encoder") != nullptr;
+  return std::any_of(std::begin(kTargetParameters), std::end(kTargetParameters),
+                     [&](std::string_view name) { return arguments.given(name); });
 }
 
 TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::string_view text) {
@@ -381,59 +362,6 @@ ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Sessio
     positions.add_to(texts.parameters);
   }
   return texts;
-}
-
-void check_single_texts(const std::vector<Model>& models, const std::string& parameter) {
-  const auto paired = std::find_if(models.begin(), models.end(), is_of_encoder_decoder);
-  if (paired == models.end()) return;
-  throw Error(ErrorKind::unsupported,
-              {.parameter = parameter,
-               .problem = "has one text at a time, and " + verbatim(paired->name()) +
-                          " is of an encoder-decoder, which has two: a source and a target"});
-}
-
-std::vector<Model> stacks_with_targets(std::vector<Model> models, const Arguments& arguments,
-                                       RowSink& sink) {
-  const bool decode = std::any_of(models.begin(), models.end(), needs_target);
-  if (target_is_given(arguments)) {
-    check_targets(models, arguments);
-    return models;
-  }
-  if (!decode) return models;
-  std::vector<std::string> left;
-  for (const Model& model : models) {
-    if (needs_target(model)) left.push_back(model.name());
-  }
-  std::erase_if(models, needs_target);
-  if (models.empty()) {
-    refuse_target("is needed, or {target_tokens} or {target_file}: " + verbatim(join(left)) +
-                  (left.size() == 1 ? " is" : " are") + " of a decoder");
-  }
-  sink.add_note(join(left) +
-                ": not run, as a decoder needs {target}, {target_tokens} or {target_file}");
-  return models;
-}
-
-std::vector<Model> without_helping_stacks(std::vector<Model> models) {
-  const auto has_decoder = [](const std::vector<Model>& among, const Model& model) {
-    const Model* decoder = model.sibling("decoder");
-    return std::any_of(among.begin(), among.end(), [&](const Model& other) {
-      return decoder != nullptr && other.stack() == "decoder" &&
-             other.sibling("decoder") == decoder;
-    });
-  };
-  const std::vector<Model> all = models;
-  std::erase_if(models, [&](const Model& model) {
-    const bool helps = model.stack() == "encoder" || model.stack() == "cross";
-    return helps && has_decoder(all, model);
-  });
-  for (const Model& model : models) {
-    if (model.stack() != "cross") continue;
-    throw Error(ErrorKind::usage, {.parameter = "stack",
-                                   .problem = verbatim(model.name()) + " is run with its decoder",
-                                   .hint = "{stack} decoder"});
-  }
-  return models;
 }
 
 }  // namespace attnscope

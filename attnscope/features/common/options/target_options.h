@@ -22,17 +22,11 @@ namespace attnscope {
 /// target, target_tokens.
 Parameters target_parameters();
 
-/// Whether a model needs a target: it is a decoder that has an encoder, or its cross attention.
-bool needs_target(const Model& model);
+/// The parameters that give a target.
+inline constexpr std::string_view kTargetParameters[] = {"target", "target_tokens", "target_file"};
 
-/// Whether there is a target in any form.
+/// Whether one of them is given.
 bool target_is_given(const Arguments& arguments);
-
-/// Throws Error(usage) for a target if none of the models is a stack of an encoder-decoder.
-void check_targets(const std::vector<Model>& models, const Arguments& arguments);
-
-/// Whether it is a stack of an encoder-decoder.
-bool is_of_encoder_decoder(const Model& model);
 
 /// The tokens of a text that a decoder is to foretell: those of its tokenizer with the special
 /// ones, up to the first that ends a text; of a decoder of sound without the start token, with
@@ -77,8 +71,8 @@ struct TargetTexts {
 /// one file is empty or missing that the other has.
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model);
 
-/// Throws what target_texts() and target_flags() would of `target_file`, with any of the models that
-/// are of an encoder-decoder.
+/// Throws what target_texts() and target_flags() would of `target_file`, with any of the models
+/// that are of an encoder-decoder.
 void check_target_lines(const std::vector<Model>& models, const Arguments& arguments,
                         const Session& session);
 
@@ -90,16 +84,5 @@ ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePosit
 /// where only some of the models are such.
 ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Session& session,
                                         const std::vector<Model>& models, RowSink& sink);
-
-/// Throws Error(unsupported) where a parameter that is of one text is given for an encoder-decoder.
-void check_single_texts(const std::vector<Model>& models, const std::string& parameter);
-
-/// Without the stacks that need a target, where none is given, and a note of them. Throws
-/// Error(usage) where no stack is left, and where there is a target and no stack for it.
-std::vector<Model> stacks_with_targets(std::vector<Model> models, const Arguments& arguments,
-                                       RowSink& sink);
-
-/// One model of each: of an encoder-decoder its decoder, which runs the others.
-std::vector<Model> without_helping_stacks(std::vector<Model> models);
 
 }  // namespace attnscope

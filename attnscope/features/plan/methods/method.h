@@ -103,7 +103,7 @@ struct MethodInfo {
   ModelSize (*size_after)(const Model& model, const ModelSize& before,
                           const Choice& choice) = nullptr;
 
-  /// Elements that are computed anew, at most. Null: none, so nothing is fitted.
+  /// Elements that are recomputed, at most. Null: none, so nothing is fitted.
   std::uint64_t (*changed_elements)(const Model& model) = nullptr;
   /// Bytes of what is computed from second moments at one time. Null: none.
   std::uint64_t (*fitting_bytes)(const Model& model, const Context& context) = nullptr;
