@@ -85,14 +85,14 @@ OPTIONS = [
     "attention {stacks/wav2vec2} --audio {steps}",
     "predict {stacks/wav2vec2} --audio {steps}",
     "attention {stacks/vit} {stacks/clip} --image {turned6} --layers 0",
-    "attention {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5",
-    "attention {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5 --stack cross --heatmap 0,1",
-    "predict {seq2seq/t5} --tokens 3,1,4 --generate 3",
-    "predict {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5,7 --perplexity",
-    "circuits {seq2seq/t5} --stack cross",
-    "spectrum {seq2seq/t5} --stack decoder --per-head --layers 0",
-    "attention {seq2seq/whisper} --features {features} --target-tokens 2,5,7",
-    "predict {seq2seq/whisper} --features {features} --generate 3 --top 2",
+    "attention {encoder_decoders/t5} --tokens 3,1,4 --target-tokens 0,5",
+    "attention {encoder_decoders/t5} --tokens 3,1,4 --target-tokens 0,5 --stack cross --heatmap 0,1",
+    "predict {encoder_decoders/t5} --tokens 3,1,4 --generate 3",
+    "predict {encoder_decoders/t5} --tokens 3,1,4 --target-tokens 0,5,7 --perplexity",
+    "circuits {encoder_decoders/t5} --stack cross",
+    "spectrum {encoder_decoders/t5} --stack decoder --per-head --layers 0",
+    "attention {encoder_decoders/whisper} --features {features} --target-tokens 2,5,7",
+    "predict {encoder_decoders/whisper} --features {features} --generate 3 --top 2",
     "predict {llama} {gpt2} --tokens 1,2,3 --generate 3",
     "predict {llama} --tokens 1,2,3,4,5 --perplexity --stride 2",
     "predict {llama} {gpt2} --tokens 1,2,3,4,5 --attribution",
@@ -167,8 +167,8 @@ KEPT = [
     ["ablate {forward/gpt2} --induction --length 8", "ablate {forward/llama} --induction --length 8"],
     ["ablate {forward/llama} --tokens 3,1,4", "ablate {forward/gpt2} --tokens 3,1,4"],
     ["attention {stacks/vit} --image {odd}"],
-    ["attention {seq2seq/t5} --tokens 3,1,4 --target-tokens 0,5"],
-    ["attention {seq2seq/whisper} --features {features} --target-tokens 2,5,7"],
+    ["attention {encoder_decoders/t5} --tokens 3,1,4 --target-tokens 0,5"],
+    ["attention {encoder_decoders/whisper} --features {features} --target-tokens 2,5,7"],
     ["attention {forward/llama} --induction --length 8", "attention {forward/gpt2} --induction --length 8"],
 ]
 
@@ -197,12 +197,12 @@ class Program:
         for name in ("vit", "clip", "wav2vec2"):
             self.names[f"stacks/{name}"] = str(DATA / "stacks" / name)
         for name in ("t5", "whisper"):
-            self.names[f"seq2seq/{name}"] = str(DATA / "seq2seq" / name)
+            self.names[f"encoder_decoders/{name}"] = str(DATA / "encoder_decoders" / name)
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 20), }".ljust(117) + "\n"
         (folder / "features.npy").write_bytes(b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header.encode()
                                               + struct.pack("<80f", *[number % 7 - 3 for number in range(80)]))
         self.names["features"] = str(folder / "features.npy")
-        for name in ("pictures/odd.png", "pictures/turned6.jpg", "pictures/pixels.npy", "sounds/steps.wav"):
+        for name in ("images/odd.png", "images/turned6.jpg", "images/pixels.npy", "audio/steps.wav"):
             self.names[pathlib.Path(name).stem] = str(DATA / name)
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
         self.names["prompts"] = str(ROOT / "examples/prompts.jsonl")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes tests/data/stacks/<case>/sound.safetensors, what encoders of sound must make of some, and tests/data/sounds/: three
+"""Writes tests/data/stacks/<case>/audio.safetensors, what encoders of sound must make of some, and tests/data/audio/: three
 sounds, extractors' configs, and what transformers' feature extractors make of them.
 
     python tools/golden_audio.py
 
-The checkpoints are those of tools/golden_encoder_decoders_towers.py. sound.safetensors holds, for inputs N = 0, 1, ...:
+The checkpoints are those of tools/golden_encoder_decoders_towers.py. audio.safetensors holds, for inputs N = 0, 1, ...:
     input_values.N   [samples], or of Whisper [features, frames]
     hidden_states.N  [L + 1, T, D], attentions.N [L, H, T, T], last.N [T, D], logits.N [T, V] where there is a head
-tests/data/sounds holds NAME.wav, samples.npy, and <extractor>/expected.safetensors with NAME: [samples], or [features, frames] of the first
+tests/data/audio holds NAME.wav, samples.npy, and <extractor>/expected.safetensors with NAME: [samples], or [features, frames] of the first
 frames alone (Whisper always makes 3000).
 All of it comes from transformers, eager and float32. Needs numpy, soundfile, torch, transformers and safetensors.
 """
@@ -22,7 +22,7 @@ import transformers as hf
 from safetensors.numpy import save_file
 
 CASES = ("wav2vec2", "wav2vec2-stable", "hubert", "whisper")
-SOUNDS = golden_encoder_decoders_towers.DATA.parent / "sounds"
+SOUNDS = golden_encoder_decoders_towers.DATA.parent / "audio"
 KEPT_FRAMES = 60
 
 
@@ -44,7 +44,7 @@ def encoders():
                 out[f"last.{at}"] = result.last_hidden_state[0].numpy()
             if "logits" in result:
                 out[f"logits.{at}"] = result.logits[0].numpy()
-        save_file({name: np.ascontiguousarray(value) for name, value in out.items()}, folder / "sound.safetensors")
+        save_file({name: np.ascontiguousarray(value) for name, value in out.items()}, folder / "audio.safetensors")
         print(case, {name: value.shape for name, value in out.items()})
 
 

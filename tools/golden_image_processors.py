@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/pictures/: ten pictures, processors' configs, and what transformers' processors make of them.
+"""Writes tests/data/images/: ten pictures, processors' configs, and what transformers' processors make of them.
 
     python tools/golden_image_processors.py
 
@@ -24,7 +24,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 from transformers.image_utils import load_image
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests/data/pictures"
+FOLDER = Path(__file__).resolve().parent.parent / "tests/data/images"
 SMALL = {"size": {"height": 12, "width": 9}}
 CASES = {
     "vit": ("ViT", SMALL), "vit-nearest": ("ViT", SMALL | {"resample": 0}), "vit-lanczos": ("ViT", SMALL | {"resample": 1}),

@@ -3,7 +3,7 @@
 
     python tools/golden_interventions_paired.py [CASE…]
 
-As golden_interventions.py: transformers' eager models in float64 with PyTorch hooks, of the files of tests/data/seq2seq. Each pair
+As golden_interventions.py: transformers' eager models in float64 with PyTorch hooks, of the files of tests/data/encoder_decoders. Each pair
 of a source and a target is run by itself. `pairs` differ in length: zeros and means take the place of parts; `even_pairs` do not: there
 parts of the next pair do. A second run gives the same bytes. Needs numpy, torch and transformers; no test needs them.
 """
@@ -202,9 +202,9 @@ def pairs_of(config, lengths):
 
 
 def golden(case):
-    hooked = Hooked(ROOT / "tests/data/seq2seq" / case)
+    hooked = Hooked(ROOT / "tests/data/encoder_decoders" / case)
     pairs, even = (pairs_of(hooked.model.config, lengths) for lengths in (LENGTHS, EVEN))
-    return rounded({"model": f"tests/data/seq2seq/{case}", "pairs": pairs, "even_pairs": even, "lens": lens(hooked, pairs),
+    return rounded({"model": f"tests/data/encoder_decoders/{case}", "pairs": pairs, "even_pairs": even, "lens": lens(hooked, pairs),
                     "ablate": {how: ablations(hooked, even if how == "resample" else pairs, how) for how in ("mean", "zero", "resample")}})
 
 

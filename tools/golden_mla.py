@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/latent/<case>.json: spectra and circuits of tiny models with multi-head latent attention.
+"""Writes tests/golden/mla/<case>.json: spectra and circuits of tiny models with multi-head latent attention.
 
     python tools/golden_mla.py
 
@@ -147,7 +147,7 @@ def on_text(data: Path, config: dict, tensors: dict) -> dict:
 
 
 def main() -> None:
-    folder = ROOT / "tests" / "golden" / "latent"
+    folder = ROOT / "tests" / "golden" / "mla"
     folder.mkdir(exist_ok=True)
     for case in CASES:
         data = ROOT / "tests" / "data" / "forward" / case

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/null/curves.json (what random matrices need) and tests/golden/kv/<case>.json (W_K over W_V).
+"""Writes tests/golden/random_baseline/curves.json (what random matrices need) and tests/golden/kv/<case>.json (W_K over W_V).
 
     python tools/golden_random_baseline.py [--only CASE]
 
@@ -143,10 +143,10 @@ def main() -> None:
     only = parser.parse_args().only
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    for name in ("null", "kv"):
+    for name in ("random_baseline", "kv"):
         (GOLDEN / name).mkdir(parents=True, exist_ok=True)
     if only is None:
-        (GOLDEN / "null" / "curves.json").write_text(as_text(null_golden()))
+        (GOLDEN / "random_baseline" / "curves.json").write_text(as_text(null_golden()))
     for case in CASES:
         if only in (None, case.name):
             (GOLDEN / "kv" / f"{case.name}.json").write_text(as_text(stacked_golden(case)))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/seq2seq/<case>/: tiny encoder-decoders and what their forward pass and generation must give.
+"""Writes tests/data/encoder_decoders/<case>/: tiny encoder-decoders and what their forward pass and generation must give.
 
     python tools/golden_seq2seq.py [--only CASE] [--check]
 
@@ -34,7 +34,7 @@ from golden_variants import Variants, config_of
 from safetensors.torch import load_file as read_tensors
 from safetensors.torch import save_file as save_tensors
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "seq2seq"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "encoder_decoders"
 PAIRS = ((10, 7), (1, 1), (5, 12))  # tokens of source and target
 WRITTEN, HEARD = 12, 6  # tokens
 MAPS = ("attentions", "cross_attentions", "encoder_attentions")
@@ -297,7 +297,7 @@ def make_all(only: str | None = None, check: bool = False) -> None:
     for case in CASES:
         if only in (None, case.name):
             make(case, check)
-            print(f"seq2seq/{case.name}")
+            print(f"encoder_decoders/{case.name}")
 
 
 if __name__ == "__main__":

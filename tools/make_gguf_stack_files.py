@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/gguf-stacks: encoder-decoders of tests/data/seq2seq as llama.cpp's converter writes them.
+"""Writes tests/data/gguf-encoder-decoders: encoder-decoders of tests/data/encoder_decoders as llama.cpp's converter writes them.
 
     python tools/make_gguf_stack_files.py       writes CASE.gguf, and CASE.json, the config.json of the same model
 
@@ -16,7 +16,7 @@ import numpy as np
 from make_gguf_files import finish, read_safetensors
 
 DATA = Path(__file__).resolve().parent.parent / "tests/data"
-OUT = DATA / "gguf-stacks"
+OUT = DATA / "gguf-encoder-decoders"
 # The folder, the architecture, and what a GGUF file says otherwise than config.json.
 CASES = {"t5": ("t5", "t5", {}), "t5-gated": ("t5-gated", "t5", {"tie_word_embeddings": False, "scale_decoder_outputs": False}), "umt5": ("umt5", "t5", {}),
          "t5-encoder": ("t5", "t5encoder", {})}
@@ -24,7 +24,7 @@ CASES = {"t5": ("t5", "t5", {}), "t5-gated": ("t5-gated", "t5", {"tie_word_embed
 
 def make(case: str) -> None:
     folder, architecture, changed = CASES[case]
-    config = json.loads((DATA / "seq2seq" / folder / "config.json").read_text()) | changed
+    config = json.loads((DATA / "encoder_decoders" / folder / "config.json").read_text()) | changed
     alone = architecture == "t5encoder"
     blocks = max(config["num_layers"], config["num_decoder_layers"])
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.T5ENCODER if alone else gguf.MODEL_ARCH.T5, blocks)
@@ -46,7 +46,7 @@ def make(case: str) -> None:
     writer.add_eos_token_id(config["eos_token_id"])
     writer.add_pad_token_id(config["pad_token_id"])
     kept = {}
-    for name, values in read_safetensors(DATA / "seq2seq" / folder / "model.safetensors").items():
+    for name, values in read_safetensors(DATA / "encoder_decoders" / folder / "model.safetensors").items():
         if alone and name.startswith(("decoder", "lm_head")):
             continue
         new_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
@@ -63,4 +63,4 @@ if __name__ == "__main__":
     OUT.mkdir()
     for case in CASES:
         make(case)
-        print(f"gguf-stacks/{case}")
+        print(f"gguf-encoder-decoders/{case}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/quantised/<case>/: a tiny quantised Llama and the values that the library of its method makes of it.
+"""Writes tests/data/quantized/<case>/: a tiny quantised Llama and the values that the library of its method makes of it.
 
     python tools/make_quantized_files.py [--only CASE]
 
@@ -7,7 +7,7 @@ A second run gives the same bytes. Needs numpy, torch, safetensors, transformers
 source of autoawq 0.2.9, whose one file is loaded alone; no test needs them. A folder holds:
     model.safetensors        as the method stores it
     config.json              with its quantization_config
-    dequantised.safetensors  the same tensors with every weight dequantised, in the dtype that the library gives
+    dequantized.safetensors  the same tensors with every weight dequantised, in the dtype that the library gives
 
 Weights come from a generator of NumPy; the quantised numbers of GPTQ and AWQ are random themselves, since only reading them is in question.
 GPTQ is dequantised by its formula: its library needs a GPU, or rounds as the formula does.
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "quantised"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "quantized"
 WIDTH, HEADS, KV_HEADS, HEAD_DIM, MLP, VOCABULARY = 64, 4, 2, 16, 64, 40
 LAYER = "model.layers.0."
 ATTENTION = {"self_attn.q_proj": (HEADS * HEAD_DIM, WIDTH), "self_attn.k_proj": (KV_HEADS * HEAD_DIM, WIDTH),
@@ -66,7 +66,7 @@ class Case:
         folder = FOLDER / self.name
         folder.mkdir(parents=True, exist_ok=True)
         save_file(self.stored, folder / "model.safetensors", metadata={"format": "pt"})
-        save_file(self.values, folder / "dequantised.safetensors", metadata={"format": "pt"})
+        save_file(self.values, folder / "dequantized.safetensors", metadata={"format": "pt"})
         config = CONFIG | {"quantization_config": self.quantization}
         (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
 

@@ -88,13 +88,13 @@ STORED = [
 
 # Models of two stacks, of images and of sound.
 STACKS = [
-    "info data/seq2seq/t5", "spectrum data/seq2seq/t5 --per-head", "spectrum data/stacks/clip --stack vision --layers 0",
-    "circuits data/seq2seq/bart --stack cross", "attention data/seq2seq/t5 --tokens 3,1,4 --target-tokens 0,5",
-    "attention data/seq2seq/bart --tokens 5,6,7 --target-tokens 2,3 --stack cross --heatmap 1,0",
-    "predict data/seq2seq/t5 --tokens 3,1,4 --generate 4", "predict data/seq2seq/t5 --tokens 3,1 --target-tokens 0,5,7 --perplexity",
-    "attention data/stacks/vit --image data/pictures/odd.png", "attention data/stacks/vit --pixel-values data/pictures/pixels.npy",
-    "attention data/stacks/vit --image data/pictures/turned6.jpg --heatmap 0,1", "predict data/stacks/vit --image data/pictures/grey.jpg",
-    "attention data/stacks/wav2vec2 --audio data/sounds/steps.wav --layers 0", "predict data/stacks/wav2vec2 --audio data/sounds/noise.wav",
+    "info data/encoder_decoders/t5", "spectrum data/encoder_decoders/t5 --per-head", "spectrum data/stacks/clip --stack vision --layers 0",
+    "circuits data/encoder_decoders/bart --stack cross", "attention data/encoder_decoders/t5 --tokens 3,1,4 --target-tokens 0,5",
+    "attention data/encoder_decoders/bart --tokens 5,6,7 --target-tokens 2,3 --stack cross --heatmap 1,0",
+    "predict data/encoder_decoders/t5 --tokens 3,1,4 --generate 4", "predict data/encoder_decoders/t5 --tokens 3,1 --target-tokens 0,5,7 --perplexity",
+    "attention data/stacks/vit --image data/images/odd.png", "attention data/stacks/vit --pixel-values data/images/pixels.npy",
+    "attention data/stacks/vit --image data/images/turned6.jpg --heatmap 0,1", "predict data/stacks/vit --image data/images/grey.jpg",
+    "attention data/stacks/wav2vec2 --audio data/audio/steps.wav --layers 0", "predict data/stacks/wav2vec2 --audio data/audio/noise.wav",
 ]
 
 # Losses and means over some tokens.
@@ -279,9 +279,9 @@ info data/llama data/bert data/gpt2 data/opt data/phi data/phi3 data/qwen2
 spectrum data/llama --out rows.npy|spectrum data/llama --format csv --out rows.json|spectrum data/llama --store rows.csv
 predict data/gpt2 --tokens 1,2 --save run.npz|attention data/gpt2 --tokens 1,2 --maps maps.npy|report data/gpt2 -o r.pdf
 spectrum data/llama --out rows.csv|info data/llama --out rows.JSON|matrix data/llama --layer 0 --matrix q --out q.csv
-attention data/seq2seq/t5 --stack cross --tokens 1,2|predict data/stacks/vit --image data/pictures/four-inks.jpeg
-predict data/stacks/vit --audio data/sounds/steps.wav|attention data/stacks/wav2vec2 --features data/pictures/pixels.npy
-predict data/stacks/clip --pixel-values data/pictures/pixels.npy|predict data/gpt2 --tokens 1 --target-tokens 2
+attention data/encoder_decoders/t5 --stack cross --tokens 1,2|predict data/stacks/vit --image data/images/four-inks.jpeg
+predict data/stacks/vit --audio data/audio/steps.wav|attention data/stacks/wav2vec2 --features data/images/pixels.npy
+predict data/stacks/clip --pixel-values data/images/pixels.npy|predict data/gpt2 --tokens 1 --target-tokens 2
 spectrum data/llama --out -|matrix data/llama --layer 0 --matrix q -o - --format csv|circuits data/llama --fold-norm gain
 spectrum data/llama --matrix 'q, k' --energy '0.5, 0.9' --layers '0, 1'|spectrum data/llama --matrix q --remote
 """

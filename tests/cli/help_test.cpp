@@ -141,10 +141,10 @@ Words with_models(Words words, const TempFolder& folder) {
   if (has("--experts") || words.front() == "experts") model = data_path("forward/glm4_moe");
   if (has("--image")) {
     model = data_path("stacks/vit");
-    rename("cat.jpg", data_path("pictures/odd.png"));
+    rename("cat.jpg", data_path("images/odd.png"));
   }
   if (has("--target") || has("--target-file")) {
-    model = with_tokenizer("seq2seq/t5", folder);
+    model = with_tokenizer("encoder_decoders/t5", folder);
   }
   rename("MODEL", model);
   rename("CLIP", has("CLIP") ? with_tokenizer("stacks/clip", folder) : "");

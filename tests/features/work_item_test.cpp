@@ -105,7 +105,8 @@ TEST(WorkItem, OfATensorToo) {
 /// Those that have them, of a model of three stacks: the text of an item is then a list of lists.
 TEST(WorkItem, PairsOfSeveralLengthsGiveTheSameElsewhere) {
   const auto open = [] {
-    return Model::open_stacks(Checkpoint::open(model_path("seq2seq/t5")), std::nullopt, "t5");
+    return Model::open_stacks(Checkpoint::open(model_path("encoder_decoders/t5")), std::nullopt,
+                              "t5");
   };
   const std::vector<Model> models = open(), opened_anew = open();
   AblateRequest request{.parts = "all"};

@@ -45,7 +45,7 @@ void expect_near(const std::vector<float>& got, const CheckpointTensor* wanted, 
 
 TEST_P(SoundGolden, EqualsTransformers) {
   const std::filesystem::path folder = kSoundStacks / GetParam();
-  const Checkpoint expected = Checkpoint::open(folder / "sound.safetensors");
+  const Checkpoint expected = Checkpoint::open(folder / "audio.safetensors");
   const std::vector<Model> stacks = Model::open_stacks(Checkpoint::open(folder), {}, "model");
   const ForwardPass pass(stacks.front(), /*copy_weights=*/false, {});
   ASSERT_TRUE(pass.reads_sound());

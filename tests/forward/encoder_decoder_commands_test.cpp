@@ -24,7 +24,7 @@ struct MeasuredPair {
   Words texts;  // arguments
 
   explicit MeasuredPair(const std::string& name)
-      : model(data_path("seq2seq/" + name)),
+      : model(data_path("encoder_decoders/" + name)),
         golden(json::parse(read_file(model + "/measures.json"))),
         texts({"--tokens", ids_text(golden["source"]), "--target-tokens",
                ids_text(golden["target"])}) {}
@@ -120,20 +120,20 @@ TEST(CliSeq2Seq, MapsOfAStackGoToAFile) {
 
 TEST(CliSeq2Seq, AMapOfTwoTextsIsDrawnWithBoth) {
   const json report =
-      report_of({"attention", data_path("seq2seq/bart"), "--heatmap", "1,0", "--stack", "cross",
-                 "--tokens", "5,6,7,8,9", "--target-tokens", "2,3,4"});
+      report_of({"attention", data_path("encoder_decoders/bart"), "--heatmap", "1,0", "--stack",
+                 "cross", "--tokens", "5,6,7,8,9", "--target-tokens", "2,3,4"});
   ASSERT_EQ(report["rows"].size(), 3U);
   EXPECT_EQ(report["rows"][0]["weights"].size(), 5U);
   EXPECT_EQ(report["models"][0]["source_tokens"].size(), 5U);
   const RunResult run =
-      run_attnscope({"attention", data_path("seq2seq/bart"), "--heatmap", "1,0", "--stack", "cross",
-                     "--tokens", "5,6,7,8,9", "--target-tokens", "2,3,4"});
+      run_attnscope({"attention", data_path("encoder_decoders/bart"), "--heatmap", "1,0", "--stack",
+                     "cross", "--tokens", "5,6,7,8,9", "--target-tokens", "2,3,4"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.out, "2 4  ")) << run.out;  // the last row: token 4, at 2
 }
 
 TEST(CliSeq2Seq, WithoutATargetTheEncoderAloneIsMeasured) {
-  const std::string model = data_path("seq2seq/t5");
+  const std::string model = data_path("encoder_decoders/t5");
   const RunResult run =
       run_attnscope({"attention", model, "--tokens", "5,6,7", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);
@@ -142,7 +142,7 @@ TEST(CliSeq2Seq, WithoutATargetTheEncoderAloneIsMeasured) {
 }
 
 TEST(CliSeq2Seq, RefusesWhatHasNoMeaning) {
-  const std::string model = data_path("seq2seq/bart"), gpt2 = data_path("forward/gpt2");
+  const std::string model = data_path("encoder_decoders/bart"), gpt2 = data_path("forward/gpt2");
   const Words source = {"--tokens", "5,6"};
   expect_refusal(Words{"attention", model, "--stack", "cross"} + source, kUsage,
                  {"--target", "cross is of a decoder"});
@@ -164,8 +164,8 @@ TEST(CliSeq2Seq, RefusesWhatHasNoMeaning) {
 }
 
 TEST(CliSeq2Seq, CircuitsOfCrossAttentionSayThatTheyJoinTwoStreams) {
-  const RunResult run =
-      run_attnscope({"circuits", data_path("seq2seq/t5"), "--stack", "cross", "--format", "json"});
+  const RunResult run = run_attnscope(
+      {"circuits", data_path("encoder_decoders/t5"), "--stack", "cross", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_TRUE(contains(run.err, "t5:cross: its circuits join two streams")) << run.err;
 }

@@ -163,7 +163,7 @@ TEST_P(Seq2SeqGolden, TellsVariantsApart) {
   const GoldenTensors expected = expected_of(own);
   const Sources sources = golden_sources(expected);
   const auto targets = texts_of(expected, "targets");
-  for (const Variant& other : variants_in("seq2seq")) {
+  for (const Variant& other : variants_in("encoder_decoders")) {
     const bool same = other.name == own.name ||
                       (own.model == "t5" && other.name == "untied" && own.name == "unscaled");
     if (other.model != own.model || same || (other.name == "unscaled" && own.name == "untied")) {
@@ -185,7 +185,7 @@ struct Written {
 Written written_by(const nlohmann::json& written, const std::string& model, const Sources& source,
                    std::int64_t count) {
   TempFolder folder;
-  const Variant main{.model = model, .data = "seq2seq"};
+  const Variant main{.model = model, .data = "encoder_decoders"};
   std::filesystem::create_symlink(main.folder() / "model.safetensors",
                                   folder.path() / "model.safetensors");
   std::filesystem::copy_file(main.folder() / "config.json", folder.path() / "config.json");
@@ -215,7 +215,7 @@ Written written_by(const nlohmann::json& written, const std::string& model, cons
 }
 
 TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
-  for (const Variant& variant : variants_in("seq2seq")) {
+  for (const Variant& variant : variants_in("encoder_decoders")) {
     const auto file = variant.folder() / "generated.json";
     if (!variant.name.empty() || !variant.spelling.empty() || !std::filesystem::exists(file)) {
       continue;
@@ -244,7 +244,7 @@ TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
 
 /// What a run of the whole text gives, by steps with a cache.
 TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
-  const Variant main{.model = "t5", .data = "seq2seq"};
+  const Variant main{.model = "t5", .data = "encoder_decoders"};
   const VariantFolder folder(main);
   const std::vector<Model> stacks = folder.open();
   const ForwardPass pass(decoder_of(stacks), true, {});
@@ -266,7 +266,7 @@ TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
 
 TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
   for (const char* missing : {"encoder", "cross"}) {
-    const Variant main{.model = "bart", .data = "seq2seq"};
+    const Variant main{.model = "bart", .data = "encoder_decoders"};
     const Checkpoint whole = Checkpoint::open(main.folder() / "model.safetensors");
     std::vector<TensorToWrite> kept;
     for (const CheckpointTensor& tensor : whole.tensors()) {
@@ -290,7 +290,7 @@ TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Seq2SeqGolden, testing::ValuesIn(variants_in("seq2seq")),
+INSTANTIATE_TEST_SUITE_P(Cases, Seq2SeqGolden, testing::ValuesIn(variants_in("encoder_decoders")),
                          name_of_case);
 
 }  // namespace

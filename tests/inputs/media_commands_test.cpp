@@ -17,7 +17,7 @@ namespace attnscope::test {
 namespace {
 
 std::string stack_path(const std::string& name) { return data_path("stacks/" + name); }
-std::string picture_path(const std::string& name) { return data_path("pictures/" + name); }
+std::string picture_path(const std::string& name) { return data_path("images/" + name); }
 
 std::vector<float> golden_values(const Checkpoint& golden, const std::string& name) {
   const CheckpointTensor* found = golden.find(name);
@@ -182,7 +182,7 @@ TEST_F(CliSignals, PicturesAndSoundsAreReadFromTheirFiles) {
   EXPECT_EQ(grey.exit_code, 0);
   EXPECT_TRUE(contains(grey.err, "grey16.png: its grey values of 16 bits")) << grey.err;
   const json sound =
-      report_of({"attention", stack_path("wav2vec2"), "--audio", data_path("sounds/steps.wav")});
+      report_of({"attention", stack_path("wav2vec2"), "--audio", data_path("audio/steps.wav")});
   EXPECT_EQ(sound["parameters"]["source"], "steps.wav");
   EXPECT_EQ(sound["rows"].size(), 10U);
 }
@@ -195,7 +195,7 @@ TEST_F(CliSignals, RefusesHostileFiles) {
   };
   const std::string png = read_file(picture_path("odd.png"));
   const std::string jpeg = read_file(picture_path("tall.jpg"));
-  const std::string wave = read_file(data_path("sounds/chirp.wav"));
+  const std::string wave = read_file(data_path("audio/chirp.wav"));
   const std::string huge = with_size(png, 100'000), empty = with_size(png, 0);
   std::string fast = wave;
   fast.replace(24, 4, std::string("\x44\xac\0\0", 4));  // 44100 Hz
@@ -274,7 +274,7 @@ TEST_F(CliSignals, RefusesHostileFiles) {
 /// A decoder that looks at what an encoder made of sound.
 class CliHears : public CliSignals {
  protected:
-  const std::string model_ = data_path("seq2seq/whisper");
+  const std::string model_ = data_path("encoder_decoders/whisper");
   const Checkpoint golden_ = Checkpoint::open(model_ + "/expected.safetensors");
   const Words heard_ = {"--features", file_of(golden_, "features.0")};
   std::string target() const {

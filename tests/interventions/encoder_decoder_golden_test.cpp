@@ -75,7 +75,8 @@ TEST(PairedAblate, AStackHasItsRowsOfTheWhole) {
 }
 
 TEST(PairedAblate, CrossAttentionHasNoMlp) {
-  const Words pair = {data_path("seq2seq/t5"), "--tokens", "5,6,7,8", "--target-tokens", "0,9,3,1"};
+  const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
+                      "0,9,3,1"};
   const json rows = report_of(Words{"ablate"} + pair + Words{"--parts", "mlp"})["rows"];
   std::map<std::string, int> of_stack;
   for (const json& row : rows) {
@@ -87,7 +88,8 @@ TEST(PairedAblate, CrossAttentionHasNoMlp) {
 }
 
 TEST(PairedAblate, LayersAreOfEachStackAndTablesNameThem) {
-  const Words pair = {data_path("seq2seq/t5"), "--tokens", "5,6,7,8", "--target-tokens", "0,9,3,1"};
+  const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
+                      "0,9,3,1"};
   const std::string table = output_of(Words{"ablate"} + pair);
   for (const char* stack : {"t5:encoder", "t5:decoder", "t5:cross"}) {
     EXPECT_TRUE(contains(table, stack)) << table;
@@ -103,7 +105,7 @@ TEST(PairedAblate, LayersAreOfEachStackAndTablesNameThem) {
 
 /// Each layer of each stack is an item of its own, and another source is another text.
 TEST_F(CliStore, KeepsAblationsOfPairs) {
-  const std::string model = data_path("seq2seq/t5");
+  const std::string model = data_path("encoder_decoders/t5");
   const auto of = [&](const char* source) {
     return Words{"ablate", model, "--tokens", source, "--target-tokens", "0,9,3,1"};
   };
@@ -113,7 +115,8 @@ TEST_F(CliStore, KeepsAblationsOfPairs) {
 }
 
 TEST(PairedLens, OfOneTargetIsAGrid) {
-  const Words pair = {data_path("seq2seq/t5"), "--tokens", "5,6,7,8", "--target-tokens", "0,9,3,1"};
+  const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
+                      "0,9,3,1"};
   const json report = report_with_notes(Words{"lens"} + pair + Words{"--grid"});
   const json& rows = report["rows"];
   ASSERT_EQ(rows.size(), 4U * 3U);  // what enters 3 layers, and what the last gives, at 3 tokens
@@ -122,13 +125,14 @@ TEST(PairedLens, OfOneTargetIsAGrid) {
   EXPECT_EQ(rows.back()["kl"], 0.0);
   EXPECT_NEAR(report["models"][0]["states"].back()["loss"].get<double>(), perplexity_loss(pair),
               1e-12);
-  const json next = report_of({"predict", data_path("seq2seq/t5"), "--tokens", "5,6,7,8",
+  const json next = report_of({"predict", data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8",
                                "--target-tokens", "0,9,3", "--top", "1"})["rows"][0];
   EXPECT_EQ(rows.back()["top_token"], next["token_id"]);
 }
 
 TEST(PairedLens, SaysThatAnEncoderHasNoHead) {
-  const Words pair = {data_path("seq2seq/t5"), "--tokens", "5,6,7,8", "--target-tokens", "0,9,3,1"};
+  const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
+                      "0,9,3,1"};
   const RunResult both = run_attnscope(Words{"lens"} + pair);
   EXPECT_EQ(both.exit_code, 0);
   EXPECT_TRUE(contains(both.err, "t5:encoder: no rows")) << both.err;
@@ -138,7 +142,7 @@ TEST(PairedLens, SaysThatAnEncoderHasNoHead) {
 }
 
 TEST(PairedRefusals, SayWhatIsMissing) {
-  const std::string t5 = data_path("seq2seq/t5"), gpt2 = data_path("forward/gpt2");
+  const std::string t5 = data_path("encoder_decoders/t5"), gpt2 = data_path("forward/gpt2");
   const Words source = {"--tokens", "5,6,7"}, target = {"--target-tokens", "0,9,1"};
   for (const char* command : {"ablate", "lens"}) {
     expect_refusal(Words{command, t5} + source, kUsage, {"--target", "what is to be foretold"});
@@ -151,7 +155,7 @@ TEST(PairedRefusals, SayWhatIsMissing) {
     expect_refusal(Words{command, t5, "--tokens", "99"} + target, kUsage, {"token id 99"});
     expect_refusal(Words{command, t5, "--prompts", source_path("examples/prompts.jsonl")},
                    kUnsupported, {"--prompts", "a source and a target"});
-    expect_refusal(Words{command, data_path("seq2seq/whisper")} + source + target, kUsage,
+    expect_refusal(Words{command, data_path("encoder_decoders/whisper")} + source + target, kUsage,
                    {"reads sound, and no text"});
   }
   expect_refusal(Words{"ablate", t5, "--how", "resample"} + source + target, kUsage,

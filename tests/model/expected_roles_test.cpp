@@ -19,7 +19,7 @@ using test::TempFolder;
 
 /// The gated T5 of tests/data, whose config says only `said` of its MLPs.
 std::vector<Model> t5_that_says(const TempFolder& folder, const json& said) {
-  const fs::path from = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/seq2seq/t5-gated";
+  const fs::path from = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/encoder_decoders/t5-gated";
   std::ifstream file(from / "config.json");
   json config = json::parse(file);
   for (const char* key : {"feed_forward_proj", "dense_act_fn", "is_gated_act"}) config.erase(key);

@@ -103,10 +103,10 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "layout": [layout_of_llama(folder), str(ROOT / "tests/data/layouts/phimoe.json")],
         "suggest_layout": [str(folder / "suggested.json")],
         "experts": ["0", "0,2", "all"],
-        "image": [str(ROOT / "tests/data/pictures/odd.png")],
+        "image": [str(ROOT / "tests/data/images/odd.png")],
         "pixel_values": [np.random.default_rng(5).standard_normal((3, 16, 16))],
-        "audio": [str(ROOT / "tests/data/sounds/steps.wav")],
-        "features": [str(ROOT / "tests/data/sounds/samples.npy")],
+        "audio": [str(ROOT / "tests/data/audio/steps.wav")],
+        "features": [str(ROOT / "tests/data/audio/samples.npy")],
         "activations": [str(text_file)],
         "token": [" be"],
         "against": [" the"],
@@ -125,7 +125,7 @@ def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
     """Between them they have every matrix: plain, with experts, with shared ones, with latents, with gated heads; and inputs."""
     tiny = ROOT / "tests/data/forward"
     others = ["phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel", "../stacks/vit", "../stacks/wav2vec2"]
-    others += ["../seq2seq/t5", "../stacks/clip"]
+    others += ["../encoder_decoders/t5", "../stacks/clip"]
     return [[asc.open(path)] for path in (llama, *(tiny / name for name in others))]
 
 

@@ -74,17 +74,17 @@ def test_json_and_csv(
 
 
 DATA = ROOT / "tests/data"
-ODD = str(DATA / "pictures/odd.png")
-STEPS = str(DATA / "sounds/steps.wav")
+ODD = str(DATA / "images/odd.png")
+STEPS = str(DATA / "audio/steps.wav")
 OF_OTHER_INPUTS: list[tuple[str, str, dict[str, Any], list[str]]] = [
     ("stacks/vit", "attention", {"image": ODD}, ["--image", ODD]),
     ("stacks/vit", "attention", {"image": ODD, "heatmap": (0, 1)}, ["--image", ODD, "--heatmap", "0,1"]),
     ("stacks/vit", "predict", {"image": ODD, "top": 1}, ["--image", ODD, "--top", "1"]),
     ("stacks/wav2vec2", "attention", {"audio": STEPS, "layers": 0}, ["--audio", STEPS, "--layers", "0"]),
-    ("seq2seq/t5", "attention", {"tokens": [3, 1, 4], "target_tokens": [0, 5]},
+    ("encoder_decoders/t5", "attention", {"tokens": [3, 1, 4], "target_tokens": [0, 5]},
      ["--tokens", "3,1,4", "--target-tokens", "0,5"]),
-    ("seq2seq/t5", "predict", {"tokens": [3, 1, 4], "generate": 3}, ["--tokens", "3,1,4", "--generate", "3"]),
-    ("seq2seq/t5", "circuits", {"stack": "cross"}, ["--stack", "cross"]),
+    ("encoder_decoders/t5", "predict", {"tokens": [3, 1, 4], "generate": 3}, ["--tokens", "3,1,4", "--generate", "3"]),
+    ("encoder_decoders/t5", "circuits", {"stack": "cross"}, ["--stack", "cross"]),
 ]
 
 

@@ -72,7 +72,7 @@ TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
 // A config that describes other projections than the files hold: none is left out in silence.
 TEST(CliSkipped, WhatTheFilesLackIsNamed) {
   const TempFolder folder;
-  const std::string from = data_path("seq2seq/t5-gated/");
+  const std::string from = data_path("encoder_decoders/t5-gated/");
   json config = json::parse(read_file(from + "config.json"));
   for (const char* key : {"feed_forward_proj", "dense_act_fn", "is_gated_act"}) config.erase(key);
   const auto path = folder.write("t5/config.json", config.dump()).parent_path();

@@ -88,7 +88,7 @@ TEST(Serve, ANewTextTakesThePlaceOfTheOldOne) {
 }
 
 TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
-  const std::string model = data_path("seq2seq/t5");
+  const std::string model = data_path("encoder_decoders/t5");
   const Server server({model});
   const json input = {{"tokens", "3,4,5,6,7"}, {"target_tokens", "0,5,6"}, {"model", "t5:decoder"}};
   const json job = server.finished(server.start("/api/attention", input));
@@ -145,7 +145,7 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
 }
 
 TEST(Serve, RunsAPictureThatIsSent) {
-  const std::string model = data_path("stacks/clip"), file = data_path("pictures/odd.png");
+  const std::string model = data_path("stacks/clip"), file = data_path("images/odd.png");
   const Server server({model});
   const json input = {{"image", base64(read_file(file))}};
   const json job = server.finished(server.start("/api/attention", input));

@@ -1,6 +1,6 @@
-// The golden models of tests/data/forward and tests/data/seq2seq: weights, the configs to read them
-// with, and expected tensors. The files and their form: tools/golden_variants.py; how they are
-// made: tools/golden_forward.py and golden_seq2seq.py.
+// The golden models of tests/data/forward and tests/data/encoder_decoders: weights, the configs to
+// read them with, and expected tensors. The files and their form: tools/golden_variants.py; how
+// they are made: tools/golden_forward.py and golden_seq2seq.py.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct Variant {
 
 void PrintTo(const Variant& variant, std::ostream* out);
 
-/// All of tests/data/forward or tests/data/seq2seq, by name.
+/// All of tests/data/forward or tests/data/encoder_decoders, by name.
 std::vector<Variant> variants_in(const std::string& data);
 
 /// Those of tests/data/forward, listed once per process.

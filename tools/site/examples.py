@@ -36,7 +36,7 @@ def model_of(words):
     if "--image" in words:
         return DATA / "stacks/vit", "an image model of the tests, with random weights"
     if has_target(words):
-        return DATA / "seq2seq/t5", "a T5 of the tests, with random weights and no tokenizer: token ids are its texts"
+        return DATA / "encoder_decoders/t5", "a T5 of the tests, with random weights and no tokenizer: token ids are its texts"
     return LLAMA
 
 
@@ -63,7 +63,7 @@ def lay_out(folder):
     (folder / "texts.txt").write_text("a photo of a cat\na photo of a dog\n")
     (folder / "val.bin").write_bytes(struct.pack("<256i", 20240520, 1, 20000, *[0] * 253) +
                                      b"".join(struct.pack("<H", at * 7 % 47) for at in range(20000)))
-    (folder / "cat.jpg").symlink_to(sorted((DATA / "pictures").glob("*.jpg"))[0])
+    (folder / "cat.jpg").symlink_to(sorted((DATA / "images").glob("*.jpg"))[0])
     for name, target in {"examples": ROOT / "examples", "CLIP": DATA / "stacks/clip", "BASE": LLAMA[0],
                          "OTHER": ROOT / "examples/shakespeare-gpt2", "ADAPTER": folder / "adapter"}.items():
         (folder / name).symlink_to(target)

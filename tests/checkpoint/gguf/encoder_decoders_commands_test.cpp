@@ -11,10 +11,10 @@ struct TwoForms {
   TempFolder original;
 
   TwoForms(const std::string& name, const std::string& weights)
-      : gguf(data_path("gguf-stacks/" + name + ".gguf")) {
-    std::filesystem::create_symlink(data_path("seq2seq/" + weights + "/model.safetensors"),
+      : gguf(data_path("gguf-encoder-decoders/" + name + ".gguf")) {
+    std::filesystem::create_symlink(data_path("encoder_decoders/" + weights + "/model.safetensors"),
                                     original.path() / "model.safetensors");
-    std::filesystem::copy_file(data_path("gguf-stacks/" + name + ".json"),
+    std::filesystem::copy_file(data_path("gguf-encoder-decoders/" + name + ".json"),
                                original.path() / "config.json");
   }
 
@@ -62,7 +62,7 @@ TEST(CliGgufStacks, AnEncoderStandsAlone) {
 }
 
 TEST(CliGgufStacks, ANoteSaysWhatTheFileLacks) {
-  const RunResult run = run_attnscope({"info", data_path("gguf-stacks/t5.gguf")});
+  const RunResult run = run_attnscope({"info", data_path("gguf-encoder-decoders/t5.gguf")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "the activation of the MLP is not kept")) << run.err;
 }

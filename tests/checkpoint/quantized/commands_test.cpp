@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 class Dequantised {
  public:
   explicit Dequantised(const std::string& name) : name_(name) {
-    const fs::path from = data_path("quantised/" + name);
+    const fs::path from = data_path("quantized/" + name);
     json config = json::parse(read_file(from / "config.json"));
     config.erase("quantization_config");
     folder_.write(name + "/config.json", config.dump());
-    folder_.write(name + "/model.safetensors", read_file(from / "dequantised.safetensors"));
+    folder_.write(name + "/model.safetensors", read_file(from / "dequantized.safetensors"));
   }
 
   std::string path() const { return (folder_.path() / name_).string(); }
@@ -38,7 +38,7 @@ const Words kWhole = {"awq", "fp8-blocks", "gptq-4", "int8", "nf4-nested", "pack
 /// Rows of both, which must be equal.
 void expect_equal_rows(const std::string& name, const std::string& command) {
   const Dequantised plain(name);
-  EXPECT_EQ(report_of({command, data_path("quantised/" + name)})["rows"],
+  EXPECT_EQ(report_of({command, data_path("quantized/" + name)})["rows"],
             report_of({command, plain.path()})["rows"])
       << name << ": " << command;
 }
@@ -64,13 +64,13 @@ TEST(Quantised, ForwardPassesAreThoseOfTheDequantisedValues) {
       }
       return report;
     };
-    EXPECT_EQ(predicted(data_path("quantised/" + name)), predicted(plain.path())) << name;
+    EXPECT_EQ(predicted(data_path("quantized/" + name)), predicted(plain.path())) << name;
   }
 }
 
 TEST(Quantised, InfoSaysTheQuantisationOfEachTensor) {
   const std::string query = "model.layers.0.self_attn.q_proj.weight";
-  const json report = report_of({"info", data_path("quantised/nf4-nested")});
+  const json report = report_of({"info", data_path("quantized/nf4-nested")});
   EXPECT_EQ(report["models"][0]["dtype"], "NF4, blocks of 64, nested scales");
   bool found = false;
   for (const json& row : report["rows"]) {

@@ -1,4 +1,4 @@
-// Every checkpoint under tests/data/quantised against the values that the library of its method
+// Every checkpoint under tests/data/quantized against the values that the library of its method
 // makes of it; tools/make_quantized_files.py has written both.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-fs::path data_folder() { return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/quantised"; }
+fs::path data_folder() { return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/quantized"; }
 
 std::vector<fs::path> cases() {
   std::vector<fs::path> folders;
@@ -98,7 +98,7 @@ TEST(QuantisedGolden, ValuesAreThoseOfTheLibraries) {
   EXPECT_EQ(folders.size(), 30u);
   for (const fs::path& folder : folders) {
     const Checkpoint quantised = open_composed(folder);
-    const Checkpoint values = Checkpoint::open(folder / "dequantised.safetensors");
+    const Checkpoint values = Checkpoint::open(folder / "dequantized.safetensors");
     // Every part is in a weight, and every weight is there.
     EXPECT_EQ(quantised.tensors().size(), values.tensors().size()) << folder;
     std::size_t composed = 0;

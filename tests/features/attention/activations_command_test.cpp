@@ -79,8 +79,8 @@ TEST(StreamActivations, OfOneLayerAreThoseOfAll) {
 }
 
 TEST(StreamActivations, OfCrossAttentionAreItsHeadOutputsAlone) {
-  const json rows = report_of(Words{"attention", data_path("seq2seq/t5") + ":cross"} + kFewTokens +
-                              Words{"--target-tokens", "2,7,1,8"})["rows"];
+  const json rows = report_of(Words{"attention", data_path("encoder_decoders/t5") + ":cross"} +
+                              kFewTokens + Words{"--target-tokens", "2,7,1,8"})["rows"];
   ASSERT_FALSE(rows.empty());
   for (const json& row : rows) {
     if (row["head"].is_null()) {

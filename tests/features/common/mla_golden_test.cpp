@@ -1,4 +1,4 @@
-// `spectrum` and `circuits` of multi-head latent attention, against tests/golden/latent: float64
+// `spectrum` and `circuits` of multi-head latent attention, against tests/golden/mla: float64
 // NumPy on products of the stored tensors, head by head (tools/golden_mla.py).
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@ constexpr double kLatentRunTolerance = 1e-6;
 class LatentGolden : public testing::TestWithParam<const char*> {
  protected:
   const std::string folder_ = data_path(std::string("forward/") + GetParam());
-  const json golden_ = json::parse(
-      read_file(source_path(std::string("tests/golden/latent/") + GetParam() + ".json")));
+  const json golden_ =
+      json::parse(read_file(source_path(std::string("tests/golden/mla/") + GetParam() + ".json")));
 };
 
 /// The values of one matrix by layer, and there of the whole, then of each head.

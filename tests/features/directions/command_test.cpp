@@ -185,8 +185,8 @@ TEST(Read, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
 
 /// What an encoder gives is no text of the decoder's own.
 TEST(Read, OfADecoderItIsUnknownWhetherNamesHold) {
-  const RunResult run = run_attnscope({"read", data_path("gguf-stacks/t5-gated.gguf"), "--tokens",
-                                       "1,2,3", "--layers", "0", "--format", "json"});
+  const RunResult run = run_attnscope({"read", data_path("gguf-encoder-decoders/t5-gated.gguf"),
+                                       "--tokens", "1,2,3", "--layers", "0", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "whether names hold is not known")) << run.err;
 }

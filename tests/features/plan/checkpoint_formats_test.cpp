@@ -45,10 +45,10 @@ TEST_F(PlanOfLatents, RefusesRanksOfMatricesFromTheLatentsUp) {
 
 class PlanOfQuantised : public PlanOfTokens, public ::testing::WithParamInterface<const char*> {};
 
-/// Those of tests/data/quantised that run.
+/// Those of tests/data/quantized that run.
 TEST_P(PlanOfQuantised, LeavesAPlainModelAndSaysSo) {
   allowed_of_nll_ = 2e-3;  // matrices that stay are measured as they were, and written in bfloat16
-  const std::string model = data_path(std::string("quantised/") + GetParam());
+  const std::string model = data_path(std::string("quantized/") + GetParam());
   for (const char* set : {"width=40", "hidden=56", "kv-heads=1", "latent=16+16"}) {
     const std::string err = expect_written_as_planned(model, 40, {"--set", set});
     EXPECT_TRUE(contains(err, "quantised weights were written as BF16")) << err;
@@ -59,7 +59,7 @@ TEST_P(PlanOfQuantised, LeavesAPlainModelAndSaysSo) {
 }
 
 TEST_P(PlanOfQuantised, IsWrittenInTheDtypeThatIsAskedFor) {
-  const std::string model = data_path(std::string("quantised/") + GetParam());
+  const std::string model = data_path(std::string("quantized/") + GetParam());
   allowed_of_nll_ = 2e-2;  // the plan measures what is rounded to bfloat16
   for (const std::string dtype : {"F32", "F16"}) {
     const std::string err =
@@ -73,7 +73,7 @@ TEST_P(PlanOfQuantised, IsWrittenInTheDtypeThatIsAskedFor) {
 }
 
 TEST_P(PlanOfQuantised, HasTheMenuOfItsArchitecture) {
-  EXPECT_EQ(menu_forms(data_path(std::string("quantised/") + GetParam()), 40),
+  EXPECT_EQ(menu_forms(data_path(std::string("quantized/") + GetParam()), 40),
             (std::set<std::string>{"width", "hidden", "head-width", "kv-heads", "heads", "latent",
                                    "ranks"}));
 }

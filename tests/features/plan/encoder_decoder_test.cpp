@@ -14,7 +14,7 @@ class PlanOfStacks : public PlanCase {
  protected:
   PlanOfStacks() {
     for (const char* name : {"t5", "bart"}) {
-      fs::copy(data_path(std::string("seq2seq/") + name), scratch_.path() / name);
+      fs::copy(data_path(std::string("encoder_decoders/") + name), scratch_.path() / name);
       fs::permissions(scratch_.path() / name, fs::perms::owner_all);
       scratch_.write(std::string(name) + "/tokenizer.json", tokenizer());
     }

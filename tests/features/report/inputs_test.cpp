@@ -11,7 +11,7 @@ namespace attnscope::test {
 namespace {
 
 std::string stack_model(const std::string& name) { return data_path("stacks/" + name); }
-std::string picture(const std::string& name) { return data_path("pictures/" + name); }
+std::string picture(const std::string& name) { return data_path("images/" + name); }
 
 /// The entries of a list that are of a model.
 json of_model(const ReportPage& page, const char* list, const std::string& model) {
@@ -24,7 +24,7 @@ json of_model(const ReportPage& page, const char* list, const std::string& model
 
 TEST(CliReportInput, ShowsMapsOfATargetOnItsSource) {
   const TempFolder folder;
-  const std::string model = data_path("seq2seq/t5");
+  const std::string model = data_path("encoder_decoders/t5");
   const Words input = {"--tokens", "3,4,5,6,7,8,9", "--target-tokens", "0,5,6,7"};
   std::string notes;
   const ReportPage page = report_page(folder, Words{model} + input, &notes);
@@ -91,7 +91,7 @@ TEST(CliReportInput, ShowsSoundInItsFrames) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(
-      folder, {stack_model("wav2vec2"), "--audio", data_path("sounds/chirp.wav")}, &notes);
+      folder, {stack_model("wav2vec2"), "--audio", data_path("audio/chirp.wav")}, &notes);
   const json sound = of_model(page, "sounds", "wav2vec2").at(0);
   const json map = of_model(page, "maps", "wav2vec2").at(0);
   EXPECT_EQ(sound["frames"], map["tokens"]);
@@ -105,7 +105,8 @@ TEST(CliReportInput, ATargetOfSoundIsShownOnItsFrames) {
   const std::string file = folder.write("features.npy", npy_bytes(features)).string();
   std::string notes;
   const ReportPage page = report_page(
-      folder, {data_path("seq2seq/whisper"), "--features", file, "--target-tokens", "2,5,7"},
+      folder,
+      {data_path("encoder_decoders/whisper"), "--features", file, "--target-tokens", "2,5,7"},
       &notes);
   EXPECT_EQ(page.models_with("attention"),
             (Words{"whisper:encoder", "whisper:decoder", "whisper:cross"}));
@@ -141,7 +142,7 @@ TEST(CliReportInput, RefusesWhatNoModelReads) {
                        "--tokens: vit reads images, and no texts"));
   EXPECT_TRUE(contains(error({tiny_model("gpt2"), "--image", picture("odd.png")}),
                        "--image: gpt2 reads texts, and no images"));
-  EXPECT_TRUE(contains(error({stack_model("clip"), "--audio", data_path("sounds/chirp.wav")}),
+  EXPECT_TRUE(contains(error({stack_model("clip"), "--audio", data_path("audio/chirp.wav")}),
                        "--audio: clip:text reads texts, and no sound"));
   EXPECT_TRUE(contains(error({stack_model("clip"), "--image", broken}), broken));
   EXPECT_TRUE(contains(error({stack_model("clip"), "--image", "none.png"}), "none.png"));

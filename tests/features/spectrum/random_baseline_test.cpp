@@ -26,7 +26,8 @@ std::int64_t null_rank(const SpectrumShape& shape, double threshold) {
 }
 
 json golden_nulls() {
-  std::ifstream file(std::string(ATTNSCOPE_SOURCE_DIR) + "/tests/golden/null/curves.json");
+  std::ifstream file(std::string(ATTNSCOPE_SOURCE_DIR) +
+                     "/tests/golden/random_baseline/curves.json");
   return json::parse(file).at("nulls");
 }
 

@@ -18,7 +18,7 @@ namespace attnscope {
 namespace {
 
 const std::filesystem::path kSounds =
-    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/sounds";
+    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/audio";
 
 std::string wave_bytes(const std::string& name) {
   std::ostringstream out;

@@ -15,7 +15,7 @@ namespace attnscope {
 namespace {
 
 const std::filesystem::path kFolder =
-    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/pictures";
+    std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/images";
 
 std::string file_of(const std::string& name) {
   std::ostringstream out;

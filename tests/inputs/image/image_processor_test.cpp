@@ -1,4 +1,5 @@
-// Pictures as transformers' processors prepare them. What the files hold: tools/golden_image_processors.py.
+// Pictures as transformers' processors prepare them. What the files hold:
+// tools/golden_image_processors.py.
 #include "attnscope/inputs/image/image_processor.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kPictures = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/pictures";
+const fs::path kPictures = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/images";
 
 std::string bytes_of(const fs::path& path) {
   std::ostringstream out;

@@ -44,7 +44,7 @@ export const data = (path: string): string => resolve(kWeb, "../tests/data", pat
 /** A target of 9 tokens that looks at a source of 14; the models are the encoder, the decoder, and the one's look at the other. */
 export const kAcross: Sample = {
   name: "across",
-  folder: "tests/data/seq2seq",
+  folder: "tests/data/encoder_decoders",
   models: ["t5"],
   input: ["--tokens", "3,1,4,1,5,9,2,6,5,3,5,8,9,7", "--target-tokens", "0,2,7,1,8,2,8,1,8"],
 };
@@ -53,21 +53,21 @@ export const kImage: Sample = {
   name: "image",
   folder: "tests/data/stacks",
   models: ["vit"],
-  input: ["--image", data("pictures/odd.png")],
+  input: ["--image", data("images/odd.png")],
 };
 
 export const kRegisters: Sample = {
   name: "registers",
   folder: "tests/data/stacks",
   models: ["dinov2_with_registers"],
-  input: ["--pixel-values", data("pictures/pixels.npy")],
+  input: ["--pixel-values", data("images/pixels.npy")],
 };
 
 export const kSound: Sample = {
   name: "sound",
   folder: "tests/data/stacks",
   models: ["wav2vec2"],
-  input: ["--audio", data("sounds/steps.wav")],
+  input: ["--audio", data("audio/steps.wav")],
 };
 
 export const report_file = ({ name }: Sample): string => `${kWeb}/build/${name}.html`;

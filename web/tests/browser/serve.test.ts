@@ -134,7 +134,7 @@ describe("serve", () => {
     expect(await axe_findings(page)).toEqual([]);
     await run.click();
     await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("image: ");
-    await page.getByLabel("a picture to run").setInputFiles(data("pictures/odd.png"));
+    await page.getByLabel("a picture to run").setInputFiles(data("images/odd.png"));
     await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("odd.png");
     await run.click();
     await expect.poll(() => page.locator('[data-chart="attention-picture"] [data-place]').count()).toBe(5);
@@ -159,7 +159,7 @@ describe("serve", () => {
   });
 
   test("a source with its target is run in all stacks, and shown where it is looked at across", async () => {
-    const { program, view } = await serve("#attention?m=2", data("seq2seq/t5"));
+    const { program, view } = await serve("#attention?m=2", data("encoder_decoders/t5"));
     const { page, problems } = view;
     await page.getByLabel("what the box holds").selectOption("tokens");
     await page.getByLabel("the source to run").fill("3,4,5,6,7");
