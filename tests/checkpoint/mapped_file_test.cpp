@@ -113,11 +113,11 @@ TEST(MappedFile, TextFilesHaveALimit) {
 }
 
 /// A checkpoint with one matrix of ones over several pages.
-class CutFile : public ::testing::Test {
+class TruncatedFile : public ::testing::Test {
  protected:
   static constexpr std::int64_t kRows = 64, kCols = 1024;  // 256 KiB
 
-  CutFile() {
+  TruncatedFile() {
     install_bus_error_guard();
     test::TensorToWrite tensor = test::counting_tensor("w", {kRows, kCols});
     const std::vector<float> ones(static_cast<std::size_t>(kRows * kCols), 1.0f);
@@ -136,7 +136,7 @@ class CutFile : public ::testing::Test {
   fs::path path_;
 };
 
-TEST_F(CutFile, IsAnErrorAndNotACrash) {
+TEST_F(TruncatedFile, IsAnErrorAndNotACrash) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
   EXPECT_EQ(sum(checkpoint), kRows * kCols);
   EXPECT_NO_THROW(checkpoint.check_intact(*checkpoint.find("w")));
@@ -147,7 +147,7 @@ TEST_F(CutFile, IsAnErrorAndNotACrash) {
                       "became shorter");
 }
 
-TEST_F(CutFile, ToNothing) {
+TEST_F(TruncatedFile, ToNothing) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
   fs::resize_file(path_, 0);
   EXPECT_EQ(sum(checkpoint), 0);
@@ -156,7 +156,7 @@ TEST_F(CutFile, ToNothing) {
 }
 
 // A writer that starts over cuts the file and fills it again: its length is as before.
-TEST_F(CutFile, IsRememberedWhenTheFileGrowsAgain) {
+TEST_F(TruncatedFile, IsRememberedWhenTheFileGrowsAgain) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
   fs::resize_file(path_, page_size());
   EXPECT_LT(sum(checkpoint), kRows * kCols);
@@ -170,7 +170,7 @@ TEST_F(CutFile, IsRememberedWhenTheFileGrowsAgain) {
   EXPECT_NO_THROW(again.check_intact(*again.find("w")));
 }
 
-TEST_F(CutFile, IsFoundByReadersInSeveralThreads) {
+TEST_F(TruncatedFile, IsFoundByReadersInSeveralThreads) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
   std::atomic<int> first_reads = 0;
   std::atomic<int> errors = 0;
@@ -196,7 +196,7 @@ TEST_F(CutFile, IsFoundByReadersInSeveralThreads) {
   EXPECT_EQ(errors, 2);
 }
 
-TEST_F(CutFile, IsABadFileWhenItIsOpenedLater) {
+TEST_F(TruncatedFile, IsABadFileWhenItIsOpenedLater) {
   fs::resize_file(path_, page_size());
   EXPECT_ERROR_SAYING(ErrorKind::format, Checkpoint::open(path_), path_.string(),
                       "truncated download?");

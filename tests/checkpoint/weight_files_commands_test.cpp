@@ -7,9 +7,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// tests/data/llama, which has two shards, with another index.
-class OddIndex : public testing::Test {
+class WeightFileNames : public testing::Test {
  protected:
-  OddIndex() {
+  WeightFileNames() {
     fs::copy(data_path("llama"), folder_.path() / "llama");
     index_ = json::parse(read_file(data_path("llama") + "/model.safetensors.index.json"));
   }
@@ -24,7 +24,7 @@ class OddIndex : public testing::Test {
   const std::string norm_ = "model.layers.0.input_layernorm.weight";
 };
 
-TEST_F(OddIndex, DisagreementIsAWarningForEachTensorAndQuietSilencesIt) {
+TEST_F(WeightFileNames, DisagreementIsAWarningForEachTensorAndQuietSilencesIt) {
   const std::string expected = output_of({"info", data_path("llama"), "--format", "json"});
   const std::string first = "model-00001-of-00002.safetensors";
   const std::string second = "model-00002-of-00002.safetensors";
@@ -56,7 +56,7 @@ TEST_F(OddIndex, DisagreementIsAWarningForEachTensorAndQuietSilencesIt) {
   EXPECT_EQ(output_of({"info", path, "--format", "json", "--quiet"}), expected);
 }
 
-TEST_F(OddIndex, ATensorThatIsNeededAndInNoShardIsSkipped) {
+TEST_F(WeightFileNames, ATensorThatIsNeededAndInNoShardIsSkipped) {
   // Its bytes are elsewhere: the config asks for a third layer that only the index knows.
   json config = json::parse(read_file(data_path("llama") + "/config.json"));
   config["num_hidden_layers"] = 3;
@@ -75,7 +75,7 @@ TEST_F(OddIndex, ATensorThatIsNeededAndInNoShardIsSkipped) {
                                                 "model-00002-of-00002.safetensors, which lacks it");
 }
 
-TEST_F(OddIndex, OneShardOfTwoGivesWhatIsThere) {
+TEST_F(WeightFileNames, OneShardOfTwoGivesWhatIsThere) {
   const std::string folder = write();
   const std::string gone = "model-00002-of-00002.safetensors";
   const json whole = report_of({"spectrum", folder, "--matrix", "q,k,v,o,qk,kv"});
@@ -111,14 +111,14 @@ TEST_F(OddIndex, OneShardOfTwoGivesWhatIsThere) {
   }
 }
 
-TEST_F(OddIndex, AShardThatWasCutIsABadFile) {
+TEST_F(WeightFileNames, AShardThatWasCutIsABadFile) {
   const fs::path shard = folder_.path() / "llama/model-00002-of-00002.safetensors";
   fs::permissions(shard, fs::perms::owner_write, fs::perm_options::add);
   fs::resize_file(shard, fs::file_size(shard) - 100);
   expect_refusal({"spectrum", write()}, 4, {"model-00002-of-00002.safetensors"});
 }
 
-TEST_F(OddIndex, QuietDoesNotSilenceErrors) {
+TEST_F(WeightFileNames, QuietDoesNotSilenceErrors) {
   expect_refusal({"spectrum", data_path("absent"), "--quiet"}, 3, {"absent"});
 }
 

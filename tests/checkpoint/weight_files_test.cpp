@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-TEST(ShardIndex, ReadsTheWeightMap) {
+TEST(WeightFiles, ReadsTheWeightMap) {
   const auto shard_of = parse_shard_index(
       R"({"metadata":{"total_size":8},"weight_map":{"a":"x.safetensors","b":"..odd name"}})",
       "file");
@@ -15,7 +15,7 @@ TEST(ShardIndex, ReadsTheWeightMap) {
             (std::map<std::string, std::string>{{"a", "x.safetensors"}, {"b", "..odd name"}}));
 }
 
-TEST(ShardIndex, RejectsMalformedIndices) {
+TEST(WeightFiles, RejectsMalformedIndices) {
   const struct {
     std::string_view fault, text, said;
   } indices[] = {

@@ -11,13 +11,13 @@ constexpr const char* kMeminfo =
     "MemTotal:       8000000 kB\nMemFree:         100000 kB\nMemAvailable:   4000000 kB\n";
 constexpr std::uint64_t kAvailable = 4'000'000ull * 1024;
 
-TEST(FreeMemory, IsWhatTheSystemSaysIsAvailable) {
+TEST(AvailableMemory, IsWhatTheSystemSaysIsAvailable) {
   const TempFolder root;
   root.write("proc/meminfo", kMeminfo);
   EXPECT_EQ(free_memory(root.path()), kAvailable);
 }
 
-TEST(FreeMemory, IsLessInAControlGroupWithALimit) {
+TEST(AvailableMemory, IsLessInAControlGroupWithALimit) {
   const TempFolder root;
   root.write("proc/meminfo", kMeminfo);
   root.write("proc/self/cgroup", "0::/user/app\n");
@@ -33,7 +33,7 @@ TEST(FreeMemory, IsLessInAControlGroupWithALimit) {
   EXPECT_EQ(free_memory(root.path()), 0u);
 }
 
-TEST(FreeMemory, KnowsTheFirstVersionOfControlGroups) {
+TEST(AvailableMemory, KnowsTheFirstVersionOfControlGroups) {
   const TempFolder root;
   root.write("proc/meminfo", kMeminfo);
   root.write("proc/self/cgroup", "9:name=systemd:/x\n4:cpu,memory:/job\n3:cpuset:/\n");
@@ -46,7 +46,7 @@ TEST(FreeMemory, KnowsTheFirstVersionOfControlGroups) {
   EXPECT_EQ(free_memory(root.path()), 1'000'100u);
 }
 
-TEST(FreeMemory, IsAllMemoryWhereTheSystemDoesNotSayWhatIsFree) {
+TEST(AvailableMemory, IsAllMemoryWhereTheSystemDoesNotSayWhatIsFree) {
   const TempFolder root;
   ASSERT_TRUE(free_memory(root.path()));
   EXPECT_GE(free_memory(root.path()), free_memory());

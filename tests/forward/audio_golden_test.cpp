@@ -22,7 +22,7 @@ std::vector<float> sound_values(const CheckpointTensor& tensor) {
   return out;
 }
 
-class SoundGolden : public testing::TestWithParam<std::string> {};
+class AudioGolden : public testing::TestWithParam<std::string> {};
 
 /// Of the largest value of a layer, as golden_test.cpp has it.
 void expect_near(const std::vector<float>& got, const CheckpointTensor* wanted, double tolerance) {
@@ -43,7 +43,7 @@ void expect_near(const std::vector<float>& got, const CheckpointTensor* wanted, 
   }
 }
 
-TEST_P(SoundGolden, EqualsTransformers) {
+TEST_P(AudioGolden, EqualsTransformers) {
   const std::filesystem::path folder = kSoundStacks / GetParam();
   const Checkpoint expected = Checkpoint::open(folder / "audio.safetensors");
   const std::vector<Model> stacks = Model::open_stacks(Checkpoint::open(folder), {}, "model");
@@ -85,7 +85,7 @@ TEST_P(SoundGolden, EqualsTransformers) {
   EXPECT_ERROR_SAYING(ErrorKind::usage, pass.length_of(none), "model");
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, SoundGolden,
+INSTANTIATE_TEST_SUITE_P(Cases, AudioGolden,
                          testing::Values("wav2vec2", "wav2vec2-stable", "hubert", "whisper"),
                          [](const auto& info) {
                            std::string name = info.param;

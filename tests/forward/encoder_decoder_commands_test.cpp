@@ -30,7 +30,7 @@ struct MeasuredPair {
                ids_text(golden["target"])}) {}
 };
 
-TEST(CliSeq2Seq, MeasuresOfCrossMapsAreNumPys) {
+TEST(CliEncoderDecoder, MeasuresOfCrossMapsAreNumPys) {
   for (const std::string& name : kSeq2SeqModels) {
     SCOPED_TRACE(name);
     const MeasuredPair pair(name);
@@ -57,7 +57,7 @@ TEST(CliSeq2Seq, MeasuresOfCrossMapsAreNumPys) {
   }
 }
 
-TEST(CliSeq2Seq, TargetsAreForetoldAsTransformersForetellsThem) {
+TEST(CliEncoderDecoder, TargetsAreForetoldAsTransformersForetellsThem) {
   for (const std::string& name : kSeq2SeqModels) {
     SCOPED_TRACE(name);
     const MeasuredPair pair(name);
@@ -72,7 +72,7 @@ TEST(CliSeq2Seq, TargetsAreForetoldAsTransformersForetellsThem) {
   }
 }
 
-TEST(CliSeq2Seq, WhatIsSavedIsWhatTransformersGives) {
+TEST(CliEncoderDecoder, WhatIsSavedIsWhatTransformersGives) {
   for (const std::string name : {"t5", "bart"}) {
     const MeasuredPair pair(name);
     const TempFolder folder;
@@ -95,7 +95,7 @@ TEST(CliSeq2Seq, WhatIsSavedIsWhatTransformersGives) {
   }
 }
 
-TEST(CliSeq2Seq, MapsOfAStackGoToAFile) {
+TEST(CliEncoderDecoder, MapsOfAStackGoToAFile) {
   const MeasuredPair pair("bart");
   const auto expected = Checkpoint::open(pair.model + "/expected.safetensors");
   for (const auto& [stack, tensor] :
@@ -118,7 +118,7 @@ TEST(CliSeq2Seq, MapsOfAStackGoToAFile) {
   }
 }
 
-TEST(CliSeq2Seq, AMapOfTwoTextsIsDrawnWithBoth) {
+TEST(CliEncoderDecoder, AMapOfTwoTextsIsDrawnWithBoth) {
   const json report =
       report_of({"attention", data_path("encoder_decoders/bart"), "--heatmap", "1,0", "--stack",
                  "cross", "--tokens", "5,6,7,8,9", "--target-tokens", "2,3,4"});
@@ -132,7 +132,7 @@ TEST(CliSeq2Seq, AMapOfTwoTextsIsDrawnWithBoth) {
   EXPECT_TRUE(contains(run.out, "2 4  ")) << run.out;  // the last row: token 4, at 2
 }
 
-TEST(CliSeq2Seq, WithoutATargetTheEncoderAloneIsMeasured) {
+TEST(CliEncoderDecoder, WithoutATargetTheEncoderAloneIsMeasured) {
   const std::string model = data_path("encoder_decoders/t5");
   const RunResult run =
       run_attnscope({"attention", model, "--tokens", "5,6,7", "--format", "json"});
@@ -141,7 +141,7 @@ TEST(CliSeq2Seq, WithoutATargetTheEncoderAloneIsMeasured) {
   EXPECT_EQ(json::parse(run.out)["models"].size(), 1U);
 }
 
-TEST(CliSeq2Seq, RefusesWhatHasNoMeaning) {
+TEST(CliEncoderDecoder, RefusesWhatHasNoMeaning) {
   const std::string model = data_path("encoder_decoders/bart"), gpt2 = data_path("forward/gpt2");
   const Words source = {"--tokens", "5,6"};
   expect_refusal(Words{"attention", model, "--stack", "cross"} + source, kUsage,
@@ -163,7 +163,7 @@ TEST(CliSeq2Seq, RefusesWhatHasNoMeaning) {
   expect_refusal({"circuits", model, "--stack", "cross", "--fold-norm"}, kUsage, {"--fold-norm"});
 }
 
-TEST(CliSeq2Seq, CircuitsOfCrossAttentionSayThatTheyJoinTwoStreams) {
+TEST(CliEncoderDecoder, CircuitsOfCrossAttentionSayThatTheyJoinTwoStreams) {
   const RunResult run = run_attnscope(
       {"circuits", data_path("encoder_decoders/t5"), "--stack", "cross", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);

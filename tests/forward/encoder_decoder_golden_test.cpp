@@ -131,9 +131,9 @@ double worst_of(const std::vector<Named>& got, const GoldenTensors& expected) {
   return worst;
 }
 
-class Seq2SeqGolden : public testing::TestWithParam<Variant> {};
+class EncoderDecoderGolden : public testing::TestWithParam<Variant> {};
 
-TEST_P(Seq2SeqGolden, EqualsTransformers) {
+TEST_P(EncoderDecoderGolden, EqualsTransformers) {
   const VariantFolder folder(GetParam());
   const std::vector<Model> stacks = folder.open();
   const GoldenTensors expected = expected_of(GetParam());
@@ -158,7 +158,7 @@ TEST_P(Seq2SeqGolden, EqualsTransformers) {
 }
 
 /// A config of the same weights does not pass for another one.
-TEST_P(Seq2SeqGolden, TellsVariantsApart) {
+TEST_P(EncoderDecoderGolden, TellsVariantsApart) {
   const Variant& own = GetParam();
   const GoldenTensors expected = expected_of(own);
   const Sources sources = golden_sources(expected);
@@ -214,7 +214,7 @@ Written written_by(const nlohmann::json& written, const std::string& model, cons
   return out;
 }
 
-TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
+TEST(EncoderDecoderGeneration, WritesWhatTransformersWritesByEachRule) {
   for (const Variant& variant : variants_in("encoder_decoders")) {
     const auto file = variant.folder() / "generated.json";
     if (!variant.name.empty() || !variant.spelling.empty() || !std::filesystem::exists(file)) {
@@ -243,7 +243,7 @@ TEST(Seq2SeqGeneration, WritesWhatTransformersWritesByEachRule) {
 }
 
 /// What a run of the whole text gives, by steps with a cache.
-TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
+TEST(EncoderDecoderGeneration, KeepsKeysAndValuesOfTheMemory) {
   const Variant main{.model = "t5", .data = "encoder_decoders"};
   const VariantFolder folder(main);
   const std::vector<Model> stacks = folder.open();
@@ -264,7 +264,7 @@ TEST(Seq2SeqGeneration, KeepsKeysAndValuesOfTheMemory) {
   EXPECT_ERROR(ErrorKind::unsupported, pass.run(std::span(&target, 1), {}, {}));
 }
 
-TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
+TEST(EncoderDecoderPass, NamesTheStackThatIsMissing) {
   for (const char* missing : {"encoder", "cross"}) {
     const Variant main{.model = "bart", .data = "encoder_decoders"};
     const Checkpoint whole = Checkpoint::open(main.folder() / "model.safetensors");
@@ -290,8 +290,8 @@ TEST(Seq2SeqPass, NamesTheStackThatIsMissing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Seq2SeqGolden, testing::ValuesIn(variants_in("encoder_decoders")),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(Cases, EncoderDecoderGolden,
+                         testing::ValuesIn(variants_in("encoder_decoders")), name_of_case);
 
 }  // namespace
 }  // namespace attnscope

@@ -44,7 +44,7 @@ std::string with_size(std::string png, std::uint32_t size) {
 }
 
 /// Files of what golden checkpoints were run on.
-class CliSignals : public testing::Test {
+class CliMedia : public testing::Test {
  protected:
   std::string file_of(const Signal& signal, const std::string& name = "input.npy") const {
     folder_.write(name, npy_bytes(signal));
@@ -60,7 +60,7 @@ class CliSignals : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(CliSignals, LabelsOfAnImageHaveTransformersLogits) {
+TEST_F(CliMedia, LabelsOfAnImageHaveTransformersLogits) {
   for (const std::string model : {"vit", "deit-taught", "dinov2-labels"}) {
     SCOPED_TRACE(model);
     const auto golden = Checkpoint::open(stack_path(model) + "/images.safetensors");
@@ -79,7 +79,7 @@ TEST_F(CliSignals, LabelsOfAnImageHaveTransformersLogits) {
   }
 }
 
-TEST_F(CliSignals, DistancesInPatchesAreNumPys) {
+TEST_F(CliMedia, DistancesInPatchesAreNumPys) {
   for (const std::string model : {"vit", "dinov2", "dinov3_vit-registers"}) {
     const auto golden = Checkpoint::open(stack_path(model) + "/images.safetensors");
     for (int at = 0; golden.find("pixel_values." + std::to_string(at)) != nullptr; ++at) {
@@ -101,7 +101,7 @@ TEST_F(CliSignals, DistancesInPatchesAreNumPys) {
 }
 
 /// One after the other, or as one array.
-TEST_F(CliSignals, SeveralImagesAreSequences) {
+TEST_F(CliMedia, SeveralImagesAreSequences) {
   const auto golden = Checkpoint::open(stack_path("vit") + "/images.safetensors");
   Signal both{.shape = {2, 3, 16, 16}, .values = golden_values(golden, "pixel_values.0")};
   for (const float value : golden_values(golden, "pixel_values.1")) both.values.push_back(value);
@@ -124,7 +124,7 @@ TEST_F(CliSignals, SeveralImagesAreSequences) {
                  {"holds 2 inputs", "input.npy"});
 }
 
-TEST_F(CliSignals, WhatIsSavedIsWhatTransformersGives) {
+TEST_F(CliMedia, WhatIsSavedIsWhatTransformersGives) {
   const std::map<std::string, std::string> cases = {{"vit", "images"},
                                                     {"dinov3_vit-registers", "images"},
                                                     {"wav2vec2", "sound"},
@@ -158,7 +158,7 @@ TEST_F(CliSignals, WhatIsSavedIsWhatTransformersGives) {
   }
 }
 
-TEST_F(CliSignals, AMapOfAnImageHasNoTokens) {
+TEST_F(CliMedia, AMapOfAnImageHasNoTokens) {
   const Words command = {
       "attention", stack_path("vit"), "--image", picture_path("odd.png"), "--heatmap", "1,2"};
   const json report = report_of(command);
@@ -171,7 +171,7 @@ TEST_F(CliSignals, AMapOfAnImageHasNoTokens) {
   EXPECT_TRUE(contains(drawn.out, "5 places")) << drawn.out;
 }
 
-TEST_F(CliSignals, PicturesAndSoundsAreReadFromTheirFiles) {
+TEST_F(CliMedia, PicturesAndSoundsAreReadFromTheirFiles) {
   for (const std::string picture : {"odd.png", "grey.jpg", "turned6.jpg", "palette.png"}) {
     const json report = report_of({"predict", stack_path("vit"), "--image", picture_path(picture)});
     EXPECT_EQ(report["parameters"]["input"], picture);
@@ -188,7 +188,7 @@ TEST_F(CliSignals, PicturesAndSoundsAreReadFromTheirFiles) {
 }
 
 /// Cut, of another kind, too large, empty: each in one line that names the file.
-TEST_F(CliSignals, RefusesHostileFiles) {
+TEST_F(CliMedia, RefusesHostileFiles) {
   const auto write = [&](const std::string& name, const std::string& bytes) {
     folder_.write(name, bytes);
     return path(name);
@@ -272,7 +272,7 @@ TEST_F(CliSignals, RefusesHostileFiles) {
 }
 
 /// A decoder that looks at what an encoder made of sound.
-class CliHears : public CliSignals {
+class CliWhisper : public CliMedia {
  protected:
   const std::string model_ = data_path("encoder_decoders/whisper");
   const Checkpoint golden_ = Checkpoint::open(model_ + "/expected.safetensors");
@@ -286,7 +286,7 @@ class CliHears : public CliSignals {
   }
 };
 
-TEST_F(CliHears, MeasuresOfCrossMapsAreNumPys) {
+TEST_F(CliWhisper, MeasuresOfCrossMapsAreNumPys) {
   const json wanted = json::parse(read_file(model_ + "/measures.json"));
   const json report =
       report_of(Words{"attention", model_, "--target-tokens", target(), "--quiet"} + heard_);
@@ -307,7 +307,7 @@ TEST_F(CliHears, MeasuresOfCrossMapsAreNumPys) {
   }
 }
 
-TEST_F(CliHears, WhatIsSavedIsWhatTransformersGives) {
+TEST_F(CliWhisper, WhatIsSavedIsWhatTransformersGives) {
   const std::string file = path("run.safetensors");
   const RunResult run = run_attnscope(
       Words{"predict", model_, "--save", file, "--target-tokens", target(), "--quiet"} + heard_);
@@ -326,7 +326,7 @@ TEST_F(CliHears, WhatIsSavedIsWhatTransformersGives) {
 }
 
 /// With the language that the decoder hears, where its files leave that open.
-TEST_F(CliHears, WritesWhatTransformersWrites) {
+TEST_F(CliWhisper, WritesWhatTransformersWrites) {
   const json golden = json::parse(read_file(model_ + "/generated.json"));
   for (const json& written : golden["written"]) {
     const std::string rules = written["rules"].dump();
@@ -352,7 +352,7 @@ TEST_F(CliHears, WritesWhatTransformersWrites) {
   }
 }
 
-TEST_F(CliHears, RefusesRulesThatSayNoPrompt) {
+TEST_F(CliWhisper, RefusesRulesThatSayNoPrompt) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"forced_decoder_ids": [[1, 5], [3, 7]]})", "forced_decoder_ids"},
       {R"({"forced_decoder_ids": [[1, "x"]]})", "forced_decoder_ids"},

@@ -55,7 +55,7 @@ json row_at(const json& rows, const json& layer, const json& head) {
   return {};
 }
 
-class OfStories : public testing::Test {
+class Stories260K : public testing::Test {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(text_.model))
@@ -71,7 +71,7 @@ class OfStories : public testing::Test {
       figured_text("stories260K", source_path("../shared/models/stories260K"));
 };
 
-TEST_F(OfStories, EachLayerForetellsWhatTheReferenceSays) {
+TEST_F(Stories260K, EachLayerForetellsWhatTheReferenceSays) {
   const json layers = rows("lens");
   const std::vector<double> median_ranks = {74.5, 23.5, 10, 4, 1, 1};
   ASSERT_EQ(layers.size(), median_ranks.size());
@@ -88,7 +88,7 @@ TEST_F(OfStories, EachLayerForetellsWhatTheReferenceSays) {
   EXPECT_EQ(layers[5]["predicted"], 114);
 }
 
-TEST_F(OfStories, AHeadIsWorthWhatTheReferenceSays) {
+TEST_F(Stories260K, AHeadIsWorthWhatTheReferenceSays) {
   for (const auto& [how, wanted] : {std::pair("zero", .044529), std::pair("mean", .044561)}) {
     const json found = rows("ablate", {"--layers", "4", "--parts", "heads", "--how", how});
     const json head = row_at(found, 4, 3);
@@ -101,14 +101,14 @@ TEST_F(OfStories, AHeadIsWorthWhatTheReferenceSays) {
   EXPECT_EQ(resampled.exit_code, 2);  // there is no other window
 }
 
-TEST_F(OfStories, DirectEffectsAreThoseOfTheReference) {
+TEST_F(Stories260K, DirectEffectsAreThoseOfTheReference) {
   EXPECT_NEAR(text_.summed_attribution(), 21.714082, 2e-5);
   const json head = row_at(rows("attention", {"--layers", "4"}), 4, 3);
   EXPECT_NEAR(head["raises"].get<double>(), -.135612, 1e-5);
 }
 
 /// The direction of she and he, which the null does not tell from chance.
-TEST_F(OfStories, ADirectionIsNamedAsByTheReference) {
+TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
   const json report = report_of(
       {"read", text_.model, "--layers", "4", "--head", "0", "--directions", "1", "--copying"});
   EXPECT_EQ(report["models"][0]["naming"]["untrained"], 258);

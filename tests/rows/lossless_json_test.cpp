@@ -60,7 +60,7 @@ void expect_round_trip(const Record& record) {
   EXPECT_EQ(record_text(parse_record(text, "here")), text);
 }
 
-TEST(RecordText, EveryTypeComesBackAsItself) {
+TEST(LosslessJson, EveryTypeComesBackAsItself) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   using List = Value::List;
   expect_round_trip({});
@@ -102,7 +102,7 @@ TEST(RecordText, EveryTypeComesBackAsItself) {
 }
 
 // Rows and digests in stores were written before arrays had types and shapes.
-TEST(RecordText, TextStaysTheSameWhereTypesChange) {
+TEST(LosslessJson, TextStaysTheSameWhereTypesChange) {
   const std::vector<double> line = {1, 0.5};
   const struct {
     std::string text;
@@ -124,7 +124,7 @@ TEST(RecordText, TextStaysTheSameWhereTypesChange) {
   }
 }
 
-TEST(RecordText, EveryFloat64ComesBackWithItsBits) {
+TEST(LosslessJson, EveryFloat64ComesBackWithItsBits) {
   std::mt19937_64 random(1);
   std::vector<double> numbers;
   while (numbers.size() < 10'000) {
@@ -134,12 +134,12 @@ TEST(RecordText, EveryFloat64ComesBackWithItsBits) {
   expect_round_trip({{"numbers", std::move(numbers)}});
 }
 
-TEST(RecordText, BrokenUtf8IsReplaced) {
+TEST(LosslessJson, BrokenUtf8IsReplaced) {
   const Record back = parse_record(record_text({{"text", "a\xFF"}}), "here");
   EXPECT_EQ(*back.find("text")->get<std::string>(), "a\xEF\xBF\xBD");
 }
 
-TEST(RecordText, RefusesWhatItDidNotWrite) {
+TEST(LosslessJson, RefusesWhatItDidNotWrite) {
   std::string deep;
   for (int level = 0; level < 1000; ++level) deep += R"({"a":)";
   const struct {

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-TEST(ServeHostile, ForeignNamesAndPagesAreRefused) {
+TEST(ServeUntrusted, ForeignNamesAndPagesAreRefused) {
   const Server server;
   Talk talk = server.talk();
   talk.headers = {{"Host", "evil.example:" + std::to_string(server.port())}};
@@ -27,7 +27,7 @@ TEST(ServeHostile, ForeignNamesAndPagesAreRefused) {
   EXPECT_EQ(server.talk().get("/api/jobs/1").status, 404) << "something was started";
 }
 
-TEST(ServeHostile, HeadIsGetWithoutABody) {
+TEST(ServeUntrusted, HeadIsGetWithoutABody) {
   const Server server;
   const std::string host = "Host: 127.0.0.1:" + std::to_string(server.port()) + "\r\n\r\n";
   for (const char* path : {"/", "/api/models", "/api/results", "/api/values", "/api/events"}) {
@@ -46,7 +46,7 @@ TEST(ServeHostile, HeadIsGetWithoutABody) {
   server.expect_alive();
 }
 
-TEST(ServeHostile, MalformedBodiesAreRefusedWithAReason) {
+TEST(ServeUntrusted, MalformedBodiesAreRefusedWithAReason) {
   const Server server;
   const std::string long_text(kRunTextLimitBytes + 1, 'a');
   std::string deep(200, '[');
@@ -99,7 +99,7 @@ TEST(ServeHostile, MalformedBodiesAreRefusedWithAReason) {
   EXPECT_EQ(server.talk().get("/api/jobs/1").status, 404) << "something was started";
 }
 
-TEST(ServeHostile, TextsThatRunButMeanNoGoodAreTexts) {
+TEST(ServeUntrusted, TextsThatRunButMeanNoGoodAreTexts) {
   const Server server;
   for (const std::string& text :
        {std::string("</script><script>alert(1)</script>"), std::string("\x1b[2J \xe2\x80\xae nus"),
@@ -110,7 +110,7 @@ TEST(ServeHostile, TextsThatRunButMeanNoGoodAreTexts) {
   server.expect_alive();
 }
 
-TEST(ServeHostile, BadRequestsAreRefusedOrDropped) {
+TEST(ServeUntrusted, BadRequestsAreRefusedOrDropped) {
   const Server server;
   const std::string host = "Host: 127.0.0.1:" + std::to_string(server.port()) + "\r\n";
   std::string ranges = "GET /api/models HTTP/1.1\r\n" + host + "Range: bytes=";
@@ -175,7 +175,7 @@ TEST(ServeHostile, BadRequestsAreRefusedOrDropped) {
   server.expect_alive();
 }
 
-TEST(ServeHostile, AThousandAskAtOnce) {
+TEST(ServeUntrusted, AThousandAskAtOnce) {
   const Server server;
   rlimit files{};  // of this process, which has all the clients
   getrlimit(RLIMIT_NOFILE, &files);
@@ -193,7 +193,7 @@ TEST(ServeHostile, AThousandAskAtOnce) {
   server.expect_alive();
 }
 
-TEST(ServeHostile, ReadersThatStopReadingKeepNobodyWaiting) {
+TEST(ServeUntrusted, ReadersThatStopReadingKeepNobodyWaiting) {
   const Server server;
   std::string tokens = "1";
   for (int token = 1; token < 250; ++token) tokens += ",1";
@@ -217,7 +217,7 @@ TEST(ServeHostile, ReadersThatStopReadingKeepNobodyWaiting) {
   EXPECT_LT(answers_take(), kStallTime + kPatience + 20 * alone);
 }
 
-TEST(ServeHostile, WhoSaysNothingIsSentAway) {
+TEST(ServeUntrusted, WhoSaysNothingIsSentAway) {
   const Server server;
   const ClientSocket silent(server.port()), slow(server.port());
   slow.send("GET / HT");
@@ -225,7 +225,7 @@ TEST(ServeHostile, WhoSaysNothingIsSentAway) {
   EXPECT_TRUE(slow.closes_within(kLongWait));
 }
 
-TEST(ServeHostile, FewMayWatchAndFewMayWait) {
+TEST(ServeUntrusted, FewMayWatchAndFewMayWait) {
   const Server server;
   std::vector<std::int64_t> jobs;
   HttpReply last;

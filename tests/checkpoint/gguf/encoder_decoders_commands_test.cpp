@@ -40,7 +40,7 @@ struct TwoForms {
   }
 };
 
-TEST(CliGgufStacks, SayTheSameOfBothForms) {
+TEST(CliGgufEncoderDecoders, SayTheSameOfBothForms) {
   const Words both = {"--tokens", "5,9,3,11,7", "--target-tokens", "0,4,8,15"};
   for (const std::string name : {"t5", "t5-gated", "umt5"}) {
     SCOPED_TRACE(name);
@@ -54,14 +54,14 @@ TEST(CliGgufStacks, SayTheSameOfBothForms) {
   }
 }
 
-TEST(CliGgufStacks, AnEncoderStandsAlone) {
+TEST(CliGgufEncoderDecoders, AnEncoderStandsAlone) {
   const TwoForms forms("t5-encoder", "t5");
   const Words encoder = {"--stack", "encoder"};
   forms.expect_the_same(Words{"spectrum", "--per-head"} + encoder);
   forms.expect_the_same(Words{"attention", "--tokens", "5,9,3,11,7"} + encoder);
 }
 
-TEST(CliGgufStacks, ANoteSaysWhatTheFileLacks) {
+TEST(CliGgufEncoderDecoders, ANoteSaysWhatTheFileLacks) {
   const RunResult run = run_attnscope({"info", data_path("gguf-encoder-decoders/t5.gguf")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "the activation of the MLP is not kept")) << run.err;

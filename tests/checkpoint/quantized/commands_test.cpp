@@ -43,7 +43,7 @@ void expect_equal_rows(const std::string& name, const std::string& command) {
       << name << ": " << command;
 }
 
-TEST(Quantised, RowsAreThoseOfTheDequantisedValues) {
+TEST(Quantized, RowsAreThoseOfTheDequantisedValues) {
   for (const std::string& name : kWhole) {
     for (const char* command : {"spectrum", "weights", "circuits"})
       expect_equal_rows(name, command);
@@ -53,7 +53,7 @@ TEST(Quantised, RowsAreThoseOfTheDequantisedValues) {
   }
 }
 
-TEST(Quantised, ForwardPassesAreThoseOfTheDequantisedValues) {
+TEST(Quantized, ForwardPassesAreThoseOfTheDequantisedValues) {
   for (const std::string& name : kWhole) {
     const Dequantised plain(name);
     const auto predicted = [&](const std::string& model) {
@@ -68,7 +68,7 @@ TEST(Quantised, ForwardPassesAreThoseOfTheDequantisedValues) {
   }
 }
 
-TEST(Quantised, InfoSaysTheQuantisationOfEachTensor) {
+TEST(Quantized, InfoSaysTheQuantisationOfEachTensor) {
   const std::string query = "model.layers.0.self_attn.q_proj.weight";
   const json report = report_of({"info", data_path("quantized/nf4-nested")});
   EXPECT_EQ(report["models"][0]["dtype"], "NF4, blocks of 64, nested scales");
@@ -87,7 +87,7 @@ TEST(Quantised, InfoSaysTheQuantisationOfEachTensor) {
   EXPECT_TRUE(found);
 }
 
-TEST(Quantised, AFaultIsOneLine) {
+TEST(Quantized, AFaultIsOneLine) {
   const TempFolder folder;
   TinyLlama model;
   model.config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};

@@ -93,7 +93,7 @@ void expect_reads(const Checkpoint& checkpoint, const TensorView& tensor, const 
   }
 }
 
-TEST(QuantisedGolden, ValuesAreThoseOfTheLibraries) {
+TEST(QuantizedGolden, ValuesAreThoseOfTheLibraries) {
   const std::vector<fs::path> folders = cases();
   EXPECT_EQ(folders.size(), 30u);
   for (const fs::path& folder : folders) {
@@ -142,7 +142,7 @@ Checkpoint open_elsewhere(const fs::path& folder) {
   return checkpoint;
 }
 
-TEST(QuantisedGolden, SomeOutputsTakeTheirOwnBytesAlone) {
+TEST(QuantizedGolden, SomeOutputsTakeTheirOwnBytesAlone) {
   for (const char* name : {"awq", "gptq-2", "gptq-3", "gptq-4", "gptq-4-any-order", "gptq-8"}) {
     const Checkpoint here = open_composed(data_folder() / name);
     for (const CheckpointTensor& tensor : here.tensors()) {
@@ -171,7 +171,7 @@ TEST(QuantisedGolden, SomeOutputsTakeTheirOwnBytesAlone) {
   }
 }
 
-TEST(QuantisedGolden, TheOutputSaysTheQuantisation) {
+TEST(QuantizedGolden, TheOutputSaysTheQuantisation) {
   const struct {
     const char* folder;
     const char* words;

@@ -13,7 +13,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(QuantisedMalformed, TheSamplesAreSound) {
+TEST(QuantizedMalformed, TheSamplesAreSound) {
   for (const QuantisedSample& sample :
        {fp8(), gptq(), awq(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
     const TempFolder folder;
@@ -23,7 +23,7 @@ TEST(QuantisedMalformed, TheSamplesAreSound) {
   }
 }
 
-TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
+TEST(QuantizedMalformed, EachIsRefusedInOneLine) {
   const struct {
     const char* fault;
     QuantisedSample sample;
@@ -154,7 +154,7 @@ TEST(QuantisedMalformed, EachIsRefusedInOneLine) {
   }
 }
 
-TEST(QuantisedMalformed, VariantsThatAreNotReadAreNamed) {
+TEST(QuantizedMalformed, VariantsThatAreNotReadAreNamed) {
   const struct {
     const char* variant;
     QuantisedSample sample;
@@ -180,7 +180,7 @@ TEST(QuantisedMalformed, VariantsThatAreNotReadAreNamed) {
 }
 
 // The list is tensor data: it is looked at where it is used.
-TEST(QuantisedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
+TEST(QuantizedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
   std::vector<std::int32_t> groups(16, 1);
   for (const std::int32_t wrong : {2, -1, INT32_MIN}) {
     groups[11] = wrong;

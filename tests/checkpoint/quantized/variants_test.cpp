@@ -43,7 +43,7 @@ Decoded decoded(const json& config, const std::vector<TensorToWrite>& parts) {
   return {{matrix.data(), matrix.data() + matrix.rows() * matrix.cols()}, view.dtype};
 }
 
-TEST(QuantisedVariants, CompressedGroupsInAnyOrder) {
+TEST(QuantizedVariants, CompressedGroupsInAnyOrder) {
   json weights = {{"num_bits", 8}, {"type", "int"}, {"strategy", "group"}, {"group_size", 2}};
   const std::vector<TensorToWrite> parts = {
       numbers<std::uint8_t>("a.weight_packed", "I32", {1, 1}, {130, 131, 132, 133}),
@@ -62,7 +62,7 @@ TEST(QuantisedVariants, CompressedGroupsInAnyOrder) {
 }
 
 // Layers of a model may be quantised in several ways: that which fits is taken.
-TEST(QuantisedVariants, TheSchemeThatFits) {
+TEST(QuantizedVariants, TheSchemeThatFits) {
   const json config = {
       {"quant_method", "compressed-tensors"},
       {"config_groups",
@@ -76,7 +76,7 @@ TEST(QuantisedVariants, TheSchemeThatFits) {
   EXPECT_EQ(got.values, (std::vector<float>{4, 6, 8, 10, 0, -2, -4, -6}));
 }
 
-TEST(QuantisedVariants, ScalesThatArePowersOfTwo) {
+TEST(QuantizedVariants, ScalesThatArePowersOfTwo) {
   const Decoded got =
       decoded({{"quant_method", "fp8"}},
               {numbers<std::uint8_t>("a.weight", "F8_E4M3", {1, 2}, {0x38, 0xB8}),  // 1, -1
@@ -85,7 +85,7 @@ TEST(QuantisedVariants, ScalesThatArePowersOfTwo) {
   EXPECT_EQ(got.dtype, DType::bf16);
 }
 
-TEST(QuantisedVariants, GptqWithoutAnIndexHasGroupsOfOneSize) {
+TEST(QuantizedVariants, GptqWithoutAnIndexHasGroupsOfOneSize) {
   std::vector<std::uint32_t> words(2 * 8, 0x33333333);  // 16 inputs, 8 outputs, all 3
   const Decoded got = decoded(
       {{"quant_method", "gptq"}, {"group_size", 12}},

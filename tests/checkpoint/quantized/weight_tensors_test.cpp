@@ -8,7 +8,7 @@ namespace attnscope::test {
 namespace {
 
 // A part of a checkpoint is enough for what it holds.
-TEST(QuantisedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
+TEST(QuantizedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
   const TempFolder folder;
   QuantisedSample two = gptq();
   for (TensorToWrite tensor : gptq().tensors) {
@@ -27,7 +27,7 @@ TEST(QuantisedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
   EXPECT_EQ(checkpoint.find("b.qweight"), nullptr);
 }
 
-TEST(QuantisedMalformed, WithoutAConfigurationThePartsSpeak) {
+TEST(QuantizedMalformed, WithoutAConfigurationThePartsSpeak) {
   for (const QuantisedSample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
     const TempFolder folder;
     Checkpoint checkpoint =

@@ -49,7 +49,7 @@ std::string refusal(const GivenMaps& maps) {
   return "";
 }
 
-TEST(GivenMaps, ShowTheMaskThatTheyWereMadeWith) {
+TEST(UserMaps, ShowTheMaskThatTheyWereMadeWith) {
   const std::int64_t tokens = 24;
   for (const AttentionMask& mask :
        {AttentionMask::causal(), AttentionMask::causal(5), AttentionMask{.chunk = 7},
@@ -64,7 +64,7 @@ TEST(GivenMaps, ShowTheMaskThatTheyWereMadeWith) {
   }
 }
 
-TEST(GivenMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
+TEST(UserMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
   const std::vector<float> own = even_weights(3, AttentionMask::causal());
   std::vector<float> padded(std::size_t{25}, 0.2F);  // padding's own queries look everywhere
   for (std::int64_t query = 0; query < 3; ++query) {
@@ -86,7 +86,7 @@ TEST(GivenMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
   }
 }
 
-TEST(GivenMaps, AreGatheredWherePaddingStandsBetween) {
+TEST(UserMaps, AreGatheredWherePaddingStandsBetween) {
   const std::vector<float> weights = {0.5, 0, 0.5, 0, 0, 1, 0.25, 0, 0.75};
   GivenMaps maps = given(weights, 1, 3, 3);
   maps.queries = maps.keys = {{0, 2}};
@@ -96,7 +96,7 @@ TEST(GivenMaps, AreGatheredWherePaddingStandsBetween) {
   EXPECT_EQ(cut.maps[0](1, 0), 0.25F);
 }
 
-TEST(GivenMaps, OfHalfPrecisionAreWidened) {
+TEST(UserMaps, OfHalfPrecisionAreWidened) {
   // bfloat16 keeps the upper half of a float32.
   std::vector<std::uint16_t> weights;
   for (const float weight : {1.F, 0.F, 0.25F, 0.75F}) {
@@ -111,7 +111,7 @@ TEST(GivenMaps, OfHalfPrecisionAreWidened) {
   EXPECT_EQ(cut.maps[0](1, 1), 0.75F);
 }
 
-TEST(GivenMaps, ThatAreNoneAreRefusedByPlace) {
+TEST(UserMaps, ThatAreNoneAreRefusedByPlace) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> holed = {1, 0, nan, 0}, negative = {1, 0, 1.5, -0.5},
                            scores = {1, 0, 3, 4}, half = {0.5, 0, 0.25, 0.25};
@@ -128,7 +128,7 @@ TEST(GivenMaps, ThatAreNoneAreRefusedByPlace) {
   EXPECT_EQ(refusal(with_sinks), "");
 }
 
-TEST(GivenMaps, OfPaddedSequencesAreMeasuredLengthByLength) {
+TEST(UserMaps, OfPaddedSequencesAreMeasuredLengthByLength) {
   const std::vector<float> two = even_weights(4, AttentionMask::causal());
   std::vector<float> weights(two);
   weights.insert(weights.end(), two.begin(), two.end());

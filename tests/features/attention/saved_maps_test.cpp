@@ -45,20 +45,20 @@ Found maps_of(const std::vector<TokenIds>& sequences, const Context& context = {
   return found;
 }
 
-TEST(HeldMaps, OfASequenceThatRunsAloneNeedNoRunOfTheirOwn) {
+TEST(SavedMaps, OfASequenceThatRunsAloneNeedNoRunOfTheirOwn) {
   const Found found = maps_of({{1, 2, 3, 4, 5}});
   EXPECT_FALSE(found.runs_again);
   EXPECT_EQ(found.kept.size(), 2u);
   EXPECT_EQ(found.held, found.kept);
 }
 
-TEST(HeldMaps, AreMadeAgainWhereTheSequenceHadOthersBesideIt) {
+TEST(SavedMaps, AreMadeAgainWhereTheSequenceHadOthersBesideIt) {
   const Found found = maps_of({{1, 2, 3}, {4, 5, 6}});
   EXPECT_TRUE(found.runs_again);
   EXPECT_EQ(found.held, found.kept);
 }
 
-TEST(HeldMaps, AreMadeAgainWhereThereIsLittleMemory) {
+TEST(SavedMaps, AreMadeAgainWhereThereIsLittleMemory) {
   const Found found = maps_of({{1, 2, 3, 4, 5}}, {.memory_bytes = 1000});
   EXPECT_TRUE(found.runs_again);
   EXPECT_EQ(found.held, found.kept);

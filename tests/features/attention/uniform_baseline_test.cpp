@@ -28,9 +28,9 @@ struct Case {
   bool causal;
 };
 
-class EvenAttentionOf : public testing::TestWithParam<Case> {};
+class UniformAttentionOf : public testing::TestWithParam<Case> {};
 
-TEST_P(EvenAttentionOf, HasTheMeasuresOfItsMap) {
+TEST_P(UniformAttentionOf, HasTheMeasuresOfItsMap) {
   const auto& [name, mask, causal] = GetParam();
   for (const std::int64_t tokens : {1, 2, 3, 8, 20, 50}) {
     SCOPED_TRACE(tokens);
@@ -62,7 +62,7 @@ TEST_P(EvenAttentionOf, HasTheMeasuresOfItsMap) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Masks, EvenAttentionOf,
+    Masks, UniformAttentionOf,
     testing::Values(Case{"causal", AttentionMask::causal(), true},
                     Case{"causal_window", AttentionMask::causal(10), true},
                     Case{"causal_window_of_one", AttentionMask::causal(1), true},
@@ -72,25 +72,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"bidiagonal_window", AttentionMask::bidirectional(3), false}),
     [](const auto& each) { return std::string(each.param.name); });
 
-TEST(EvenAttention, OfEncodersGivesEveryTokenAsMuch) {
+TEST(UniformAttention, OfEncodersGivesEveryTokenAsMuch) {
   const EvenAttention even = {.tokens = 100, .mask = AttentionMask::bidirectional()};
   EXPECT_DOUBLE_EQ(repeated_token(even, 50, 49).value(), 0.01);
   EXPECT_DOUBLE_EQ(sink_mass(even).value(), 0.01);
   EXPECT_EQ(columns(even, 0.9, false), 90);
 }
 
-TEST(EvenAttention, SeesNothingBeyondAWindow) {
+TEST(UniformAttention, SeesNothingBeyondAWindow) {
   const EvenAttention even = {.tokens = 40, .mask = AttentionMask::causal(20)};
   EXPECT_DOUBLE_EQ(repeated_token(even, 20, 19).value(), 1.0 / 20);
   EXPECT_EQ(repeated_token(even, 20, 20).value(), 0);
 }
 
-TEST(EvenAttention, WithoutASecondBlockHasNoScore) {
+TEST(UniformAttention, WithoutASecondBlockHasNoScore) {
   EXPECT_FALSE(repeated_token({.tokens = 4, .mask = {}}, 0, -1));
   EXPECT_FALSE(repeated_token({.tokens = 4, .mask = {}}, 4, 3));
 }
 
-TEST(EvenAttention, AcrossTwoTextsSeesEveryKey) {
+TEST(UniformAttention, AcrossTwoTextsSeesEveryKey) {
   const EvenAttention even = {.tokens = 20, .mask = AttentionMask::bidirectional(), .queries = 3};
   EXPECT_DOUBLE_EQ(sink_mass(even).value(), 0.05);
   EXPECT_EQ(columns(even, 0.9, false), 18);

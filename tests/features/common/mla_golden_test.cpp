@@ -15,7 +15,7 @@ constexpr double kLatentTurnTolerance = 1e-6;
 /// Latents of both runs are float32, and means of them better.
 constexpr double kLatentRunTolerance = 1e-6;
 
-class LatentGolden : public testing::TestWithParam<const char*> {
+class MlaGolden : public testing::TestWithParam<const char*> {
  protected:
   const std::string folder_ = data_path(std::string("forward/") + GetParam());
   const json golden_ =
@@ -60,7 +60,7 @@ void expect_circuits(const json& rows, const json& wanted, double tolerance) {
   EXPECT_EQ(found, wanted.size());
 }
 
-TEST_P(LatentGolden, SpectraAreThoseOfProductsHeadByHead) {
+TEST_P(MlaGolden, SpectraAreThoseOfProductsHeadByHead) {
   for (const auto& [matrix, first] : golden_["spectra"][0].items()) {
     SCOPED_TRACE(matrix);
     const json report =
@@ -69,7 +69,7 @@ TEST_P(LatentGolden, SpectraAreThoseOfProductsHeadByHead) {
   }
 }
 
-TEST_P(LatentGolden, CircuitsAreThoseOfProductsInEveryVariant) {
+TEST_P(MlaGolden, CircuitsAreThoseOfProductsInEveryVariant) {
   const struct {
     const char* name;
     Words options;
@@ -86,7 +86,7 @@ TEST_P(LatentGolden, CircuitsAreThoseOfProductsInEveryVariant) {
 }
 
 // Their norms divide by what those of transformers' modules do, seen by hooks.
-TEST_P(LatentGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
+TEST_P(MlaGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
   const json& golden = golden_["on_text"];
   std::string tokens;
   for (const json& token : golden["tokens"]) {
@@ -121,13 +121,13 @@ TEST_P(LatentGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
   }
 }
 
-TEST_P(LatentGolden, SaysWhatTheNormsOfLatentsAreTakenToBe) {
+TEST_P(MlaGolden, SaysWhatTheNormsOfLatentsAreTakenToBe) {
   for (const char* command : {"spectrum", "circuits"}) {
     EXPECT_TRUE(contains(run_attnscope({command, folder_}).err, "that of white input")) << command;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, LatentGolden,
+INSTANTIATE_TEST_SUITE_P(Cases, MlaGolden,
                          testing::Values("deepseek_v3", "deepseek_v2-no-latent", "minicpm3"),
                          [](const testing::TestParamInfo<const char*>& name) {
                            std::string text = name.param;
@@ -146,7 +146,7 @@ std::vector<std::vector<double>> rows_of_matrix(const Words& arguments) {
 }
 
 // Heads of 6 dimensions of their own and 4 that all share, and of 5 for values.
-TEST(LatentMatrix, SharedRowsStandOnceInTheWholeAndInEveryHead) {
+TEST(MlaMatrix, SharedRowsStandOnceInTheWholeAndInEveryHead) {
   const auto whole = rows_of_matrix({"--layer", "0", "--matrix", "k"});
   ASSERT_EQ(whole.size(), 4 * 6 + 4);
   for (std::size_t head = 0; head < 4; ++head) {
@@ -164,7 +164,7 @@ TEST(LatentMatrix, SharedRowsStandOnceInTheWholeAndInEveryHead) {
   EXPECT_EQ(rows_of_matrix({"--layer", "0", "--matrix", "kv", "--head", "1"}).size(), 15);
 }
 
-TEST(LatentMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
+TEST(MlaMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
   const json report = report_of({"spectrum", data_path("forward/deepseek_v3"), "--mla"});
   for (const json& row : report["rows"]) {
     EXPECT_EQ(row["query"]["rank"], 10);
@@ -181,7 +181,7 @@ TEST(LatentMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
   EXPECT_EQ(model["mla_cache"], json({{"latent", 8}, {"rope", 4}, {"bytes_per_token", 48}}));
 }
 
-TEST(LatentMatrix, ALayoutFileSaysTheSameAsTheConfig) {
+TEST(MlaMatrix, ALayoutFileSaysTheSameAsTheConfig) {
   const std::string attention = "layers.{layer}.self_attn.", mlp = "layers.{layer}.mlp.";
   json weights = json::array();
   const auto add = [&](const char* role, const std::string& tensor) {
@@ -230,7 +230,7 @@ TEST(LatentMatrix, ALayoutFileSaysTheSameAsTheConfig) {
   }
 }
 
-TEST(LatentMatrix, ATextIsRefusedWhereNothingDependsOnIt) {
+TEST(MlaMatrix, ATextIsRefusedWhereNothingDependsOnIt) {
   const RunResult dense = run_attnscope({"circuits", data_path("llama"), "--tokens", "1,2"});
   EXPECT_EQ(dense.exit_code, 2);
   EXPECT_TRUE(contains(dense.err, "llama has no latents: its weights do not depend on a text"))
@@ -245,7 +245,7 @@ TEST(LatentMatrix, ATextIsRefusedWhereNothingDependsOnIt) {
   }
 }
 
-TEST(LatentMatrix, LongTextsSeeAsManyKeysAsAreSelected) {
+TEST(MlaMatrix, LongTextsSeeAsManyKeysAsAreSelected) {
   const json report = report_of({"attention", data_path("forward/deepseek_v32-selects"), "--tokens",
                                  "1,2,3,4,5,6,7,8,9,10,11,12", "--heatmap", "1,2"});
   ASSERT_EQ(report["rows"].size(), 12);
@@ -256,7 +256,7 @@ TEST(LatentMatrix, LongTextsSeeAsManyKeysAsAreSelected) {
   }
 }
 
-TEST(LatentMatrix, WeightsAreThoseThatAreStored) {
+TEST(MlaMatrix, WeightsAreThoseThatAreStored) {
   const json report = report_of({"weights", data_path("forward/deepseek_v3")});
   for (const json& row : report["rows"]) {
     const std::string matrix = row["matrix"];

@@ -73,9 +73,9 @@ void turn(std::vector<double>& head, std::int64_t rotary, const RopeFrequencies&
   }
 }
 
-class LatentScores : public testing::TestWithParam<const char*> {};
+class MlaScores : public testing::TestWithParam<const char*> {};
 
-TEST_P(LatentScores, AreThoseOfARun) {
+TEST_P(MlaScores, AreThoseOfARun) {
   const auto folder =
       std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / GetParam();
   const Model model = Model::open(folder);
@@ -158,7 +158,7 @@ TEST_P(LatentScores, AreThoseOfARun) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, LatentScores, testing::Values("deepseek_v3", "minicpm3"));
+INSTANTIATE_TEST_SUITE_P(Cases, MlaScores, testing::Values("deepseek_v3", "minicpm3"));
 
 }  // namespace
 }  // namespace attnscope

@@ -29,7 +29,7 @@ struct WantedList {
 };
 
 /// The pole of direction 1 with these tokens; which of both is + may differ between builds.
-TEST(Read, NamesTheFirstDirectionsOfTheExamples) {
+TEST(Directions, NamesTheFirstDirectionsOfTheExamples) {
   const std::vector<WantedList> wanted = {
       {"shakespeare-gpt2", "5", "4", "qk", "query", 2.806564, {12, 1, 14, 27, 31}, 0.287, true},
       {"shakespeare-gpt2", "0", "0", "ov", "write", 0.533525, {363, 324, 78}, 0.054, std::nullopt},
@@ -69,7 +69,7 @@ TEST(Read, NamesTheFirstDirectionsOfTheExamples) {
   }
 }
 
-TEST(Read, TokensThatTrainingNeverSawNameNothing) {
+TEST(Directions, TokensThatTrainingNeverSawNameNothing) {
   for (const char* model : {"shakespeare-gpt2", "shakespeare-llama"}) {
     const Words words = {
         "read", source_path(std::string("examples/") + model), "--layers", "1", "--head", "0"};
@@ -84,7 +84,7 @@ TEST(Read, TokensThatTrainingNeverSawNameNothing) {
   EXPECT_TRUE(unknown["rows"][0]["rarity"].is_null());
 }
 
-TEST(Read, PolesOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
+TEST(Directions, PolesOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
   const json rows = read_rows("shakespeare-gpt2",
                               {"--layers", "2", "--head", "3", "--directions", "32", "--top", "2"});
   double energy = 0;
@@ -103,7 +103,7 @@ TEST(Read, PolesOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
 
 /// A model of random weights has no names but by chance: 1 % of its lists, and here none of 72 by
 /// more than luck.
-TEST(Read, ARandomModelHasHardlyAnyNames) {
+TEST(Directions, ARandomModelHasHardlyAnyNames) {
   const json rows = report_of({"read", data_path("forward/llama"), "--matrix", "qk"})["rows"];
   ASSERT_FALSE(rows.empty());
   std::size_t named = 0;
@@ -111,7 +111,7 @@ TEST(Read, ARandomModelHasHardlyAnyNames) {
   EXPECT_LT(named, rows.size() / 5);
 }
 
-TEST(Read, CopyingOfTokensIsThatOfTheReference) {
+TEST(Directions, CopyingOfTokensIsThatOfTheReference) {
   const struct {
     std::string model, layer, head;
     double score, full;
@@ -134,7 +134,7 @@ TEST(Read, CopyingOfTokensIsThatOfTheReference) {
 }
 
 /// Of the first two directions, on the goldens' text.
-TEST(Read, NamesHoldAsFarAsInTheReference) {
+TEST(Directions, NamesHoldAsFarAsInTheReference) {
   const json texts = json::parse(read_file(source_path("tests/golden/interventions/texts.json")));
   const struct {
     std::string model, layer, head, matrix, side;
@@ -166,7 +166,7 @@ TEST(Read, NamesHoldAsFarAsInTheReference) {
   }
 }
 
-TEST(Read, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
+TEST(Directions, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
   const Words model = {"read", data_path("forward/llama"), "--layers", "1", "--directions", "1"};
   for (const char* few : {"5,5,5", "1,2,3,4,5,6,7,8,9,9,9"}) {
     const RunResult run = run_attnscope(model + Words{"--tokens", few, "--format", "json"});
@@ -184,14 +184,14 @@ TEST(Read, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
 }
 
 /// What an encoder gives is no text of the decoder's own.
-TEST(Read, OfADecoderItIsUnknownWhetherNamesHold) {
+TEST(Directions, OfADecoderItIsUnknownWhetherNamesHold) {
   const RunResult run = run_attnscope({"read", data_path("gguf-encoder-decoders/t5-gated.gguf"),
                                        "--tokens", "1,2,3", "--layers", "0", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "whether names hold is not known")) << run.err;
 }
 
-TEST(Read, PairsOfAHeadAreTheStrongestOfAll) {
+TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
   const Words head = {"--layers", "0", "--head", "0", "--pairs"};
   const json rows = read_rows("shakespeare-gpt2", head + Words{"3"});
   ASSERT_EQ(rows.size(), 3u);
@@ -225,14 +225,14 @@ TEST(Read, PairsOfAHeadAreTheStrongestOfAll) {
   EXPECT_TRUE(contains(bert.err, "tokens do not name what it writes")) << bert.err;
 }
 
-TEST(Read, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
+TEST(Directions, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
   for (const char* matrix : {"kv", "q", "router"}) {
     expect_refusal({"read", source_path("examples/shakespeare-gpt2"), "--matrix", matrix}, kUsage,
                    {"--matrix: '" + std::string(matrix) + "' is not among its matrices: ov, qk"});
   }
 }
 
-TEST(Read, WhatCannotBeNamedIsLeftOutWithItsReason) {
+TEST(Directions, WhatCannotBeNamedIsLeftOutWithItsReason) {
   const RunResult bert = run_attnscope({"read", data_path("forward/bert"), "--layers", "0"});
   EXPECT_EQ(bert.exit_code, 0) << bert.err;
   EXPECT_TRUE(contains(bert.err, "what is written is not named")) << bert.err;

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A model and files of every kind that a command reads, each with another content.
-class KeptInputs : public testing::Test {
+class InputsNotOverwritten : public testing::Test {
  protected:
   void SetUp() override {
     fs::copy(source_path("examples/shakespeare-gpt2"), path("model"));
@@ -86,7 +86,7 @@ bool exclude_each_other(const Command& command, const std::string& one, const st
   return excludes(one, other) || excludes(other, one);
 }
 
-TEST_F(KeptInputs, EveryOutputOfEveryCommandAgainstEveryInput) {
+TEST_F(InputsNotOverwritten, EveryOutputOfEveryCommandAgainstEveryInput) {
   int outputs = 0;
   for (const Command& command : all_commands()) {
     for (const Parameter& output : command.parameters) {
@@ -124,7 +124,7 @@ TEST_F(KeptInputs, EveryOutputOfEveryCommandAgainstEveryInput) {
   EXPECT_GE(outputs, 20);
 }
 
-TEST_F(KeptInputs, ByTheirOwnNamesToo) {
+TEST_F(InputsNotOverwritten, ByTheirOwnNamesToo) {
   const std::string model = path("model");
   const Words text = {"--text", "hi"};
   const auto refused = [&](const Words& words, const Words& said) {
@@ -146,7 +146,7 @@ TEST_F(KeptInputs, ByTheirOwnNamesToo) {
       {"--out", "a file of the model"});
 }
 
-TEST_F(KeptInputs, NamesUnderWhichTheModelWouldBeReadTheNextTime) {
+TEST_F(InputsNotOverwritten, NamesUnderWhichTheModelWouldBeReadTheNextTime) {
   const std::string model = path("model"), other = path("other");
   fs::remove(model + "/tokenizer_config.json");
   before_.erase(model + "/tokenizer_config.json");
@@ -168,7 +168,7 @@ TEST_F(KeptInputs, NamesUnderWhichTheModelWouldBeReadTheNextTime) {
   output_of({"spectrum", model, "--layers", "0", "--out", model + "/rows.json"});
 }
 
-TEST_F(KeptInputs, AMissingShardIsNoPlaceToWriteTo) {
+TEST_F(InputsNotOverwritten, AMissingShardIsNoPlaceToWriteTo) {
   const fs::path model = path("sharded");
   fs::create_directory(model);
   fs::copy(path("model/config.json"), model / "config.json");
@@ -181,7 +181,7 @@ TEST_F(KeptInputs, AMissingShardIsNoPlaceToWriteTo) {
                  kUsage, {"--save", "a file of the model"});
 }
 
-TEST_F(KeptInputs, WhatAShellOpensForAppending) {
+TEST_F(InputsNotOverwritten, WhatAShellOpensForAppending) {
   const RunResult run = run_attnscope({"attention", path("model"), "--text-file", path("book.txt")},
                                       {.appends_to = path("book.txt")});
   EXPECT_EQ(run.exit_code, kUsage);

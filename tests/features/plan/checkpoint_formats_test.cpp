@@ -6,9 +6,9 @@
 namespace attnscope::test {
 namespace {
 
-class PlanOfLatents : public PlanOfTokens {};
+class PlanOfMlaModels : public PlanOfTokens {};
 
-TEST_F(PlanOfLatents, TakesLayersWidthAndRanks) {
+TEST_F(PlanOfMlaModels, TakesLayersWidthAndRanks) {
   for (const char* name : {"deepseek_v3", "deepseek_v3-bias", "deepseek_v2", "minicpm3"}) {
     EXPECT_EQ(menu_forms(tiny_model(name), 48), (std::set<std::string>{"layers", "width", "ranks"}))
         << name;
@@ -20,7 +20,7 @@ TEST_F(PlanOfLatents, TakesLayersWidthAndRanks) {
             (std::set<std::string>{"layers", "ranks"}));
 }
 
-TEST_F(PlanOfLatents, WhatIsWrittenIsWhatWasPlanned) {
+TEST_F(PlanOfMlaModels, WhatIsWrittenIsWhatWasPlanned) {
   for (const char* name : {"deepseek_v3", "deepseek_v3-bias", "deepseek_v2", "minicpm3"}) {
     expect_written_as_planned(tiny_model(name), 48, {"--set", "without=1"});
     expect_written_as_planned(tiny_model(name), 48, {"--by", "width", "--keep", "0.9"});
@@ -34,7 +34,7 @@ TEST_F(PlanOfLatents, WhatIsWrittenIsWhatWasPlanned) {
   }
 }
 
-TEST_F(PlanOfLatents, RefusesRanksOfMatricesFromTheLatentsUp) {
+TEST_F(PlanOfMlaModels, RefusesRanksOfMatricesFromTheLatentsUp) {
   for (const char* set : {"ranks=0.q_b:2", "ranks=1.kv_b:2"}) {
     const RunResult run =
         run_attnscope(on_tokens({"plan", tiny_model("deepseek_v3"), "--set", set}, 48));
@@ -43,10 +43,10 @@ TEST_F(PlanOfLatents, RefusesRanksOfMatricesFromTheLatentsUp) {
   }
 }
 
-class PlanOfQuantised : public PlanOfTokens, public ::testing::WithParamInterface<const char*> {};
+class PlanOfQuantized : public PlanOfTokens, public ::testing::WithParamInterface<const char*> {};
 
 /// Those of tests/data/quantized that run.
-TEST_P(PlanOfQuantised, LeavesAPlainModelAndSaysSo) {
+TEST_P(PlanOfQuantized, LeavesAPlainModelAndSaysSo) {
   allowed_of_nll_ = 2e-3;  // matrices that stay are measured as they were, and written in bfloat16
   const std::string model = data_path(std::string("quantized/") + GetParam());
   for (const char* set : {"width=40", "hidden=56", "kv-heads=1", "latent=16+16"}) {
@@ -58,7 +58,7 @@ TEST_P(PlanOfQuantised, LeavesAPlainModelAndSaysSo) {
   }
 }
 
-TEST_P(PlanOfQuantised, IsWrittenInTheDtypeThatIsAskedFor) {
+TEST_P(PlanOfQuantized, IsWrittenInTheDtypeThatIsAskedFor) {
   const std::string model = data_path(std::string("quantized/") + GetParam());
   allowed_of_nll_ = 2e-2;  // the plan measures what is rounded to bfloat16
   for (const std::string dtype : {"F32", "F16"}) {
@@ -72,13 +72,13 @@ TEST_P(PlanOfQuantised, IsWrittenInTheDtypeThatIsAskedFor) {
   }
 }
 
-TEST_P(PlanOfQuantised, HasTheMenuOfItsArchitecture) {
+TEST_P(PlanOfQuantized, HasTheMenuOfItsArchitecture) {
   EXPECT_EQ(menu_forms(data_path(std::string("quantized/") + GetParam()), 40),
             (std::set<std::string>{"width", "hidden", "head-width", "kv-heads", "heads", "latent",
                                    "ranks"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, PlanOfQuantised,
+INSTANTIATE_TEST_SUITE_P(Files, PlanOfQuantized,
                          ::testing::Values("awq", "fp8-blocks", "gptq-4", "int8", "nf4-nested",
                                            "packed-4"),
                          [](const auto& file) {

@@ -10,9 +10,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class PlanOfStacks : public PlanCase {
+class PlanOfEncoderDecoders : public PlanCase {
  protected:
-  PlanOfStacks() {
+  PlanOfEncoderDecoders() {
     for (const char* name : {"t5", "bart"}) {
       fs::copy(data_path(std::string("encoder_decoders/") + name), scratch_.path() / name);
       fs::permissions(scratch_.path() / name, fs::perms::owner_all);
@@ -54,7 +54,7 @@ class PlanOfStacks : public PlanCase {
   std::string targets_;
 };
 
-TEST_F(PlanOfStacks, WhatIsWrittenIsWhatWasPlanned) {
+TEST_F(PlanOfEncoderDecoders, WhatIsWrittenIsWhatWasPlanned) {
   for (const std::string name : {"t5", "bart"}) {
     for (const std::string stack : {"encoder", "decoder"}) {
       for (const std::string set : {"without=0", "width=10", "ranks=0.q:3,1.up:5"}) {
@@ -89,7 +89,7 @@ TEST_F(PlanOfStacks, WhatIsWrittenIsWhatWasPlanned) {
 }
 
 /// Against the losses of the last tenth of the pairs, at the same tokens of their targets.
-TEST_F(PlanOfStacks, ScoresChosenTokensOfTargets) {
+TEST_F(PlanOfEncoderDecoders, ScoresChosenTokensOfTargets) {
   const auto last_lines = [&](const std::string& file) {
     const std::vector<std::string> lines = split(read_file(file), '\n');
     std::string text;
@@ -117,7 +117,7 @@ TEST_F(PlanOfStacks, ScoresChosenTokensOfTargets) {
 }
 
 // T5's config has one number for both: their layers follow each other in the plan.
-TEST_F(PlanOfStacks, OneWidthOfBothStacksIsPlannedOfEither) {
+TEST_F(PlanOfEncoderDecoders, OneWidthOfBothStacksIsPlannedOfEither) {
   std::map<std::string, json> kept;
   for (const std::string stack : {"encoder", "decoder"}) {
     const json plan = json::parse(output_of(
@@ -137,7 +137,7 @@ TEST_F(PlanOfStacks, OneWidthOfBothStacksIsPlannedOfEither) {
 }
 
 /// The last tenth of the pairs, in files of its own or not.
-TEST_F(PlanOfStacks, AreMeasuredOnPairsOfTheirOwn) {
+TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
   const auto head_and_tail = [&](const std::string& file, const std::string& name) {
     const std::vector<std::string> lines = split(read_file(file), '\n');
     std::string head, tail;
@@ -174,7 +174,7 @@ TEST_F(PlanOfStacks, AreMeasuredOnPairsOfTheirOwn) {
          "--held-out: is needed");
 }
 
-TEST_F(PlanOfStacks, RefuseWhatCannotBe) {
+TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
   const std::string t5 = path("t5");
   expect(with_texts({"plan", t5}), 2, "MODEL:encoder");
   expect(with_texts({"plan", t5 + ":cross"}), 5, "stays whole");

@@ -90,7 +90,7 @@ TEST_F(PlanOfBytes, AreTheSameInShards) {
 }
 
 /// Tiny models, of which every form is quick; reports say nothing of the machine.
-TEST(PlanSameMenu, ForAnyThreadsAndMemory) {
+TEST(MethodComparisonSameBytes, ForAnyThreadsAndMemory) {
   const TempFolder folder;
   const std::string tokens =
       folder.write("tokens.bin", shard_bytes(random_tokens(500, 48))).string();

@@ -76,7 +76,7 @@ TEST_F(PlanSizes, RoundedPlansAreWritten) {
   }
 }
 
-class PlanMenuOrder : public PlanCase, public ::testing::WithParamInterface<std::string> {
+class MethodComparisonOrder : public PlanCase, public ::testing::WithParamInterface<std::string> {
  protected:
   struct MenuForm {
     std::string name;
@@ -109,7 +109,7 @@ class PlanMenuOrder : public PlanCase, public ::testing::WithParamInterface<std:
 };
 
 /// By the loss for each share that it saves of parameters or cache, at its best size.
-TEST_P(PlanMenuOrder, TheCheapestThatLoadsComesFirstAndWhatDoesNotLoadLast) {
+TEST_P(MethodComparisonOrder, TheCheapestThatLoadsComesFirstAndWhatDoesNotLoadLast) {
   const json report = planned(GetParam(), {});
   const std::vector<MenuForm> forms = forms_of(report);
   ASSERT_GT(forms.size(), 2u);
@@ -122,8 +122,8 @@ TEST_P(PlanMenuOrder, TheCheapestThatLoadsComesFirstAndWhatDoesNotLoadLast) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, PlanMenuOrder, ::testing::Values(kPlanExample, kPlanGpt2),
-                         [](const auto& example) {
+INSTANTIATE_TEST_SUITE_P(Examples, MethodComparisonOrder,
+                         ::testing::Values(kPlanExample, kPlanGpt2), [](const auto& example) {
                            return example.param == kPlanGpt2 ? "gpt2" : "llama";
                          });
 

@@ -47,14 +47,14 @@ FoundRouting found_routing(const std::vector<TokenIds>& sequences,
   return found;
 }
 
-TEST(HeldRouting, OfOneTextNeedsNoRunOfItsOwn) {
+TEST(SavedRouting, OfOneTextNeedsNoRunOfItsOwn) {
   const FoundRouting found = found_routing({{3, 1, 4, 1, 5, 9, 2, 6}});
   EXPECT_FALSE(found.runs_again);
   EXPECT_EQ(found.run.size(), 3u) << "a row for each layer";
   EXPECT_EQ(found.given, found.run);
 }
 
-TEST(HeldRouting, OfManyTextsIsAddedUpInTheirOrder) {
+TEST(SavedRouting, OfManyTextsIsAddedUpInTheirOrder) {
   std::vector<TokenIds> sequences;
   for (std::int64_t first = 0; first < 150; ++first) {
     sequences.push_back({first % 40, (first * 7) % 40, 5, (first * 3) % 40, 9, 2, 6, 5, 3, 5});
@@ -64,13 +64,13 @@ TEST(HeldRouting, OfManyTextsIsAddedUpInTheirOrder) {
   EXPECT_EQ(found.given, found.run);
 }
 
-TEST(HeldRouting, IsSeenOfAllLayersWhereTheMapsOfOneAreMeasured) {
+TEST(SavedRouting, IsSeenOfAllLayersWhereTheMapsOfOneAreMeasured) {
   const FoundRouting found = found_routing({{3, 1, 4, 1, 5}}, {.ranges = {{0, 0}}});
   EXPECT_FALSE(found.runs_again);
   EXPECT_EQ(found.given, found.run);
 }
 
-TEST(HeldRouting, IsRunWhereNothingWasSeen) {
+TEST(SavedRouting, IsRunWhereNothingWasSeen) {
   const Model model =
       Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward/qwen2_moe");
   const HeldRouting held(model, {{1, 2, 3}});

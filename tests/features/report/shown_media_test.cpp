@@ -39,7 +39,7 @@ int byte_at(const ShownPicture& picture, std::int64_t row, std::int64_t col, std
   return static_cast<unsigned char>(picture.bytes.at(at));
 }
 
-TEST(ShownSignal, APictureIsAsItWasBeforeItsNumbersWerePrepared) {
+TEST(ShownMedia, APictureIsAsItWasBeforeItsNumbersWerePrepared) {
   const Signal image = numbers_of_pixels(8, 12);
   const ShownPicture picture =
       shown_picture(prepared(image), {.before = 1, .rows = 2, .cols = 3}, 4, preparation());
@@ -55,7 +55,7 @@ TEST(ShownSignal, APictureIsAsItWasBeforeItsNumbersWerePrepared) {
   }
 }
 
-TEST(ShownSignal, WhatNoPatchCoversIsNotShown) {
+TEST(ShownMedia, WhatNoPatchCoversIsNotShown) {
   const ShownPicture picture = shown_picture(prepared(numbers_of_pixels(9, 14)),
                                              {.before = 0, .rows = 2, .cols = 3}, 4, preparation());
   EXPECT_EQ(picture.rows, 8);
@@ -63,7 +63,7 @@ TEST(ShownSignal, WhatNoPatchCoversIsNotShown) {
   EXPECT_EQ(byte_at(picture, 1, 0, 0), 14 * 37 % 256) << "rows are those of the whole image";
 }
 
-TEST(ShownSignal, WithoutAPreparationNumbersAreStretched) {
+TEST(ShownMedia, WithoutAPreparationNumbersAreStretched) {
   const Signal image{.shape = {1, 1, 3}, .values = {-2, 0, 2}};
   const ShownPicture picture =
       shown_picture(image, {.before = 0, .rows = 1, .cols = 3}, 1, std::nullopt);
@@ -71,7 +71,7 @@ TEST(ShownSignal, WithoutAPreparationNumbersAreStretched) {
   EXPECT_EQ(picture.bytes, grey);
 }
 
-TEST(ShownSignal, LargePicturesAreMeansOfBlocks) {
+TEST(ShownMedia, LargePicturesAreMeansOfBlocks) {
   Signal image{.shape = {3, 1280, 1280}, .values = {}};
   for (std::int64_t at = 0; at < 3 * 1280 * 1280; ++at) {
     image.values.push_back(static_cast<float>(at % 2 == 0 ? 100 : 50));
@@ -83,7 +83,7 @@ TEST(ShownSignal, LargePicturesAreMeansOfBlocks) {
   EXPECT_EQ(picture.bytes, std::string(3 * 640 * 640, 75));
 }
 
-TEST(ShownSignal, AWaveIsAsLoudAsTheRootOfItsMeanSquare) {
+TEST(ShownMedia, AWaveIsAsLoudAsTheRootOfItsMeanSquare) {
   const Signal wave{.shape = {8}, .values = {3, -3, 0, 0, 0, 4, 1, -1}};
   const ShownSound sound = shown_sound(wave, 4);
   EXPECT_DOUBLE_EQ(sound.seconds, 8 / 16000.0);
@@ -94,14 +94,14 @@ TEST(ShownSignal, AWaveIsAsLoudAsTheRootOfItsMeanSquare) {
   EXPECT_DOUBLE_EQ(sound.levels[3], 1 / 3.0);
 }
 
-TEST(ShownSignal, FeaturesAreShownFromTheirLeastToTheirLargestMean) {
+TEST(ShownMedia, FeaturesAreShownFromTheirLeastToTheirLargestMean) {
   const Signal features{.shape = {2, 4}, .values = {-1, -1, 0, 0, -3, -3, 2, 4}};
   const ShownSound sound = shown_sound(features, 2);
   EXPECT_DOUBLE_EQ(sound.seconds, 0.04);
   EXPECT_EQ(sound.levels, (std::vector<double>{0, 1}));
 }
 
-TEST(ShownSignal, SilenceHasNoLevel) {
+TEST(ShownMedia, SilenceHasNoLevel) {
   EXPECT_EQ(shown_sound({.shape = {4}, .values = {0, 0, 0, 0}}, 2).levels,
             (std::vector<double>{0, 0}));
 }

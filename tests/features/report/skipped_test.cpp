@@ -23,7 +23,7 @@ std::string copy_of(const std::string& model, const fs::path& to) {
   return to.string();
 }
 
-TEST(CliReportLeftOut, OfTwoModelsTheOneThatCanBeRunIs) {
+TEST(ReportSkipped, OfTwoModelsTheOneThatCanBeRunIs) {
   const TempFolder folder;
   for (const Words& text : {Words{}, Words{"--tokens", "5,7,99,3"}}) {
     std::string notes;
@@ -41,7 +41,7 @@ TEST(CliReportLeftOut, OfTwoModelsTheOneThatCanBeRunIs) {
   }
 }
 
-TEST(CliReportLeftOut, ABrokenTokenizerTakesTheTextsOfItsModelAlone) {
+TEST(ReportSkipped, ABrokenTokenizerTakesTheTextsOfItsModelAlone) {
   const TempFolder folder;
   const std::string broken = copy_of(kShakespeare, folder.path() / "broken");
   folder.write("broken/tokenizer.json", "{\"version\": ");
@@ -56,7 +56,7 @@ TEST(CliReportLeftOut, ABrokenTokenizerTakesTheTextsOfItsModelAlone) {
   EXPECT_TRUE(contains(notes, "tokenizer.json")) << notes;
 }
 
-TEST(CliReportLeftOut, WhatWasSkippedIsANote) {
+TEST(ReportSkipped, WhatWasSkippedIsANote) {
   const TempFolder folder;
   TinyLlama model;
   set_element(model.attention(1, 'q'), 5, 3, std::nanf(""));
@@ -66,14 +66,14 @@ TEST(CliReportLeftOut, WhatWasSkippedIsANote) {
   EXPECT_TRUE(contains(notes, "the first is q of layer 1: holds NaN or Inf")) << notes;
 }
 
-TEST(CliReportLeftOut, QuietSaysNothing) {
+TEST(ReportSkipped, QuietSaysNothing) {
   const TempFolder folder;
   EXPECT_EQ(output_of({"report", tiny_model("gpt2"), "--quiet", "-o",
                        (folder.path() / "report.html").string()}),
             "");
 }
 
-TEST(CliReportLeftOut, ATextThatCannotBeReadIsAnError) {
+TEST(ReportSkipped, ATextThatCannotBeReadIsAnError) {
   const TempFolder folder;
   const std::string out = (folder.path() / "report.html").string();
   const std::string latin = folder.write("latin.txt", "caf\xe9").string();
@@ -107,7 +107,7 @@ void expect_that_commands_run(const Words& models_and_text) {
   }
 }
 
-TEST(CliReportLeftOut, EveryCommandThatTheExamplesNameRuns) {
+TEST(ReportSkipped, EveryCommandThatTheExamplesNameRuns) {
   expect_that_commands_run({kShakespeare});
   expect_that_commands_run({kLeftOutLlama, "--layers", "1-2"});
   expect_that_commands_run({kShakespeare, kLeftOutLlama, "--text",
@@ -117,7 +117,7 @@ TEST(CliReportLeftOut, EveryCommandThatTheExamplesNameRuns) {
   expect_that_commands_run({kShakespeare, kLeftOutLlama, "--tokens", tokens, "--maps", "0,0"});
 }
 
-TEST(CliReportLeftOut, EveryCommandThatIsNamedOfOddModelsRuns) {
+TEST(ReportSkipped, EveryCommandThatIsNamedOfOddModelsRuns) {
   const TempFolder folder;
   const std::string tiny = tiny_model("gpt2");  // of 16 positions, without a tokenizer
   for (const char* model : {"gpt2", "bert", "roberta", "opt", "daisy_gpt2", "llama-body"}) {
@@ -144,7 +144,7 @@ TEST(CliReportLeftOut, EveryCommandThatIsNamedOfOddModelsRuns) {
   expect_that_commands_run({all_nan.write(folder, "all-nan"), "--tokens", "1,2"});
 }
 
-TEST(CliReportLeftOut, CommandsNameFoldersAsAShellReadsThem) {
+TEST(ReportSkipped, CommandsNameFoldersAsAShellReadsThem) {
   const TempFolder folder;
   for (const char* name :
        {"with space", "$HOME", "`id`", "it's", "a\"b", "a;b&c|d", "#x", "~root", "-dash",
@@ -166,7 +166,7 @@ TEST(CliReportLeftOut, CommandsNameFoldersAsAShellReadsThem) {
   }
 }
 
-TEST(CliReportLeftOut, EveryCommandThatTrainedModelsNameRuns) {
+TEST(ReportSkipped, EveryCommandThatTrainedModelsNameRuns) {
   for (const char* name :
        {"capp-gpt2", "daisy-tiny/checkpoint.pt", "rxnmapper-albert", "stories260K"}) {
     const std::string model = source_path(std::string("../shared/models/") + name);

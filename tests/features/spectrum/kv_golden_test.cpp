@@ -7,9 +7,9 @@
 namespace attnscope::test {
 namespace {
 
-class StackedGolden : public testing::TestWithParam<std::string> {};
+class KeysAndValuesGolden : public testing::TestWithParam<std::string> {};
 
-TEST_P(StackedGolden, HasTheSpectraOfTheModelsMaps) {
+TEST_P(KeysAndValuesGolden, HasTheSpectraOfTheModelsMaps) {
   const json golden =
       json::parse(read_file(source_path("tests/golden/kv/" + GetParam() + ".json")));
   const json report = report_of({"spectrum", data_path(GetParam()), "--matrix", "kv", "--per-head",
@@ -54,7 +54,7 @@ TEST(StackedGoldenCases, AreAllThatThereAre) {
   EXPECT_EQ(files_in(source_path("tests/golden/kv")), sorted(expected));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, StackedGolden, testing::ValuesIn(data_names()),
+INSTANTIATE_TEST_SUITE_P(Cases, KeysAndValuesGolden, testing::ValuesIn(data_names()),
                          [](const testing::TestParamInfo<std::string>& golden) {
                            std::string name = golden.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -7,13 +7,13 @@
 namespace attnscope {
 namespace {
 
-TEST(Latent, RanksKeepTheirShareOfTheWidth) {
+TEST(Mla, RanksKeepTheirShareOfTheWidth) {
   EXPECT_EQ(rank_at_share(512, 5120, 768), 77);  // 76.8
   EXPECT_EQ(rank_at_share(1536, 5120, 5120), 1536);
   EXPECT_EQ(rank_at_share(512, 5120, 4), 1);  // at least one
 }
 
-TEST(Latent, SaysTheEnergyOfAFourByFourMatrixAtBothRanks) {
+TEST(Mla, SaysTheEnergyOfAFourByFourMatrixAtBothRanks) {
   const std::vector<double> values = {2, 1, 1, 0};  // energies 4, 1, 1, 0 of 6
   const Record fields =
       latent_fields(values, {.rows = 4, .cols = 4}, /*rank=*/8, /*share_rank=*/2, {{0.5, 0.9}});

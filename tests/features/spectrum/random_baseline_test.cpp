@@ -39,7 +39,7 @@ SpectrumShape shape_of(const json& row) {
 
 // ---- Known figures ------------------------------------------------------------------------------
 
-TEST(NullModel, GivesThePublishedFractions) {
+TEST(RandomBaseline, GivesThePublishedFractions) {
   const std::vector<double> thresholds = {0.6, 0.8, 0.9, 0.99};
   const struct {
     std::int64_t rows, cols;
@@ -65,7 +65,7 @@ TEST(NullModel, GivesThePublishedFractions) {
   EXPECT_EQ(null_rank({.rows = 1024, .cols = 4096}, 0.9), 780);
 }
 
-TEST(NullModel, AgreesWithTheDensitiesOnAGrid) {
+TEST(RandomBaseline, AgreesWithTheDensitiesOnAGrid) {
   // The grid's own error is below 1e-6 of the share; the integration's below 1e-5 (a square
   // product, whose density has a pole at 0).
   constexpr double kShare = 2e-5;
@@ -85,7 +85,7 @@ TEST(NullModel, AgreesWithTheDensitiesOnAGrid) {
   }
 }
 
-TEST(NullModel, AgreesWithMatricesDrawnAtRandom) {
+TEST(RandomBaseline, AgreesWithMatricesDrawnAtRandom) {
   // The law is that of large shapes. At k values its energy is short by about 1 / (2 k) of what the
   // edges of the spectrum spread to; the mean of 40 draws adds about 1 / (k sqrt(40)).
   for (const json& row : golden_nulls()) {
@@ -102,7 +102,7 @@ TEST(NullModel, AgreesWithMatricesDrawnAtRandom) {
   }
 }
 
-TEST(NullModel, IsWhatGaussianMatricesNeed) {
+TEST(RandomBaseline, IsWhatGaussianMatricesNeed) {
   const auto expect_near_null = [](const SpectrumShape& shape, const std::vector<double>& values,
                                    double within) {
     for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
@@ -122,7 +122,7 @@ TEST(NullModel, IsWhatGaussianMatricesNeed) {
 }
 
 // The size that a notebook would meet, W_K of Llama 3 8B.
-TEST(NullModel, OfALargeMatrixIsWithinOnePercent) {
+TEST(RandomBaseline, OfALargeMatrixIsWithinOnePercent) {
   const Matrix<double> matrix = gaussian_matrix(1024, 4096, 5);
   const std::vector<double> values = singular_values(matrix.view()).values;
   for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
@@ -151,7 +151,7 @@ const SpectrumShape kShapes[] = {{.rows = 1, .cols = 1},
                                  {.rows = 300, .cols = 300, .inner = 299},
                                  {.rows = 32, .cols = 32, .inner = 4000}};
 
-TEST(NullModel, RisesWithTheThresholdAndStaysPossible) {
+TEST(RandomBaseline, RisesWithTheThresholdAndStaysPossible) {
   for (const SpectrumShape& shape : kShapes) {
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
                  std::to_string(shape.inner));
@@ -166,7 +166,7 @@ TEST(NullModel, RisesWithTheThresholdAndStaysPossible) {
   }
 }
 
-TEST(NullModel, EnergyAndRankAreInverse) {
+TEST(RandomBaseline, EnergyAndRankAreInverse) {
   for (const SpectrumShape& shape : kShapes) {
     if (shape.possible_rank() > 1000) continue;
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
@@ -187,14 +187,14 @@ TEST(NullModel, EnergyAndRankAreInverse) {
   }
 }
 
-TEST(NullModel, IsThatOfTheTransposed) {
+TEST(RandomBaseline, IsThatOfTheTransposed) {
   for (const double threshold : {0.6, 0.9, 0.99}) {
     EXPECT_EQ(null_rank({.rows = 64, .cols = 768}, threshold),
               null_rank({.rows = 768, .cols = 64}, threshold));
   }
 }
 
-TEST(NullModel, OfAThinMatrixNeedsTheShareItself) {
+TEST(RandomBaseline, OfAThinMatrixNeedsTheShareItself) {
   // All singular values of a matrix with k << n are alike.
   EXPECT_EQ(null_rank({.rows = 100, .cols = 1'000'000'000}, 0.55), 55);
   EXPECT_EQ(null_rank({.rows = 100, .cols = 1'000'000'000}, 0.895), 90);
@@ -202,7 +202,7 @@ TEST(NullModel, OfAThinMatrixNeedsTheShareItself) {
 
 // ---- Singular values ----------------------------------------------------------------------------
 
-TEST(NullModel, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
+TEST(RandomBaseline, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
   for (const SpectrumShape& shape : kShapes) {
     if (shape.possible_rank() > 10'000) continue;
     // Where a product is nearly square, energy_at's panels are too wide for the density.
@@ -226,7 +226,7 @@ TEST(NullModel, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
   }
 }
 
-TEST(NullModel, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
+TEST(RandomBaseline, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
   const auto expect_near = [](const SpectrumShape& shape, const std::vector<double>& drawn) {
     double norm = 0;
     for (const double value : drawn) norm = std::hypot(norm, value);
@@ -249,7 +249,7 @@ TEST(NullModel, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
               product_singular_values(a.view(), b.view()).values);
 }
 
-TEST(NullModel, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle) {
+TEST(RandomBaseline, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle) {
   // Σσ² = k: σ has the density sqrt(4 − σ²) / π, whose share above s is known.
   constexpr std::int64_t kOrder = 2000;
   const std::vector<double> values = NullModel({.rows = kOrder, .cols = kOrder})
@@ -265,7 +265,7 @@ TEST(NullModel, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle) {
   }
 }
 
-TEST(NullModel, OfAnEmptyShapeIsNothing) {
+TEST(RandomBaseline, OfAnEmptyShapeIsNothing) {
   for (const SpectrumShape& empty : {SpectrumShape{}, SpectrumShape{.rows = 0, .cols = 4},
                                      SpectrumShape{.rows = 4, .cols = 0}}) {
     EXPECT_EQ(NullModel(empty).energy_rank(0.9), std::nullopt);

@@ -26,7 +26,7 @@ std::string wave_bytes(const std::string& name) {
   return out.str();
 }
 
-TEST(SoundPreparation, EqualsExtractorsOfTransformers) {
+TEST(AudioPreparation, EqualsExtractorsOfTransformers) {
   for (const char* extractor : {"wav2vec2", "whisper"}) {
     const SoundPreparation preparation = read_sound_preparation(kSounds / extractor);
     const Checkpoint expected = Checkpoint::open(kSounds / extractor / "expected.safetensors");
@@ -52,7 +52,7 @@ TEST(SoundPreparation, EqualsExtractorsOfTransformers) {
   }
 }
 
-TEST(SoundPreparation, RefusesOtherSounds) {
+TEST(AudioPreparation, RefusesOtherSounds) {
   const std::string wave = wave_bytes("chirp");
   std::string fast = wave, stereo = wave, packed = wave, far = wave;
   fast[24] = '\x44', fast[25] = '\xac';  // 44100 samples a second

@@ -44,7 +44,7 @@ std::string png_of(std::uint32_t cols, std::uint32_t rows) {
          chunk("IDAT", "no pixels") + chunk("IEND", "");
 }
 
-TEST(Picture, RefusesHostileFiles) {
+TEST(ImageFile, RefusesHostileFiles) {
   const std::string jpeg = file_of("tall.jpg"), png = file_of("odd.png");
   const struct {
     const char* fault;
@@ -69,7 +69,7 @@ TEST(Picture, RefusesHostileFiles) {
   }
 }
 
-TEST(Picture, FindsTheOrientationOfExif) {
+TEST(ImageFile, FindsTheOrientationOfExif) {
   const auto tiff = [](const std::string& order, const std::string& offset,
                        const std::string& count,
                        const std::string& entry) { return order + offset + count + entry; };

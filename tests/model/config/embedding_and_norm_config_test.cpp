@@ -7,14 +7,14 @@
 namespace attnscope::test {
 namespace {
 
-TEST(StreamConfig, AttentionAndMlpMayBeParallel) {
+TEST(EmbeddingAndNormConfig, AttentionAndMlpMayBeParallel) {
   EXPECT_TRUE(spec_of("gpt_neox").layers[0].parallel);
   EXPECT_FALSE(spec_of("gpt_neox", {{"use_parallel_residual", false}}).layers[0].parallel);
   EXPECT_TRUE(spec_of("phi").layers[0].parallel);
   EXPECT_FALSE(spec_of("llama", {{"use_parallel_residual", true}}).layers[0].parallel);
 }
 
-TEST(StreamConfig, EmbeddingsAreThoseOfTheFamily) {
+TEST(EmbeddingAndNormConfig, EmbeddingsAreThoseOfTheFamily) {
   const ModelSpec opt = spec_of("opt", {{"word_embed_proj_dim", 16}});
   EXPECT_TRUE(opt.stream.has_projection);
   EXPECT_EQ(opt.stream.embedding_width, 16);
@@ -35,7 +35,7 @@ TEST(StreamConfig, EmbeddingsAreThoseOfTheFamily) {
   EXPECT_FALSE(spec_of("qwen3").stream.embedding.times_sqrt_width.fallback);
 }
 
-TEST(StreamConfig, DaisyTakesUpLayersAndEmbeddings) {
+TEST(EmbeddingAndNormConfig, DaisyTakesUpLayersAndEmbeddings) {
   const ModelSpec spec = spec_of("daisy_gpt2", {{"num_layers", 16}});
   const auto skip_from = [&](std::size_t layer) { return spec.layers[layer].input->skip_from; };
   EXPECT_EQ(skip_from(5), std::nullopt);

@@ -20,7 +20,7 @@ bool has_rule(const ModelSpec& spec, Role role) {
                      [&](const WeightRule& rule) { return rule.role == role; });
 }
 
-TEST(LatentConfig, SizesWhereTheFileIsSilent) {
+TEST(MlaConfig, SizesWhereTheFileIsSilent) {
   const struct {
     const char* type;
     std::int64_t query_rank, rank, head_dim, rotary, value_dim;
@@ -43,7 +43,7 @@ TEST(LatentConfig, SizesWhereTheFileIsSilent) {
   }
 }
 
-TEST(LatentConfig, ShapesOfStoredMatricesAndOfThoseTheyMake) {
+TEST(MlaConfig, ShapesOfStoredMatricesAndOfThoseTheyMake) {
   const Dimensions dimensions = spec_of("minicpm3", {{"q_lora_rank", 10},
                                                      {"kv_lora_rank", 9},
                                                      {"qk_nope_head_dim", 6},
@@ -61,7 +61,7 @@ TEST(LatentConfig, ShapesOfStoredMatricesAndOfThoseTheyMake) {
   EXPECT_EQ(canonical_shape(dimensions, Role::kv), (Shape2{4 * (6 + 5) + 4, 32}));
 }
 
-TEST(LatentConfig, QueriesWithoutALatent) {
+TEST(MlaConfig, QueriesWithoutALatent) {
   const ModelSpec with = spec_of("minicpm3"), without = spec_of("minicpm3", {{"q_lora_rank", {}}});
   EXPECT_FALSE(has_rule(with, Role::query));
   EXPECT_TRUE(has_rule(with, Role::query_up));
@@ -72,14 +72,14 @@ TEST(LatentConfig, QueriesWithoutALatent) {
   EXPECT_EQ(without.dimensions.latent->query, 0);
 }
 
-TEST(LatentConfig, NormsOfLatentsHaveTheirOwnEpsilon) {
+TEST(MlaConfig, NormsOfLatentsHaveTheirOwnEpsilon) {
   const AttentionSpec attention =
       spec_of("deepseek_v3", {{"rms_norm_eps", 0.5}}).layers[0].attention;
   EXPECT_EQ(attention.latent->norm.epsilon, 1e-6);
   EXPECT_EQ(attention.latent->query_norm->epsilon, 1e-6);
 }
 
-TEST(LatentConfig, OnlyTheLastDimensionsTurn) {
+TEST(MlaConfig, OnlyTheLastDimensionsTurn) {
   for (const char* type : {"minicpm3", "deepseek_v2", "deepseek_v3"}) {
     const Rope rope = *spec_of(type, {{"qk_rope_head_dim", 8}}).layers[0].attention.rope;
     EXPECT_EQ(rope.dimensions, 8);
@@ -91,7 +91,7 @@ TEST(LatentConfig, OnlyTheLastDimensionsTurn) {
   EXPECT_EQ(rope->pairs, RotaryPairs::halves);
 }
 
-TEST(LatentConfig, StretchedTextsScaleScores) {
+TEST(MlaConfig, StretchedTextsScaleScores) {
   const auto scale = [](const json& rope) {
     return spec_of("deepseek_v3", {{"rope_parameters", rope}}).layers[0].attention.scale;
   };
@@ -104,7 +104,7 @@ TEST(LatentConfig, StretchedTextsScaleScores) {
                    usual * gain * gain);
 }
 
-TEST(LatentConfig, LayersHaveExpertsWhereConfigsSaySo) {
+TEST(MlaConfig, LayersHaveExpertsWhereConfigsSaySo) {
   const auto experts = [](const char* type, const json& changes) {
     const ModelSpec spec = spec_of(type, changes);
     EXPECT_EQ(spec.not_run, "") << type << ' ' << changes;
@@ -123,7 +123,7 @@ TEST(LatentConfig, LayersHaveExpertsWhereConfigsSaySo) {
   EXPECT_EQ(experts("glm_moe_dsa", {{"mlp_layer_types", {"dense", "dense", "dense"}}}), "---");
 }
 
-TEST(LatentConfig, RefusesSizesThatMakeNoSense) {
+TEST(MlaConfig, RefusesSizesThatMakeNoSense) {
   const struct {
     json changes;
     std::string_view said;
@@ -170,7 +170,7 @@ json layout_with_latents() {
           {"weights", weights}};
 }
 
-TEST(LatentConfig, LayoutFilesDescribeIt) {
+TEST(MlaConfig, LayoutFilesDescribeIt) {
   const ModelSpec spec = parse_layout(layout_with_latents().dump(), "layout.json");
   EXPECT_EQ(spec.dimensions.latent->query, 10);
   EXPECT_EQ(spec.dimensions.latent->key_value, 9);

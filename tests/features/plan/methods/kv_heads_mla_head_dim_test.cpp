@@ -29,7 +29,7 @@ TEST_P(KvHeadsInPlace, AreTheModelWithKeysAndValuesOfOneHeadInBoth) {
 
 INSTANTIATE_TEST_SUITE_P(Models, KvHeadsInPlace, ::testing::Values("llama", "qwen2", "phi3"));
 
-class HeadWidthInPlace : public InPlace {
+class HeadDimInPlace : public InPlace {
  protected:
   /// Rotary pairs with the largest Σ E|q|² E|k|² over heads and layers.
   Numbers strongest_pairs(std::int64_t count) const {
@@ -66,7 +66,7 @@ class HeadWidthInPlace : public InPlace {
   }
 };
 
-TEST_P(HeadWidthInPlace, IsTheModelWithZerosInPlaceOfTheOtherPairs) {
+TEST_P(HeadDimInPlace, IsTheModelWithZerosInPlaceOfTheOtherPairs) {
   const HeadShape& heads = model_.dimensions().heads;
   const std::int64_t half = heads.head_dim / 2, size = half;
   const Choice choice = chosen(find_method("head-width"), size);
@@ -90,14 +90,14 @@ TEST_P(HeadWidthInPlace, IsTheModelWithZerosInPlaceOfTheOtherPairs) {
   expect_same_logits(made, in_place);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, HeadWidthInPlace, ::testing::Values("llama", "mistral", "qwen2"));
+INSTANTIATE_TEST_SUITE_P(Models, HeadDimInPlace, ::testing::Values("llama", "mistral", "qwen2"));
 
-class LatentInPlace : public InPlace {};
+class MlaInPlace : public InPlace {};
 
 /// Of latents whose keys all turn. Where some keys lose their positions, no attention of the
 /// model's own class gives both parts' scores: those are held by the losses of
 /// tools/check_plan_losses.py alone.
-TEST_P(LatentInPlace, IsTheModelWithTheKeysAndValuesThatItHolds) {
+TEST_P(MlaInPlace, IsTheModelWithTheKeysAndValuesThatItHolds) {
   const Numbers components = plainly_chosen_components(plain_, /*count=*/5);
   EXPECT_EQ(std::accumulate(components.begin(), components.end(), std::int64_t{0}), 5);
   constexpr std::int64_t kJoint = 9;
@@ -114,7 +114,7 @@ TEST_P(LatentInPlace, IsTheModelWithTheKeysAndValuesThatItHolds) {
   expect_same_logits(made, in_place);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, LatentInPlace, ::testing::Values("llama", "qwen2"));
+INSTANTIATE_TEST_SUITE_P(Models, MlaInPlace, ::testing::Values("llama", "qwen2"));
 
 }  // namespace
 }  // namespace attnscope::test

@@ -34,9 +34,9 @@ void expect_same_fit(const Matrix<double>& rows, const Matrix<double>& whole, co
   EXPECT_LE(most, 3e-5 * all);
 }
 
-class WidthInPlace : public InPlace {};
+class MlpInPlace : public InPlace {};
 
-TEST_P(WidthInPlace, IsTheModelWithFewerNeuronsAndARefit) {
+TEST_P(MlpInPlace, IsTheModelWithFewerNeuronsAndARefit) {
   const std::int64_t width = model_.dimensions().mlp_width;
   const Choice choice = chosen(find_method("width"), width * 3 / 4);
   const Model made = smaller(choice);
@@ -54,7 +54,7 @@ TEST_P(WidthInPlace, IsTheModelWithFewerNeuronsAndARefit) {
   expect_same_logits(made, in_place);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, WidthInPlace,
+INSTANTIATE_TEST_SUITE_P(Models, MlpInPlace,
                          ::testing::Values("gpt2", "llama", "gemma", "phi", "phi3"));
 
 class HeadsInPlace : public InPlace {

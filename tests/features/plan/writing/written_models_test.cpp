@@ -37,10 +37,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Variant{"gemma3", "pattern-absent"}, Variant{"gemma3", "", "old"}),
     name_of_case);
 
-using PlanOfLatent = PlanCase;
+using PlanToMla = PlanCase;
 
 /// Below 3/8 of the cache: "Where less stays, only rotary keys are kept".
-TEST_F(PlanOfLatent, OfLittleCacheKeepsRotaryKeysAlone) {
+TEST_F(PlanToMla, OfLittleCacheKeepsRotaryKeysAlone) {
   output_of(plan(kPlanExample, {"--by", "latent", "--kv-bytes", "0.25", "-o", path("plan.json")}));
   const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
   EXPECT_LE(plan["kv_cache_bytes_per_token_after"].get<double>(), 0.25 * 1536);
