@@ -223,12 +223,14 @@ class Program:
             raise RuntimeError(f"attnscope {line}: exit code {run.returncode}: {run.stderr.strip()}")
         return run.stdout
 
+    def reports_of_all_models(self):
+        """One run per command: to start the program takes longer than to read a model."""
+        for command in EVERYWHERE:
+            line = f"{command} {' '.join(f'{{{name}}}' for name in MODELS)} --quiet"
+            yield command, json.loads(self.text_of(line, "--format", "json"))
+
     def reports(self):
         """Each command line with what it prints."""
-        for command in EVERYWHERE:
-            for name in MODELS:
-                line = f"{command} {{{name}}} --quiet"
-                yield line, json.loads(self.text_of(line, "--format", "json"))
         for line in OPTIONS:
             yield line, json.loads(self.text_of(line + " --quiet", "--format", "json"))
         plan = self.folder / "plan.json"
@@ -297,12 +299,16 @@ def faults_of_undescribed(report, validator):
         yield "a parameter that has no description meets the schema"
 
 
-def first_error(report, schema, fields):
-    """Of the branch that the report's kind has, which says more than that none of twelve fits."""
+def branch_error(report, schema, fields):
+    """The first error in the branch of the report's kind, which says more than that none of twelve fits; or None."""
     branch = {"$ref": f"#/$defs/{kind_of(report, fields)}", "$defs": schema["$defs"]}
     for error in Draft202012Validator(branch).iter_errors(report):
         return f"{error.json_path}: {error.message[:300]}"
-    return "meets its own branch of the schema and another one's"
+    return None
+
+
+def first_error(report, schema, fields):
+    return branch_error(report, schema, fields) or "meets its own branch of the schema and another one's"
 
 
 def words_of_sections(path):
@@ -353,6 +359,12 @@ def main():
                 found += faults_of_undescribed(report, validator)
             seen.add(kind)
             faults += [f"attnscope {line}: {fault}" for fault in found]
+        for command, report in program.reports_of_all_models():
+            count += 1
+            error = branch_error(report, schema, fields)  # all branches would take a minute
+            found = [error] if error else []
+            found += faults_of_order(report, fields)
+            faults += [f"attnscope {command}, all models: {fault}" for fault in found]
         for kind in sorted({field["kind"] for field in fields if field["kind"]} - seen):
             faults.append(f"no report of kind {kind} was looked at")
     for fault in faults:

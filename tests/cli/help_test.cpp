@@ -151,7 +151,7 @@ Words with_models(Words words, const TempFolder& folder) {
   return words;
 }
 
-TEST(CliHelp, EveryExampleRuns) {
+TEST(HelpExamples, EveryOneRuns) {
   // Where a user would type them: a folder in which `examples` lies and results may be left.
   const TempFolder folder;
   std::string book;

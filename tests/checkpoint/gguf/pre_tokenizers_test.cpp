@@ -40,17 +40,26 @@ std::vector<std::string> letters_of_bytes() {
   return letters;
 }
 
-/// Every byte and every pair of bytes, joined in order: ids show where words end.
-std::string tokenizer_values(const std::string& pre) {
-  const std::vector<std::string> letters = letters_of_bytes();
+struct Vocabulary {
   std::string tokens, merges;
-  for (const std::string& letter : letters) tokens += gguf_text(letter);
+};
+
+/// Every byte and every pair of bytes, joined in order: ids show where words end.
+Vocabulary pairs_of_bytes() {
+  const std::vector<std::string> letters = letters_of_bytes();
+  Vocabulary out;
+  for (const std::string& letter : letters) out.tokens += gguf_text(letter);
   for (const std::string& first : letters) {
     for (const std::string& second : letters) {
-      tokens += gguf_text(first + second);
-      merges += gguf_text(first + " " + second);
+      out.tokens += gguf_text(first + second);
+      out.merges += gguf_text(first + " " + second);
     }
   }
+  return out;
+}
+
+std::string tokenizer_values(const std::string& pre) {
+  static const Vocabulary vocabulary = pairs_of_bytes();  // the same for all
   const auto text = [](const char* key, const std::string& value) {
     return gguf_pair(key, gguf_string, gguf_text(value));
   };
@@ -58,8 +67,8 @@ std::string tokenizer_values(const std::string& pre) {
     return gguf_pair(key, gguf_array, gguf_array_of(gguf_string, count, items));
   };
   return gguf_bytes({text("tokenizer.ggml.model", "gpt2"), text("tokenizer.ggml.pre", pre),
-                     list("tokenizer.ggml.tokens", 256 + 65536, tokens),
-                     list("tokenizer.ggml.merges", 65536, merges)},
+                     list("tokenizer.ggml.tokens", 256 + 65536, vocabulary.tokens),
+                     list("tokenizer.ggml.merges", 65536, vocabulary.merges)},
                     {}, 0);
 }
 

@@ -190,6 +190,7 @@ TEST(NamedLists, AreThoseOfTheDefinitions) {
   for (const bool known : {true, false}) {
     const Basis basis(known);
     const Reference reference(basis);
+    const double null = reference.null();
     for (const std::size_t top : {3u, 40u}) {
       const NamedDirections names =
           basis.names(directions, static_cast<std::int64_t>(top), /*most_held=*/kTokens);
@@ -198,7 +199,7 @@ TEST(NamedLists, AreThoseOfTheDefinitions) {
         const double* direction = &directions(static_cast<std::int64_t>(at), 0);
         reference.expect(names.directions[at], {direction, direction + kWidth}, top);
       }
-      EXPECT_NEAR(names.null_coherence, reference.null(), 1e-6);
+      EXPECT_NEAR(names.null_coherence, null, 1e-6);
     }
   }
 }

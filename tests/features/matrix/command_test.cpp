@@ -170,13 +170,17 @@ TEST(CliMatrix, AFloat64WeightKeepsItsDigits) {
   EXPECT_EQ(saved.at(0, 0), third);
 }
 
-TEST(CliMatrix, EveryDataModelGivesEveryMatrixThatItHas) {
+/// A third of the matrices of each model, and each matrix of a third of the models.
+TEST(CliMatrix, DataModelsGiveTheMatricesThatTheyHave) {
+  std::size_t turn = 0;
   for (const std::string& name : data_names()) {
     SCOPED_TRACE(name);
     const json report = report_of({"spectrum", data_path(name), "--layers", "-1", "--per-head"});
+    std::size_t at = turn++;
     for (const json& row : report["rows"]) {
       const std::string matrix = row["matrix"];
       if (!row["head"].is_null() && row["head"] != 1) continue;
+      if (at++ % 3 != 0) continue;
       std::optional<int> head;
       if (!row["head"].is_null()) head = row["head"].get<int>();
       const Npy saved = saved_matrix(data_path(name), -1, matrix, head);

@@ -54,7 +54,10 @@ TEST_F(PlanCombination, WhatIsWrittenIsWhatWasPlanned) {
   EXPECT_EQ(made["form"], plan["form"]);
 }
 
-TEST_F(PlanCombination, EachTargetTakesWhatItNeeds) {
+using PlanCombinationSearch = PlanCombination;  // the longest of them
+using PlanCombinationResume = PlanCombination;  // after a stop
+
+TEST_F(PlanCombinationSearch, EachTargetTakesWhatItNeeds) {
   // Half of the cache is one of two key/value heads: no neuron goes for it.
   const json cache = combined("kv-heads,width", "--kv-bytes", "0.5")["models"][0]["plan"];
   EXPECT_EQ(cache["form"], "kv-heads");
@@ -64,7 +67,7 @@ TEST_F(PlanCombination, EachTargetTakesWhatItNeeds) {
   EXPECT_LE(loss["perplexity_after"].get<double>(), 1.02 * loss["perplexity_before"].get<double>());
 }
 
-TEST_F(PlanCombination, GoesOnAfterTheLastStepThatAStoreHas) {
+TEST_F(PlanCombinationResume, GoesOnAfterTheLastStepThatAStoreHas) {
   Words words = plan(kPlanExample, {"--by", "kv-heads,width", "--keep", "0.9", "--format", "csv"});
   const std::string reference = output_of(words), store = path("rows.sqlite");
   words.insert(words.end(), {"--store", store});
@@ -122,7 +125,7 @@ TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
   expect_refused(other, "model_hash: is missing");
 }
 
-TEST_F(PlanCombination, GoesOnFromWhateverMomentItWasStoppedAt) {
+TEST_F(PlanCombinationResume, GoesOnFromWhateverMomentItWasStoppedAt) {
   combined("hidden,width", "--keep", "0.75");
   output_of(shrink(kPlanExample, "plan.json", "whole"));
   std::mt19937 random(7);  // NOLINT: the same moments each time

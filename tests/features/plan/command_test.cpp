@@ -13,8 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using Plan = PlanCase;
+using PlanSearch = PlanCase;  // the longest of them
+using PlanResume = PlanCase;  // after a stop
 
-TEST_F(Plan, TheMenuHasEveryFormThatTheArchitectureAllows) {
+TEST_F(PlanSearch, TheMenuHasEveryFormThatTheArchitectureAllows) {
   std::set<std::string> forms;
   const json report = planned(kPlanExample, {});
   for (const json& row : report["rows"]) {
@@ -212,7 +214,7 @@ TEST_F(Plan, AnAdapterHoldsADifference) {
 }
 
 /// Weights in float32, which are copied where there is room, and decoded in each pass where not.
-TEST_F(Plan, CopiesOfWeightsChangeNothing) {
+TEST_F(PlanSearch, CopiesOfWeightsChangeNothing) {
   Words write = plan(kPlanExample, {"--set", "hidden=192", "-o", path("whole.json")});
   output_of(write);
   Words make = shrink(kPlanExample, "whole.json", "float32");
@@ -235,7 +237,7 @@ TEST_F(Plan, CopiesOfWeightsChangeNothing) {
 }
 
 /// Every measured step is kept: what a stopped run has found is not computed again.
-TEST_F(Plan, AStoppedPlanGoesOnWhereItWas) {
+TEST_F(PlanResume, AStoppedPlanGoesOnWhereItWas) {
   const std::string store = path("rows.sqlite");
   Words words = plan(kPlanGpt2, {"--format", "csv"});
   const std::string reference = output_of(words);

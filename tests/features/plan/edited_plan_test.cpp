@@ -4,7 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "attnscope/features/plan/plan_file.h"
+#include "attnscope/model/model.h"
 #include "tests/features/plan/plan_case.h"
+#include "tests/support/expect_error.h"
 
 namespace attnscope::test {
 namespace {
@@ -28,7 +31,26 @@ class PlanEdited : public PlanCase {
     return json::parse(read_file(path("plan.json")));
   }
 
-  void expect_refused(const json& plan, const BadEdit& bad) const {
+  /// As `shrink` reads a plan: first alone, then for the model.
+  static void expect_refused(const json& plan, const BadEdit& bad) {
+    static const Model model = Model::open(kPlanExample);
+    json edited = plan;
+    bad.edit(edited);
+    const auto read = [&] {
+      check_plan_of_model(read_plan(edited.dump(), "edited.json"), model, "edited.json");
+    };
+    SCOPED_TRACE(bad.name);
+    EXPECT_ERROR_SAYING(ErrorKind::format, read(), "edited.json: " + bad.says);
+  }
+
+  void expect_refused_all(const json& plan, const std::vector<BadEdit>& edits) const {
+    for (const BadEdit& edit : edits) expect_refused(plan, edit);
+    expect_refused_by_command(plan, edits.front());
+    expect_refused_by_command(plan, edits.back());
+  }
+
+  /// With one line on stderr, and without a file that stays.
+  void expect_refused_by_command(const json& plan, const BadEdit& bad) const {
     json edited = plan;
     bad.edit(edited);
     scratch_.write("edited.json", edited.dump());
@@ -144,7 +166,7 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
       {"kept null", [](json& to) { to["rows"][4]["kept"] = nullptr; },
        "rows[4].kept: expected a list of whole numbers"},
   };
-  for (const BadEdit& edit : edits) expect_refused(plan, edit);
+  expect_refused_all(plan, edits);
 }
 
 TEST_F(PlanEdited, OfLayersIsRefusedByRowAndField) {
@@ -160,7 +182,7 @@ TEST_F(PlanEdited, OfLayersIsRefusedByRowAndField) {
       {"rows swapped", [](json& to) { std::swap(to["rows"][0], to["rows"][1]); },
        "rows[0].layer: expected 0"},
   };
-  for (const BadEdit& edit : edits) expect_refused(plan, edit);
+  expect_refused_all(plan, edits);
 }
 
 /// Each number of a row in turn, as something that no such number is.
@@ -275,7 +297,7 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
       {"matrix twice", [](json& to) { to["rows"][1] = to["rows"][0]; },
        "rows[1].matrix: a row before this one has the same layer and matrix"},
   };
-  for (const BadEdit& edit : edits) expect_refused(plan, edit);
+  expect_refused_all(plan, edits);
 }
 
 TEST_F(PlanEdited, OfSeveralFormsIsRefusedByRowAndField) {
@@ -291,7 +313,7 @@ TEST_F(PlanEdited, OfSeveralFormsIsRefusedByRowAndField) {
       {"layer of the whole model", [](json& to) { to["rows"][0]["layer"] = 0; },
        "rows[0].layer: expected null"},
   };
-  for (const BadEdit& edit : edits) expect_refused(plan, edit);
+  expect_refused_all(plan, edits);
 }
 
 TEST_F(PlanEdited, TwoRunsIntoOneFolderDoNotMix) {

@@ -54,7 +54,7 @@ TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
 TEST_F(PlanTexts, OfLessThanOneWindowGoWithLongerHeldOutOnes) {
   const std::string brief = text_of("brief.txt", 400), longer = text_of("longer.txt", 4000);
   const Words texts = {"--text-file", brief, "--held-out", longer, "--quiet"};
-  for (const Words& target : {Words{"--set", "width=500"}, Words{"--by", "ranks", "--keep", "0.9"},
+  for (const Words& target : {Words{"--set", "width=500"}, Words{"--set", "ranks=0.q:20,3.up:40"},
                               Words{"--set", "without=2"}}) {
     SCOPED_TRACE(target.back());
     std::filesystem::remove_all(path("out"));

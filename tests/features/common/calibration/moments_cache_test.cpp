@@ -55,7 +55,7 @@ class MomentsCache : public ::testing::Test {
         out.push_back(static_cast<double>(own.rows));
         out.insert(out.end(), own.first.begin(), own.first.end());
         for (std::int64_t row = 0; row < own.size(); ++row) {
-          for (std::int64_t col = 0; col <= row; ++col) out.push_back(own.second(row, col));
+          out.insert(out.end(), &own.second(row, 0), &own.second(row, 0) + row + 1);
         }
       }
     }
