@@ -1,5 +1,5 @@
-// Decodes GGUF's blocks to float32. First blocks of 32 values: codes of 4 bits are in 16 bytes, whose
-// low halves are values 0 to 15 and high halves values 16 to 31.
+// Decodes GGUF's blocks to float32. First blocks of 32 values: codes of 4 bits are in 16 bytes,
+// whose low halves are values 0 to 15 and high halves values 16 to 31.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -18,7 +18,7 @@ float scale_at(const std::uint8_t* at) { return f16_to_float(two_bytes(at)); }
 
 /// IQ4_NL and IQ4_XS: steps that are finer near zero.
 constexpr std::array<float, 16> kIq4Values = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                                     1,    13,   25,  38,  53,  69,  89,  113};
+                                              1,    13,   25,  38,  53,  69,  89,  113};
 
 constexpr int kHalf = 16;
 
