@@ -2,7 +2,10 @@
 // they are made: tools/golden_seq2seq.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
