@@ -15,7 +15,6 @@
 #include "attnscope/base/error.h"
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/kernel_choice.h"
-#include "attnscope/numerics/svd/kernels/batched_tridiagonal.h"
 #include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/tridiagonal_eigenvalues.h"
 #include "tests/support/compute.h"

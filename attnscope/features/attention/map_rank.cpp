@@ -5,7 +5,6 @@
 
 #include "attnscope/features/spectrum/measures.h"
 #include "attnscope/numerics/attention_maps/certified_rank.h"
-#include "attnscope/numerics/attention_maps/singular_value_bounds.h"
 #include "attnscope/numerics/svd/batched_singular_values.h"
 #include "attnscope/numerics/svd/singular_values.h"
 

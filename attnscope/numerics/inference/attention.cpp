@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "attnscope/base/checked_arithmetic.h"
-#include "attnscope/numerics/inference/kernels/attention.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 
 namespace attnscope {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attnscope/numerics/aligned_buffer.h"
-#include "attnscope/numerics/inference/kernels/delta_rule.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 
 namespace attnscope {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attnscope/numerics/inference/kernels/norms.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 
 namespace attnscope {
 namespace {

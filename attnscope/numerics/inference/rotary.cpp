@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attnscope/numerics/inference/kernels/rotary.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 
 namespace attnscope {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attnscope/numerics/inference/kernels/softmax.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 
 namespace attnscope {
 

@@ -2,16 +2,88 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "attnscope/base/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/products/gram.h"
 #include "attnscope/numerics/products/product_factor.h"
-#include "attnscope/numerics/products/scaled_gram.h"
 #include "attnscope/numerics/svd/batched_singular_values.h"
+#include "attnscope/numerics/svd/singular_values.h"
 
 namespace attnscope {
 namespace {
+
+// Computes the Gram matrices of many views, one after the other.
+
+/// The Gram matrix of a view, scaled like a ProductFactor. Reused if the next pair has the same
+/// view, or rows of it: heads are rows of the sum over heads.
+class ScaledGram {
+ public:
+  ScaledGram(bool with_cholesky, const Compute& compute)
+      : with_cholesky_(with_cholesky), compute_(compute) {}
+
+  int exponent = 0;
+  FactorGram gram;  // empty if the factor is zero or has more rows than columns
+
+  void become(MatrixView<const double> matrix);
+
+ private:
+  bool cut_from_whole(MatrixView<const double> matrix);
+
+  bool with_cholesky_;
+  const Compute& compute_;
+  MatrixView<const double> of_, whole_;
+  int whole_exponent_ = 0;
+  std::vector<double> whole_lower_;
+};
+
+bool same_view(MatrixView<const double> a, MatrixView<const double> b) {
+  return a.data == b.data && a.rows == b.rows && a.cols == b.cols && a.row_stride == b.row_stride &&
+         a.col_stride == b.col_stride;
+}
+
+void ScaledGram::become(MatrixView<const double> matrix) {
+  if (same_view(of_, matrix)) return;
+  of_ = matrix;
+  if (cut_from_whole(matrix)) return;
+  gram = {};
+  exponent = 0;
+  const double largest = largest_magnitude(matrix, compute_);
+  if (largest == 0 || matrix.rows > matrix.cols) return;
+  exponent = scale_exponent(largest);
+  gram = factor_gram(gram_lower(matrix, std::ldexp(1.0, -exponent), compute_), matrix.rows,
+                     with_cholesky_, compute_);
+  if (matrix.rows <= whole_.rows) return;
+  whole_ = matrix;
+  whole_exponent_ = exponent;
+  whole_lower_ = gram.lower;
+}
+
+bool ScaledGram::cut_from_whole(MatrixView<const double> matrix) {
+  // Where a head is so small beside the others that its squares might vanish, it is scaled alone.
+  constexpr double kLeastSquare = 1e-100;
+  if (whole_.row_stride <= 0 || matrix.rows >= whole_.rows) return false;
+  const std::int64_t offset = matrix.data - whole_.data, first = offset / whole_.row_stride;
+  const bool inside = offset >= 0 && first + matrix.rows <= whole_.rows &&
+                      same_view(whole_.row_block(first, matrix.rows), matrix);
+  if (!inside) return false;
+  std::vector<double> lower(static_cast<std::size_t>(matrix.rows * matrix.rows), 0.0);
+  double largest = 0;
+  for (std::int64_t col = 0; col < matrix.rows; ++col) {
+    const auto from = whole_lower_.begin() + (first + col) * whole_.rows + first;
+    std::copy(from + col, from + matrix.rows, lower.begin() + col * matrix.rows + col);
+    largest = std::max(largest, from[col]);
+  }
+  if (largest < kLeastSquare) return false;
+  exponent = whole_exponent_;
+  gram = factor_gram(std::move(lower), matrix.rows, with_cholesky_, compute_);
+  return true;
+}
 
 bool is_formed(const FactorPair& pair) {
   return worth_forming(pair.left.rows, std::max(pair.left.cols, pair.right.cols));

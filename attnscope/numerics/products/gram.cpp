@@ -6,7 +6,7 @@
 
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/lapack/lapack.h"
-#include "attnscope/numerics/products/kernels/tile_products.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
 
 namespace attnscope {
 namespace {

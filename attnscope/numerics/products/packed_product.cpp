@@ -4,7 +4,6 @@
 
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/products/kernels/kernels.h"
-#include "attnscope/numerics/products/kernels/tile_products.h"
 
 namespace attnscope {
 namespace {

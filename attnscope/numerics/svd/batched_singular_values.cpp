@@ -8,7 +8,6 @@
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/svd/kernels/batched_tridiagonal.h"
 #include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/singular_values.h"
 

@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "attnscope/numerics/aligned_buffer.h"
-#include "attnscope/numerics/products/kernels/tile_products.h"
-#include "attnscope/numerics/svd/kernels/bidiagonal_chase.h"
-#include "attnscope/numerics/svd/kernels/upper_band.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/tridiagonal_eigenvalues.h"
 
 namespace attnscope {

@@ -7,8 +7,8 @@
 
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/products/kernels/tile_products.h"
-#include "attnscope/numerics/svd/kernels/float32_products.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/symmetric_eigenvalues.h"
 
 namespace attnscope {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/products/kernels/tile_products.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
 #include "attnscope/numerics/vector_loops.h"
 
 namespace attnscope {

@@ -12,7 +12,7 @@
 #include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/products/kernels/tile_products.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
 #include "attnscope/numerics/svd/bidiagonal_reduction.h"
 #include "attnscope/numerics/svd/float32_gram.h"
 #include "attnscope/numerics/svd/symmetric_eigenvalues.h"

@@ -6,8 +6,7 @@
 #include "attnscope/numerics/aligned_buffer.h"
 #include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/products/gram.h"
-#include "attnscope/numerics/svd/kernels/symmetric_band.h"
-#include "attnscope/numerics/svd/kernels/tridiagonal_chase.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/tridiagonal_eigenvalues.h"
 
 namespace attnscope {

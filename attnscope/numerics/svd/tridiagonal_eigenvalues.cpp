@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "attnscope/numerics/svd/kernels/sturm_sequences.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 
 namespace attnscope {
 namespace {

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "attnscope/numerics/attention_maps/kernels/subspace.h"
-#include "attnscope/numerics/attention_maps/singular_value_bounds.h"
+#include "attnscope/numerics/attention_maps/kernels/kernels.h"
 #include "attnscope/numerics/products/gram.h"
 #include "attnscope/numerics/svd/singular_values.h"
 #include "tests/support/attention_maps.h"

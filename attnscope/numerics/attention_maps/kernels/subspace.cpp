@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "attnscope/numerics/attention_maps/kernels/subspace.h"
+#include "attnscope/numerics/attention_maps/kernels/kernels.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "attnscope/numerics/inference/kernels/delta_rule.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();

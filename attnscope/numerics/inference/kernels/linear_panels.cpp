@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "attnscope/numerics/inference/kernels/linear_panels.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 #include "attnscope/numerics/inference/kernels/panels-inl.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 

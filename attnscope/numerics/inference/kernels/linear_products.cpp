@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "attnscope/numerics/inference/kernels/activations-inl.h"
-#include "attnscope/numerics/inference/kernels/linear_products.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 #include "attnscope/numerics/inference/kernels/panels-inl.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attnscope/numerics/inference/kernels/norms.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "attnscope/numerics/inference/kernels/linear_panels.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {

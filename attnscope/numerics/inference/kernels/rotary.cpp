@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "attnscope/numerics/inference/kernels/rotary.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -12,7 +12,7 @@
 #include <cstddef>
 
 #include "attnscope/numerics/inference/kernels/exponential-inl.h"
-#include "attnscope/numerics/inference/kernels/softmax.h"
+#include "attnscope/numerics/inference/kernels/kernels.h"
 #include "attnscope/numerics/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();

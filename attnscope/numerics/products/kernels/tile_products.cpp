@@ -11,7 +11,7 @@
 
 #include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
-#include "attnscope/numerics/products/kernels/tile_products.h"
+#include "attnscope/numerics/products/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "attnscope/numerics/kernels/dispatch.h"
-#include "attnscope/numerics/svd/kernels/bidiagonal_chase.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/kernels/reflectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();

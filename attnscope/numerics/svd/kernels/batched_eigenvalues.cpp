@@ -14,7 +14,6 @@
 
 #include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/vectors-inl.h"
-#include "attnscope/numerics/svd/kernels/batched_tridiagonal.h"
 #include "attnscope/numerics/svd/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

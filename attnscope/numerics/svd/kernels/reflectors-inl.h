@@ -13,7 +13,7 @@
 #include <cstddef>
 
 #include "attnscope/numerics/kernels/vectors-inl.h"
-#include "attnscope/numerics/svd/kernels/chase_sweeps.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {

@@ -12,7 +12,7 @@
 
 #include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/vectors-inl.h"
-#include "attnscope/numerics/svd/kernels/sturm_sequences.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {

@@ -14,8 +14,8 @@
 
 #include "attnscope/numerics/kernels/dispatch.h"
 #include "attnscope/numerics/kernels/tiles-inl.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/kernels/panel_qr-inl.h"
-#include "attnscope/numerics/svd/kernels/symmetric_band.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {

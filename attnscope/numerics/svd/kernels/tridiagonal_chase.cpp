@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "attnscope/numerics/kernels/dispatch.h"
+#include "attnscope/numerics/svd/kernels/kernels.h"
 #include "attnscope/numerics/svd/kernels/reflectors-inl.h"
-#include "attnscope/numerics/svd/kernels/tridiagonal_chase.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
