@@ -4,7 +4,8 @@
 A file may include its own folder and what the table allows. Measures, fields and tables of a feature can be tested
 without a model: all that they include, directly or not, is base/, rows/, for measures numerics/, and features/ again.
 A feature includes another feature only through the headers of SHARED_HEADERS. Headers of a JSON, HTTP, LAPACK or SQLite
-library stay out of headers, and kernels and LAPACK calls stay inside numerics/. The import lines of the page are checked
+library stay out of headers, and kernels and LAPACK calls stay inside numerics/. A forward declaration of a type counts as
+an #include of its header. The import lines of the page are checked
 against the table of web/README.md. Exits 1 with a line for each error. Needs nothing but Python.
 """
 
@@ -63,6 +64,8 @@ ONLY_IN = {
     "hub": re.compile(r"<(curl|openssl)/.*>"),
 }
 
+DEFINITION = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: : [^;{]*)?\s*\{", re.MULTILINE)
+
 PAGE = ROOT / "web/src"
 SHAPES, DRAWS = "views/<view>/", "views/<view>/{view,*_panel}.ts"
 MAY_IMPORT = {
@@ -104,6 +107,26 @@ def include_error(file, own):
     if same or own in SHARED_HEADERS or LISTS.fullmatch(file) or other in MAY_INCLUDE[row]:
         return None
     return f"{row} may not include {own}"
+
+
+def defined_types():
+    """The files of attnscope/ that define each class, struct and enum of the outermost scope."""
+    files = {}
+    for path in (ROOT / "attnscope").rglob("*"):
+        if path.suffix in {".h", ".cpp"}:
+            for name in DEFINITION.findall(path.read_text()):
+                files.setdefault(name, []).append(str(path.relative_to(ROOT / "attnscope")))
+    return files
+
+
+def declared_faults(path, types):
+    """Of types that are declared without their header: a file may name only what it may include."""
+    file = str(path.relative_to(ROOT / "attnscope"))
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        declaration = re.match(r"(?:class|struct|enum class) (\w+);", line)
+        owners = types.get(declaration.group(1), []) if declaration else []
+        if owners and all(include_error(file, owner) for owner in owners):
+            yield f"line {number}: {row_of(file)} may not declare {declaration.group(1)} of {owners[0]}"
 
 
 def faults_of(path):
@@ -218,10 +241,11 @@ def table_faults(where, verb, documented, table):
 def main():
     count = 0
     faults = []
+    types = defined_types()
     for path in sorted((ROOT / "attnscope").rglob("*")):
         if path.suffix in {".h", ".cpp"}:
             count += 1
-            faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in [*faults_of(path), *row_faults(path)]]
+            faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in [*faults_of(path), *declared_faults(path, types), *row_faults(path)]]
     for path in sorted(PAGE.rglob("*.ts")):
         count += 1
         faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in page_faults(path)]

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,28 +15,68 @@
 #include "attnscope/engine/item_inputs.h"
 #include "attnscope/engine/outcome.h"
 #include "attnscope/engine/progress.h"
-#include "attnscope/engine/row_maker.h"
 #include "attnscope/engine/work_item.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/rows/sink.h"
 
 namespace attnscope {
 
-class ForwardPass;
-class PreparedLayers;
+// From outcomes to the rows of a report.
+
+/// The model, layer and matrix of outcomes: the first fields of their rows.
+struct RowPlace {
+  std::string model;
+  std::optional<std::int64_t> layer;  // none for a tensor by name
+  std::string matrix;
+};
+
+/// Turns outcomes into rows. `add` is called for each item in the order of the rows, `finish` once
+/// at the end.
+struct RowMaker {
+  std::function<void(const RowPlace&, std::span<const Outcome>)> add;
+  std::function<void()> finish = [] {};
+};
+
+/// For rows that need several items: `Rows` is constructed with the sink, collects outcomes in
+/// add(), and gives the remaining rows in finish().
+template <typename Rows>
+RowMaker gathered_rows(RowSink& sink) {
+  const auto rows = std::make_shared<Rows>(sink);
+  return {.add = [rows](const RowPlace& place,
+                        std::span<const Outcome> outcomes) { rows->add(place, outcomes); },
+          .finish = [rows] { rows->finish(); }};
+}
+
+/// A row for each outcome, which names its role in `role_field`: "matrix", "circuit".
+RowMaker rows_with_heads(RowSink& sink, const char* role_field = "matrix");
+
+/// The same without the field `head`, for analyses of whole matrices.
+RowMaker rows_without_heads(RowSink& sink);
+
+/// The outcomes of a matrix that is skipped as a whole: one for itself and one for each of its
+/// `heads`, all with that reason.
+std::vector<Outcome> all_skipped(const std::string& reason, std::int64_t heads);
+
+/// The entry of a report for a skipped outcome, and the text of an outcome's note.
+Skipped skipped_entry(const RowPlace& place, const Outcome& outcome);
+std::string note_of(const RowPlace& place, const Outcome& outcome);
+
+/// What the items of a run share, made before the first of them. An analysis derives its own type
+/// and knows that its sources have no other.
+class SharedResources {
+ public:
+  virtual ~SharedResources() = default;
+};
 
 /// One checkpoint of a run, and its entry in rows and reports.
 struct ModelSource {
   const Checkpoint* checkpoint = nullptr;
-  const Model* model = nullptr;  // null: only tensors by name are requested
-  std::string name;              // in the `model` field of its rows
-  Record facts;                  // its entry in `models` of the report
-  /// Prepared layers that items of the run share; null: each item prepares its own.
-  PreparedLayers* prepared = nullptr;
-  /// The model ready to run, for items that run it; null: each item prepares it.
-  const ForwardPass* forward = nullptr;
-  const MapsFn* on_maps = nullptr;        // Context::on_maps; null: nobody looks
-  const RoutingFn* on_routing = nullptr;  // Context::on_routing, likewise
+  const Model* model = nullptr;                  // null: only tensors by name are requested
+  std::string name;                              // in the `model` field of its rows
+  Record facts;                                  // its entry in `models` of the report
+  SharedResources* shared = nullptr;             // null: each item makes its own
+  std::span<BatchWatcher* const> watchers = {};  // Context::watchers
 };
 
 /// A source for each model. The models must outlive them.

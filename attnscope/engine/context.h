@@ -15,8 +15,6 @@
 namespace attnscope {
 
 class Store;
-struct LayerMaps;
-struct LayerRouting;
 struct Outcome;
 struct WorkItem;
 
@@ -26,11 +24,12 @@ class NotStored : public std::exception {
   const char* what() const noexcept override { return "not in the store"; }
 };
 
-/// Shown the attention maps of a batch of sequences, layer by layer.
-using MapsFn = std::function<void(const WorkItem& batch, const LayerMaps&)>;
-
-/// Likewise where routers sent its tokens, of each layer with experts.
-using RoutingFn = std::function<void(const WorkItem& batch, const LayerRouting&)>;
+/// Watches the batches of a run. What there is to see is up to the code that runs batches:
+/// PassWatcher is the only class that derives from this one.
+class BatchWatcher {
+ public:
+  virtual ~BatchWatcher() = default;
+};
 
 /// Other kernels may change the last digits of a number; threads and memory change nothing.
 struct Context {
@@ -48,11 +47,10 @@ struct Context {
   /// Empty: items are computed here. `threads` and `memory_bytes` apply to this process only.
   std::function<std::vector<Outcome>(const WorkItem&, const std::stop_token&)> compute_elsewhere =
       {};
-  /// Called for every batch that is computed here, on the thread that computes it; not for batches
-  /// whose rows come from the store. May be empty.
-  MapsFn on_maps = {};
-  RoutingFn on_routing = {};  // the same; with it a batch runs through all layers
-  bool only_stored = false;   // if the store lacks an item, the run throws NotStored
+  /// Watch every batch that is computed here, on the thread that computes it, but not batches whose
+  /// rows come from the store. They must outlive the run.
+  std::vector<BatchWatcher*> watchers = {};
+  bool only_stored = false;  // if the store lacks an item, the run throws NotStored
 };
 
 /// The machine's cores, at least 1.

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "attnscope/engine/analysis.h"
 #include "attnscope/engine/outcome.h"
-#include "attnscope/engine/row_maker.h"
 #include "attnscope/engine/work_item.h"
 #include "attnscope/features/attention/measures.h"
 #include "attnscope/features/attention/uniform_baseline.h"

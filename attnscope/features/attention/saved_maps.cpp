@@ -126,9 +126,7 @@ HeldMaps::HeldMaps(const Model& model, KeptMapsRequest request)
 
 Context HeldMaps::watching(const Context& context) {
   Context out = context;
-  if (can_hold(context)) {
-    out.on_maps = [this](const WorkItem& batch, const LayerMaps& maps) { hold(batch, maps); };
-  }
+  if (can_hold(context)) out.watchers.push_back(this);
   return out;
 }
 
@@ -150,7 +148,7 @@ bool HeldMaps::can_hold(const Context& context) const {
 
 /// Other sequences in its batch may change the last digits of a map, and keep_maps() runs the first
 /// one alone.
-void HeldMaps::hold(const WorkItem& batch, const LayerMaps& maps) {
+void HeldMaps::on_maps(const WorkItem& batch, const LayerMaps& maps) {
   const bool alone = batch.batch->first == 0 && batch.batch->count() == 1;
   const auto& layers = request_.layers;
   if (alone && std::binary_search(layers.begin(), layers.end(), maps.layer)) {

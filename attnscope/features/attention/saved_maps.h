@@ -35,7 +35,7 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
 
 /// keep_maps() of the first sequence for those who also measure it: where the maps are few, they
 /// are held while they are measured, and the model is not run again.
-class HeldMaps {
+class HeldMaps : public PassWatcher {
  public:
   /// The model and the sequences must outlive it.
   HeldMaps(const Model& model, KeptMapsRequest request);
@@ -51,8 +51,8 @@ class HeldMaps {
   void give(const Context& context, const std::function<void(std::span<const float>)>& take);
 
  private:
+  void on_maps(const WorkItem& batch, const LayerMaps& maps) override;
   bool can_hold(const Context& context) const;
-  void hold(const WorkItem& batch, const LayerMaps& maps);
 
   const Model& model_;
   KeptMapsRequest request_;

@@ -129,7 +129,8 @@ std::vector<Outcome> compute_pair(const WorkItem& item, const ModelSource& sourc
                                   const Compute& compute) {
   const CircuitVariant variant = variant_of(item.parameters);
   PreparedLayers own;
-  PreparedLayers& layers = source.prepared == nullptr ? own : *source.prepared;
+  PreparedLayers& layers =
+      source.shared == nullptr ? own : *static_cast<PreparedLayers*>(source.shared);
   if (item.earlier_layer) {
     return pair_outcomes(*source.model, layers, *item.earlier_layer, *item.layer, variant, compute);
   }
@@ -277,7 +278,7 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
   }
   PreparedLayers prepared;
   std::vector<ModelSource> sources = sources_of(models);
-  for (ModelSource& source : sources) source.prepared = &prepared;
+  for (ModelSource& source : sources) source.shared = &prepared;
   run_plan(plan, sources, {.command = "circuits", .parameters = circuits_parameters(request)},
            context, sink);
 }

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "attnscope/engine/analysis.h"
 #include "attnscope/features/circuits/composition_measures.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
@@ -26,7 +27,7 @@ struct PreparedLayer {
 };
 
 /// Owned by one run, whose items all have the same parameters. Any thread may call.
-class PreparedLayers {
+class PreparedLayers : public SharedResources {
  public:
   struct Key {
     const Model* model = nullptr;

@@ -139,29 +139,31 @@ ReadyModels::ReadyModels(std::span<const Model> models, const Context& context, 
           stack == "decoder" ? pass_of(model.sibling("encoder")) : nullptr);
     }
     stacks_.push_back(made_of);
-    passes_.push_back(std::move(pass));
+    passes_.push_back(std::make_unique<ReadyPass>());
+    passes_.back()->pass = std::move(pass);
   }
 }
 
 std::shared_ptr<const ForwardPass> ReadyModels::pass_of(const Model* stack) const {
   const auto found = std::find(stacks_.begin(), stacks_.end(), stack);
   if (stack == nullptr || found == stacks_.end()) return nullptr;
-  return passes_[static_cast<std::size_t>(found - stacks_.begin())];
+  return passes_[static_cast<std::size_t>(found - stacks_.begin())]->pass;
 }
 
 std::vector<ModelSource> ReadyModels::sources() const {
   std::vector<ModelSource> sources = sources_of(models_);
   for (std::size_t model = 0; model < sources.size(); ++model) {
-    sources[model].forward = passes_[model].get();
-    if (rest_.on_maps) sources[model].on_maps = &rest_.on_maps;
-    if (rest_.on_routing) sources[model].on_routing = &rest_.on_routing;
+    sources[model].shared = passes_[model].get();
+    sources[model].watchers = rest_.watchers;
   }
   return sources;
 }
 
-ItemPass::ItemPass(const ModelSource& source, const Compute& compute, bool foretells)
-    : source_(source) {
-  if (source.forward != nullptr) return;
+ItemPass::ItemPass(const ModelSource& source, const Compute& compute, bool foretells) {
+  if (source.shared != nullptr) {
+    shared_ = static_cast<const ReadyPass*>(source.shared)->pass.get();
+    return;
+  }
   if (foretells && has_decoder(*source.model)) decoder_ = source.model->beside("decoder");
   own_.emplace(decoder_ ? *decoder_ : *source.model, /*copy_weights=*/false, compute);
 }
@@ -172,9 +174,14 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
   const SequenceBatch& batch = *item.batch;
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
+  std::vector<PassWatcher*> watchers, of_routing;
+  for (BatchWatcher* watcher : source.watchers) {
+    watchers.push_back(static_cast<PassWatcher*>(watcher));
+    if (watchers.back()->wants_routing()) of_routing.push_back(watchers.back());
+  }
   const auto show = [&](const LayerMaps& maps) {
     look(maps);
-    if (source.on_maps != nullptr) (*source.on_maps)(item, maps);
+    for (PassWatcher* watcher : watchers) watcher->on_maps(item, maps);
   };
   const auto wants = [&](std::int64_t layer) {
     return std::binary_search(batch.layers.begin(), batch.layers.end(), layer);
@@ -184,10 +191,12 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
   (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
   (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
   if (extend) extend(pass, observer);
-  if (source.on_routing != nullptr) {
+  if (!of_routing.empty()) {
     observer.end_after_maps_of.reset();
     observer.end_after_layer.reset();
-    observer.on_routing = [&](const LayerRouting& routing) { (*source.on_routing)(item, routing); };
+    observer.on_routing = [&](const LayerRouting& routing) {
+      for (PassWatcher* watcher : of_routing) watcher->on_routing(item, routing);
+    };
   }
   run_inputs(pass, inputs_of(batch), observer, compute);
 }

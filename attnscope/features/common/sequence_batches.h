@@ -53,13 +53,29 @@ std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
                         const std::vector<std::vector<TokenIds>>& scored = {});
 std::string signals_hash(std::span<const Signal> signals);
 
+/// Sees the passes of a run's batches: see Context::watchers.
+class PassWatcher : public BatchWatcher {
+ public:
+  /// The attention maps of a batch, layer by layer.
+  virtual void on_maps(const WorkItem& /*batch*/, const LayerMaps& /*maps*/) {}
+  /// Where routers send the batch's tokens, for each layer with experts. A batch whose routing is
+  /// wanted runs through all layers.
+  virtual bool wants_routing() const { return false; }
+  virtual void on_routing(const WorkItem& /*batch*/, const LayerRouting& /*routing*/) {}
+};
+
+/// The model of a source, ready to run.
+struct ReadyPass : SharedResources {
+  std::shared_ptr<const ForwardPass> pass;
+};
+
 /// Every model made ready to run, for the items of a plan. Stacks of one model share its passes.
 class ReadyModels {
  public:
   /// `foretell`: in place of an encoder that has a decoder, that decoder is made ready.
   ReadyModels(std::span<const Model> models, const Context& context, bool foretell = false);
 
-  const ForwardPass& pass(std::size_t model) const { return *passes_[model]; }
+  const ForwardPass& pass(std::size_t model) const { return *passes_[model]->pass; }
   std::vector<ModelSource> sources() const;
   /// The context, less the memory that copies of weights took.
   const Context& rest() const { return rest_; }
@@ -72,7 +88,7 @@ class ReadyModels {
   std::span<const Model> models_;
   std::deque<Model> decoders_;        // in place of encoders
   std::vector<const Model*> stacks_;  // of each pass: see Model::sibling(); null: it has none
-  std::vector<std::shared_ptr<const ForwardPass>> passes_;
+  std::vector<std::unique_ptr<ReadyPass>> passes_;
 };
 
 /// What runs an item's model: the plan's pass, or its own where the plan made none ready.
@@ -81,10 +97,10 @@ class ItemPass {
   /// The source must outlive it. `foretells`: as ReadyModels has it. Throws as ForwardPass does.
   ItemPass(const ModelSource& source, const Compute& compute, bool foretells = false);
 
-  const ForwardPass& operator*() const { return own_ ? *own_ : *source_.forward; }
+  const ForwardPass& operator*() const { return own_ ? *own_ : *shared_; }
 
  private:
-  const ModelSource& source_;
+  const ForwardPass* shared_ = nullptr;
   std::optional<Model> decoder_;
   std::optional<ForwardPass> own_;
 };

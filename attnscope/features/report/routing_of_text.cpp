@@ -4,7 +4,6 @@
 
 #include "attnscope/base/checked_arithmetic.h"
 #include "attnscope/engine/work_item.h"
-#include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/experts/run.h"
 
 namespace attnscope {
@@ -31,15 +30,11 @@ HeldRouting::HeldRouting(const Model& model, const std::vector<TokenIds>& sequen
 
 Context HeldRouting::watching(const Context& context) {
   Context out = context;
-  if (fits_) {
-    out.on_routing = [this](const WorkItem& batch, const LayerRouting& routing) {
-      hold(batch, routing);
-    };
-  }
+  if (fits_) out.watchers.push_back(this);
   return out;
 }
 
-void HeldRouting::hold(const WorkItem& batch, const LayerRouting& routing) {
+void HeldRouting::on_routing(const WorkItem& batch, const LayerRouting& routing) {
   Outcome outcome = routing_outcome(routing, model_);
   const std::scoped_lock lock(mutex_);
   seen_[batch.batch->first].insert_or_assign(routing.layer, std::move(outcome));

@@ -9,13 +9,14 @@
 #include "attnscope/base/model_inputs.h"
 #include "attnscope/engine/context.h"
 #include "attnscope/engine/outcome.h"
+#include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/model/model.h"
 
 namespace attnscope {
 
 /// run_routing() for those who also measure the maps of the same sequences, layer by layer, with
 /// run_attention(): what that pass saw is held, and the model is not run again.
-class HeldRouting {
+class HeldRouting : public PassWatcher {
  public:
   /// The model must outlive it. Holds nothing if `sequences` differ in length.
   HeldRouting(const Model& model, const std::vector<TokenIds>& sequences);
@@ -29,7 +30,8 @@ class HeldRouting {
   Context giving(const Context& context) const;
 
  private:
-  void hold(const WorkItem& batch, const LayerRouting& routing);
+  bool wants_routing() const override { return true; }
+  void on_routing(const WorkItem& batch, const LayerRouting& routing) override;
 
   const Model& model_;
   bool fits_ = false;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "attnscope/engine/row_maker.h"
+#include "attnscope/engine/analysis.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
 #include "attnscope/numerics/svd/matrix_blocks.h"
