@@ -23,4 +23,12 @@ std::optional<std::string_view> unmarked_encoding(std::string_view bytes);
 /// to no text. Throws Error(format) if the file has the mark of UTF-16 or UTF-32.
 std::string without_byte_order_mark(std::string bytes, ErrorParts where);
 
+// Bytes as text.
+
+/// RFC 4648, with padding, without line breaks.
+std::string base64(std::string_view bytes);
+
+/// The bytes of such a text; nothing where it is none.
+std::optional<std::string> from_base64(std::string_view text);
+
 }  // namespace attnscope

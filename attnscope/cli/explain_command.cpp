@@ -3,7 +3,6 @@
 #include "attnscope/cli/command_line.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/rows/explain.h"
-#include "attnscope/rows/json_schema.h"
 
 namespace attnscope {
 namespace {

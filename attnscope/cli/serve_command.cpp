@@ -10,7 +10,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/page/template.h"
-#include "attnscope/serve/openapi.h"
+#include "attnscope/serve/api.h"
 #include "attnscope/serve/serve.h"
 
 extern char** environ;

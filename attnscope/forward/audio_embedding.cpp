@@ -8,7 +8,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/forward/multiply_rows.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/forward/patch_embedding.h"
 #include "attnscope/numerics/inference/activations.h"
 

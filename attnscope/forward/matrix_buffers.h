@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "attnscope/base/matrix_view.h"
+#include "attnscope/numerics/compute.h"
 
 namespace attnscope {
 
@@ -34,5 +35,11 @@ inline Matrix<float> copied(MatrixView<const float> from) {
   copy_into(out.view(), from);
   return out;
 }
+
+// Products of matrices that a run itself has made.
+
+/// out = x · rowsᵀ, whose shape it takes.
+void multiply_rows(MatrixView<const float> x, MatrixView<const float> rows, Matrix<float>& out,
+                   const Compute& compute);
 
 }  // namespace attnscope

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "attnscope/forward/layer_run.h"
-#include "attnscope/forward/multiply_rows.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/model/tensor_names.h"
 
 namespace attnscope {

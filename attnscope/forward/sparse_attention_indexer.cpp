@@ -7,7 +7,6 @@
 
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
-#include "attnscope/forward/multiply_rows.h"
 #include "attnscope/numerics/vector_loops.h"
 
 namespace attnscope {

@@ -1,15 +1,97 @@
 #include "attnscope/interventions/ablation.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "attnscope/base/matrix_view.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/logits.h"
-#include "attnscope/interventions/changed_logits.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/interventions/linear_unembedding.h"
+#include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/inference/softmax.h"
 
 namespace attnscope {
 namespace {
+
+// Logits where something was replaced, against those of the model as it is.
+
+/// A row for each place.
+struct CleanLogits {
+  Matrix<float> logits, probabilities;
+  std::vector<TokenOdds> odds;
+};
+CleanLogits clean_logits(Matrix<float> logits, const Compute& compute);
+
+struct ChangedPlace {
+  double log_sum = 0;    // of the changed logits
+  double kl = 0;         // KL(clean ‖ changed), nats
+  bool changed = false;  // another token is the likeliest
+};
+std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, MatrixView<const float> changed,
+                                         const Compute& compute);
+
+/// −log of the probability of a token, nats.
+double loss_of(MatrixView<const float> logits, std::size_t place, double log_sum,
+               std::int64_t token);
+
+std::span<const float> row_of(MatrixView<const float> matrix, std::size_t row) {
+  return {&matrix(static_cast<std::int64_t>(row), 0), static_cast<std::size_t>(matrix.cols)};
+}
+
+/// Whether the first of the largest stands elsewhere.
+bool is_first_elsewhere(float largest, std::span<const float> row, std::int64_t place) {
+  if (row[static_cast<std::size_t>(place)] != largest) return true;
+  bool earlier = false;  // of equal ones; no early exit, so that it vectorises
+  for (const float value : row.first(static_cast<std::size_t>(place))) earlier |= value == largest;
+  return earlier;
+}
+
+CleanLogits clean_logits(Matrix<float> logits, const Compute& compute) {
+  CleanLogits out{.logits = std::move(logits), .probabilities = {}, .odds = {}};
+  const auto places = static_cast<std::size_t>(out.logits.rows());
+  out.probabilities = Matrix<float>(out.logits.rows(), out.logits.cols());
+  out.odds.resize(places);
+  run_parts(compute, places, [&](std::size_t place) {
+    const std::span<const float> logits_of_place = row_of(std::as_const(out.logits).view(), place);
+    TokenOdds odds = token_odds(logits_of_place, compute);
+    odds.log_sum = softmax_sum(logits_of_place, compute).log_sum;  // as of changed ones
+    float* to = &out.probabilities(static_cast<std::int64_t>(place), 0);
+    for (const float logit : logits_of_place) {
+      *to++ = static_cast<float>(std::exp(static_cast<double>(logit) - odds.log_sum));
+    }
+    out.odds[place] = odds;
+  });
+  return out;
+}
+
+std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, MatrixView<const float> changed,
+                                         const Compute& compute) {
+  std::vector<ChangedPlace> out(clean.odds.size());
+  run_parts(compute, out.size(), [&](std::size_t place) {
+    const std::span<const float> q = row_of(changed, place), p = row_of(clean.logits.view(), place);
+    const std::span<const float> weights = row_of(clean.probabilities.view(), place);
+    ChangedPlace& found = out[place];
+    const SoftmaxSum of_q = softmax_sum(q, compute);
+    found.log_sum = of_q.log_sum;
+    found.changed = is_first_elsewhere(of_q.largest, q, clean.odds[place].likeliest);
+    // Σ p (log p − log q), whose logs lack the sums of both softmaxes at first.
+    const double sum = weighted_difference(weights, p, q, compute);
+    found.kl = std::max(0.0, sum - clean.odds[place].log_sum + found.log_sum);
+  });
+  return out;
+}
+
+double loss_of(MatrixView<const float> logits, std::size_t place, double log_sum,
+               std::int64_t token) {
+  return log_sum - static_cast<double>(logits(static_cast<std::int64_t>(place), token));
+}
 
 class LayerAblationRun {
  public:
@@ -176,6 +258,54 @@ class LayerAblationRun {
 };
 
 }  // namespace
+
+std::vector<float> column_means(const Matrix<float>& rows) {
+  std::vector<double> sums(static_cast<std::size_t>(rows.cols()), 0.0);
+  for (std::int64_t row = 0; row < rows.rows(); ++row) {
+    for (std::int64_t col = 0; col < rows.cols(); ++col) {
+      sums[static_cast<std::size_t>(col)] += static_cast<double>(rows(row, col));
+    }
+  }
+  std::vector<float> means;
+  for (const double sum : sums) {
+    means.push_back(static_cast<float>(sum / static_cast<double>(rows.rows())));
+  }
+  return means;
+}
+
+Replacements::Replacements(const LayerParts& layer, Replacement how, std::int64_t length)
+    : layer_(layer), how_(how), length_(length) {
+  if (how != Replacement::mean) return;
+  heads_ = column_means(layer.heads());
+  mlp_ = column_means(layer.mlp());
+}
+
+LayerParts::Replace Replacements::of(const TextChunk& chunk) const {
+  return [this, &chunk](const PartOfLayer& part, MatrixView<float> out) {
+    const LayerParts::Columns columns = layer_.columns(part);
+    const std::vector<float>& means = part.part == LayerPart::mlp ? mlp_ : heads_;
+    for (std::int64_t row = 0; row < out.rows; ++row) {
+      float* to = &out(row, 0);
+      if (how_ == Replacement::zero) {
+        std::fill_n(to, out.cols, 0.0F);
+      } else if (how_ == Replacement::mean) {
+        std::copy_n(means.data() + columns.first, out.cols, to);
+      } else {
+        const std::int64_t from = (chunk.first_part_row + row + length_) % layer_.rows();
+        std::copy_n(&(*columns.all)(from, columns.first), out.cols, to);
+      }
+    }
+  };
+}
+
+LayerParts::Replace given_on(const LayerParts& other, const TextChunk& chunk) {
+  return [&other, &chunk](const PartOfLayer& part, MatrixView<float> out) {
+    const LayerParts::Columns columns = other.columns(part);
+    copy_into(out, columns.all->view()
+                       .row_block(chunk.first_part_row, chunk.part_rows)
+                       .col_block(columns.first, columns.count));
+  };
+}
 
 LayerAblation ablate_layer(const ForwardPass& pass, const ForetoldPlaces& texts,
                            const AblationRequest& request, const Compute& compute) {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "attnscope/base/base64.h"
 #include "attnscope/base/error.h"
+#include "attnscope/base/text_encoding.h"
 #include "attnscope/page/encoding.h"
 #include "attnscope/page/field_descriptions.h"
 #include "attnscope/rows/json.h"

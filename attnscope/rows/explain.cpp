@@ -1,19 +1,47 @@
 #include "attnscope/rows/explain.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
+#include <string_view>
 #include <tuple>
 
 #include "attnscope/base/text.h"
 #include "attnscope/rows/field.h"
-#include "attnscope/rows/search.h"
 #include "attnscope/rows/sink.h"
 #include "attnscope/rows/table/style.h"
 
 namespace attnscope {
 namespace {
+
+// How to ask for fields that depend on a parameter of a report.
+
+/// In words, what a user gives for a report's parameter that is not an option of the command: "a
+/// text" for `tokens_hash`. Empty if the command has an option of that name.
+std::string_view asked_in_words(std::string_view command, std::string_view parameter);
+
+struct Asked {
+  std::string_view command;  // empty: any
+  std::string_view parameter;
+  std::string_view words;
+};
+
+constexpr std::array<Asked, 4> kAsked = {{
+    {"", "tokens_hash", "a text"},
+    {"experts", "source", "a text"},
+    {"plan", "target", "a form and a target"},
+    {"predict", "input", "an image or audio"},
+}};
+
+std::string_view asked_in_words(std::string_view command, std::string_view parameter) {
+  for (const Asked& asked : kAsked) {
+    const bool same = asked.command.empty() || asked.command == command;
+    if (same && asked.parameter == parameter) return asked.words;
+  }
+  return "";
+}
 
 /// Indexed by the enumerators of FieldType, FieldForm and Nulls; stable, since JSON has them.
 constexpr const char* kTypes[] = {"text", "integer", "number", "flag", "record"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ostream>
+#include <string>
 #include <string_view>
 
 #include "attnscope/base/error.h"
@@ -15,5 +16,10 @@ void write_explanation(std::string_view name, const SpellParameter& spell, std::
 /// The same descriptions as one JSON object, a line for each field; null stands for what does not
 /// apply.
 void write_explanation_json(std::string_view name, std::ostream& out);
+
+// The JSON Schema of what every command prints with `--format json`.
+
+/// Draft 2020-12, made from the descriptions of fields; docs/schema/ has a copy.
+std::string json_schema_text();
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-#include "attnscope/rows/json_schema.h"
+#include "attnscope/rows/explain.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

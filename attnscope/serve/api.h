@@ -70,4 +70,9 @@ class Api {
   std::shared_ptr<std::atomic<int>> streams_ = std::make_shared<std::atomic<int>>(0);
 };
 
+// The API as an OpenAPI document.
+
+/// OpenAPI 3.1, made from the routes and the descriptions of commands; docs/openapi.json is a copy.
+std::string openapi_text();
+
 }  // namespace attnscope

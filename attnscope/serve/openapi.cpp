@@ -1,11 +1,10 @@
-#include "attnscope/serve/openapi.h"
+#include "attnscope/serve/api.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attnscope/base/error.h"
 #include "attnscope/rows/field.h"
-#include "attnscope/serve/api.h"
 #include "attnscope/serve/limits.h"
 #include "attnscope/serve/live_analyses.h"
 #include "attnscope/serve/request_body.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/base/base64.h"
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
+#include "attnscope/base/text_encoding.h"
 #include "attnscope/features/all_commands.h"
 #include "attnscope/inputs/text/score_positions.h"
 #include "attnscope/serve/limits.h"

@@ -1,4 +1,4 @@
-#include "attnscope/base/base64.h"
+#include "attnscope/base/text_encoding.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "attnscope/base/base64.h"
+#include "attnscope/base/text_encoding.h"
 
 namespace attnscope {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <map>
 
-#include "attnscope/base/base64.h"
+#include "attnscope/base/text_encoding.h"
 #include "tests/features/attention/attention_model.h"
 #include "tests/serve/server.h"
 #include "tests/support/stored_tensor.h"

@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attnscope/base/base64.h"
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/base/text_encoding.h"
 #include "attnscope/checkpoint/gguf/pre_tokenizers.h"
 #include "attnscope/checkpoint/tokenizer_json.h"
 

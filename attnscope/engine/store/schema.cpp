@@ -4,7 +4,6 @@
 #include <string>
 
 #include "attnscope/base/error.h"
-#include "attnscope/engine/store/views.h"
 
 namespace attnscope {
 namespace {

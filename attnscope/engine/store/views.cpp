@@ -1,4 +1,4 @@
-#include "attnscope/engine/store/views.h"
+#include "attnscope/engine/store/schema.h"
 
 #include <algorithm>
 #include <string_view>

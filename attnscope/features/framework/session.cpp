@@ -2,7 +2,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/engine/system_memory.h"
-#include "attnscope/inputs/text/tokenizer_memory.h"
+#include "attnscope/inputs/text/tokenizer.h"
 
 namespace attnscope {
 

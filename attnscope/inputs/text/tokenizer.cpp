@@ -8,7 +8,6 @@
 #include "attnscope/base/error.h"
 #include "attnscope/inputs/text/rust_tokenizers.h"
 #include "attnscope/inputs/text/tokenizer_files.h"
-#include "attnscope/inputs/text/tokenizer_memory.h"
 
 namespace attnscope {
 namespace {

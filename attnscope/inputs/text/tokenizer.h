@@ -81,4 +81,11 @@ class Tokenizer {
   SpecialTokens special_tokens_;
 };
 
+// How much memory tokenizers may take.
+
+/// Sets about how much memory encoding or decoding may take if the steps of a tokenizer.json make a
+/// text longer. Up to eight times a text's length always fits. Holds for the whole process, as its
+/// memory does; 4 GiB before the first call.
+void limit_tokenizer_memory(std::uint64_t bytes);
+
 }  // namespace attnscope

@@ -1,11 +1,10 @@
-#include "attnscope/inputs/text/tokenizer_memory.h"
+#include "attnscope/inputs/text/tokenizer.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "attnscope/inputs/text/tokenizer.h"
 #include "tests/support/expect_error.h"
 
 namespace attnscope {

@@ -11,7 +11,7 @@
 #include "attnscope/features/plan/methods/family_support.h"
 #include "attnscope/features/plan/methods/method_costs.h"
 #include "attnscope/features/plan/methods/methods.h"
-#include "attnscope/forward/multiply_rows.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/numerics/products/second_moments.h"
 #include "attnscope/numerics/svd/eigenvectors.h"
 #include "attnscope/tensor/decode.h"

@@ -1,4 +1,4 @@
-#include "attnscope/forward/multiply_rows.h"
+#include "attnscope/forward/matrix_buffers.h"
 
 #include "attnscope/numerics/inference/linear.h"
 
