@@ -26,7 +26,7 @@ namespace {
 void decode_stacked(std::span<const TensorMatrix> parts, std::int64_t first, std::int64_t first_col,
                     MatrixView<float> out);
 
-/// The same into a panel of kernels/linear_panels.h: inputs [first, first + count) of the outputs
+/// The same into a panel of kernels/kernels.h: inputs [first, first + count) of the outputs
 /// of panel `index`, to the place of the inputs from `place` on in a panel of `depth` inputs.
 /// Outputs beyond the last repeat others: products read them and discard their sums.
 struct PanelInputs {
