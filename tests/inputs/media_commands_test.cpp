@@ -127,9 +127,9 @@ TEST_F(CliMedia, SeveralImagesAreSequences) {
 TEST_F(CliMedia, WhatIsSavedIsWhatTransformersGives) {
   const std::map<std::string, std::string> cases = {{"vit", "images"},
                                                     {"dinov3_vit-registers", "images"},
-                                                    {"wav2vec2", "sound"},
-                                                    {"hubert", "sound"},
-                                                    {"whisper", "sound"}};
+                                                    {"wav2vec2", "audio"},
+                                                    {"hubert", "audio"},
+                                                    {"whisper", "audio"}};
   for (const auto& [model, kind] : cases) {
     SCOPED_TRACE(model);
     const auto golden = Checkpoint::open(stack_path(model) + "/" + kind + ".safetensors");
