@@ -10,18 +10,33 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/base/activation.h"
+#include "attnscope/base/model_inputs.h"
 #include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/mixers.h"
 #include "attnscope/forward/mla.h"
-#include "attnscope/forward/per_layer_input.h"
 #include "attnscope/forward/position_bias.h"
 #include "attnscope/forward/sparse_attention_indexer.h"
+#include "attnscope/forward/weights/forward_weights.h"
 #include "attnscope/numerics/inference/attention.h"
 #include "attnscope/numerics/inference/linear.h"
 #include "attnscope/numerics/inference/rotary.h"
 
 namespace attnscope {
+
+/// The input that each layer of Gemma 4 gets beside the stream. Keeps its memory between layers.
+class PerLayerInput {
+ public:
+  /// stream += what PerLayerInputRule says. `embedding`: what entered layer 0; both (rows, D) of
+  /// all sequences, one after another.
+  void add(const PerLayerInputWeights& weights, Activation activation,
+           std::span<const TokenIds> sequences, MatrixView<const float> embedding,
+           MatrixView<float> stream, const Compute& compute);
+
+ private:
+  Matrix<float> input_, narrow_, change_;
+};
 
 /// Which keys the queries of a layer see.
 AttentionMask mask_of(const MaskSpec& spec);

@@ -6,6 +6,7 @@
 
 #include "attnscope/base/matrix_view.h"
 #include "attnscope/numerics/compute.h"
+#include "attnscope/numerics/inference/linear.h"
 
 namespace attnscope {
 
@@ -39,7 +40,10 @@ inline Matrix<float> copied(MatrixView<const float> from) {
 // Products of matrices that a run itself has made.
 
 /// out = x · rowsᵀ, whose shape it takes.
-void multiply_rows(MatrixView<const float> x, MatrixView<const float> rows, Matrix<float>& out,
-                   const Compute& compute);
+inline void multiply_rows(MatrixView<const float> x, MatrixView<const float> rows,
+                          Matrix<float>& out, const Compute& compute) {
+  if (out.rows() != x.rows || out.cols() != rows.rows) out = Matrix<float>(x.rows, rows.rows);
+  apply_linear(x, LinearWeights(rows, /*packed=*/false, compute), {}, out.view(), compute);
+}
 
 }  // namespace attnscope

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text_encoding.h"
 #include "attnscope/page/encoding.h"
-#include "attnscope/page/field_descriptions.h"
+#include "attnscope/rows/field.h"
 #include "attnscope/rows/json.h"
 
 namespace attnscope {
@@ -36,6 +37,33 @@ double number_or(const Record& row, std::string_view name, double otherwise) {
   const Value* value = row.find(name);
   const auto* number = value == nullptr ? nullptr : value->get<double>();
   return number == nullptr ? otherwise : *number;
+}
+
+Record described(const FieldPlace& place) {
+  const Field& field = *place.field;
+  constexpr const char* kTypes[] = {"text", "integer", "number", "flag", "record"};
+  Record record = {{"name", place.path},
+                   {"type", kTypes[static_cast<std::size_t>(field.type)]},
+                   {"heading", field.heading},
+                   {"meaning", field.meaning},
+                   {"where", field.where}};
+  if (!field.unit.empty()) record.add("unit", field.unit);
+  if (!field.words.empty()) record.add("words", field.words);
+  return record;
+}
+
+/// For each kind of row, its fields: name, type, unit, heading, meaning, and their place in docs.
+/// Fields inside records have paths ("kv.energy_rank").
+Record fields_list() {
+  Record kinds;
+  for (const RowKind& kind : row_kinds()) {
+    Value::List fields;
+    for (const FieldPlace& place : field_places()) {
+      if (place.kind == &kind && place.part == "rows") fields.emplace_back(described(place));
+    }
+    kinds.add(std::string(kind.name), std::move(fields));
+  }
+  return kinds;
 }
 
 }  // namespace

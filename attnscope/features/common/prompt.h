@@ -23,10 +23,18 @@ struct Prompt {
 };
 
 /// A token as readable text; null where no tokenizer knows it.
-Value token_value(const Tokenizer* tokenizer, std::int64_t id);
+inline Value token_value(const Tokenizer* tokenizer, std::int64_t id) {
+  if (tokenizer == nullptr || !tokenizer->spelling(id)) return {};
+  return tokenizer->text(id);
+}
 
 /// Adds the fields of a token that is foretold: "token_id", "text", "logit", "probability".
-void add_foretold(Record& row, const Tokenizer* tokenizer, const TokenScore& score);
+inline void add_foretold(Record& row, const Tokenizer* tokenizer, const TokenScore& score) {
+  row.add("token_id", score.token);
+  row.add("text", token_value(tokenizer, score.token));
+  row.add("logit", score.logit);
+  row.add("probability", score.probability);
+}
 
 /// Sees a prompt run: is told of it before, and of blocks of logits after it. On the thread that
 /// runs it; what it throws ends the run.

@@ -8,7 +8,7 @@
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
-#include "attnscope/features/lens/position_sums.h"
+#include "attnscope/features/lens/logit_lens.h"
 
 namespace attnscope {
 namespace {

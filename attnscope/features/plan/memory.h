@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attnscope/features/common/calibration/memory.h"
+#include "attnscope/features/common/calibration/evaluation.h"
 #include "attnscope/features/plan/run.h"
 
 namespace attnscope {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "attnscope/features/common/calibration/evaluation.h"
-#include "attnscope/features/common/calibration/memory.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/framework/command.h"
 
