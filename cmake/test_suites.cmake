@@ -5,6 +5,7 @@
 #   SECONDS   that a suite may take
 #   LONG      a file with the names of suites that get the label "long": ./dev test leaves them to ./dev test --all
 #   OUT       the file to write
+cmake_minimum_required(VERSION 3.25)  # for if(... IN_LIST ...)
 set(command "\"${PROGRAM}\"")
 if(EMULATOR)
   string(PREPEND command "\"${EMULATOR}\" ")
