@@ -111,11 +111,11 @@ Sample mxfp4() {
            random_part("a_scales", "U8", {1, kRows, kCols / 32})}};
 }
 
-void decode_quantised(benchmark::State& state, const Sample& sample) {
+void decode_quantized(benchmark::State& state, const Sample& sample) {
   const test::TempFolder folder;
   Checkpoint checkpoint =
       Checkpoint::open(folder.write("model.safetensors", test::safetensors_bytes(sample.parts)));
-  checkpoint.compose_quantised(sample.config["quant_method"].get<std::string>(),
+  checkpoint.compose_quantized(sample.config["quant_method"].get<std::string>(),
                                sample.config.dump(), "config.json");
   const TensorView& tensor = checkpoint.tensors()[0].view;
   const TensorMatrix matrix{.tensor = tensor,
@@ -139,17 +139,17 @@ void decode_quantised(benchmark::State& state, const Sample& sample) {
   }
   state.SetBytesProcessed(state.iterations() * 4 * matrix.rows * matrix.cols);
 }
-BENCHMARK_CAPTURE(decode_quantised, fp8, fp8());
-BENCHMARK_CAPTURE(decode_quantised, gptq_4, gptq(4));
-BENCHMARK_CAPTURE(decode_quantised, gptq_3, gptq(3));
-BENCHMARK_CAPTURE(decode_quantised, gptq_8, gptq(8));
-BENCHMARK_CAPTURE(decode_quantised, gptq_4_any_order, gptq_any_order());
-BENCHMARK_CAPTURE(decode_quantised, awq, awq());
-BENCHMARK_CAPTURE(decode_quantised, nf4_nested, nf4());
-BENCHMARK_CAPTURE(decode_quantised, int8, int8());
-BENCHMARK_CAPTURE(decode_quantised, packed_4, packed(4));
-BENCHMARK_CAPTURE(decode_quantised, packed_3, packed(3));
-BENCHMARK_CAPTURE(decode_quantised, mxfp4, mxfp4());
+BENCHMARK_CAPTURE(decode_quantized, fp8, fp8());
+BENCHMARK_CAPTURE(decode_quantized, gptq_4, gptq(4));
+BENCHMARK_CAPTURE(decode_quantized, gptq_3, gptq(3));
+BENCHMARK_CAPTURE(decode_quantized, gptq_8, gptq(8));
+BENCHMARK_CAPTURE(decode_quantized, gptq_4_any_order, gptq_any_order());
+BENCHMARK_CAPTURE(decode_quantized, awq, awq());
+BENCHMARK_CAPTURE(decode_quantized, nf4_nested, nf4());
+BENCHMARK_CAPTURE(decode_quantized, int8, int8());
+BENCHMARK_CAPTURE(decode_quantized, packed_4, packed(4));
+BENCHMARK_CAPTURE(decode_quantized, packed_3, packed(3));
+BENCHMARK_CAPTURE(decode_quantized, mxfp4, mxfp4());
 
 void copy_float32(benchmark::State& state) {
   constexpr std::int64_t kBlock = 64;

@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int orientation = exif_orientation(bytes);
   if (orientation < 1 || orientation > 8) __builtin_trap();
   try {
-    const Picture picture = read_picture(bytes, "input");
-    if (std::ssize(picture.rgb) != picture.rows * picture.cols * 3) __builtin_trap();
+    const RgbImage rgb_image = read_rgb_image(bytes, "input");
+    if (std::ssize(rgb_image.rgb) != rgb_image.rows * rgb_image.cols * 3) __builtin_trap();
   } catch (const Error&) {
   }
   return 0;

@@ -11,7 +11,7 @@
 using namespace attnscope;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const FilePlace where = {"input"};
+  const FileLocation where = {"input"};
   try {
     const Pickle pickle = read_pickle(std::as_bytes(std::span(data, size)), where);
     config_of_hparams(pickle);

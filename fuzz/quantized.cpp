@@ -73,9 +73,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (parsed.is_object()) {
       const auto said = parsed.find("quant_method");
       if (said != parsed.end() && said->is_string()) method = said->get<std::string>();
-      checkpoint.compose_quantised(method, config, "config");
+      checkpoint.compose_quantized(method, config, "config");
     } else {
-      checkpoint.compose_quantised("", "", "config");
+      checkpoint.compose_quantized("", "", "config");
     }
     for (const CheckpointTensor& tensor : checkpoint.tensors()) {
       try {

@@ -89,7 +89,7 @@ inline void use(const ModelSpec& spec) {
     for (const Role role : kProjections) {
       const Weight& weight = model.weight(layer, role);
       if (weight.tensor == nullptr) continue;
-      if (why_not_analysed(model.checkpoint(), *weight.tensor)) continue;
+      if (why_not_analyzed(model.checkpoint(), *weight.tensor)) continue;
       decode_exact(weight.matrix);
     }
   }

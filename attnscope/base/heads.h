@@ -43,8 +43,8 @@ Matrix<T> stacked_head(MatrixView<const T> stacked, std::int64_t kv_head, const 
 
 /// Which dimensions of a head the pairs 0 … n − 1 are.
 enum class RotaryPairs {
-  halves,      // k and k + n
-  neighbours,  // 2k and 2k + 1
+  halves,     // k and k + n
+  neighbors,  // 2k and 2k + 1
 };
 
 /// The first dimension of a pair, and how far the second is from it.

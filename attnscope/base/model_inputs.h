@@ -7,7 +7,7 @@
 namespace attnscope {
 
 /// An image, (channels, rows, columns); or sound, (samples) of a wave or (features, frames).
-struct Signal {
+struct MediaInput {
   std::vector<std::int64_t> shape;
   std::vector<float> values;  // row by row
 };

@@ -31,7 +31,7 @@ void fail_writing(const fs::path& path, const std::string& problem) {
   throw Error(ErrorKind::io, {.file = path.string(), .problem = problem});
 }
 
-fs::path hidden_beside(const fs::path& path, const std::string& ending) {
+fs::path hidden_file_next_to(const fs::path& path, const std::string& ending) {
   const fs::path own = trimmed(path);
   const fs::path parent = own.has_parent_path() ? own.parent_path() : fs::path(".");
   return parent / ("." + own.filename().string() + "." + ending);
@@ -54,7 +54,7 @@ NewFolder::NewFolder(fs::path path) : path_(trimmed(path)) {
   if (fs::is_directory(status) && !fs::is_empty(path_, failed)) {
     fail_writing(path_, "exists and is not empty; nothing was written");
   }
-  temporary_ = hidden_beside(path_, "attnscope-tmp");
+  temporary_ = hidden_file_next_to(path_, "attnscope-tmp");
   try {
     lock();
   } catch (...) {

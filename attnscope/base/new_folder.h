@@ -10,7 +10,8 @@
 namespace attnscope {
 
 /// "NAME" → ".NAME.ending", in the same folder.
-std::filesystem::path hidden_beside(const std::filesystem::path& path, const std::string& ending);
+std::filesystem::path hidden_file_next_to(const std::filesystem::path& path,
+                                          const std::string& ending);
 
 [[noreturn]] void fail_writing(const std::filesystem::path& path, const std::string& problem);
 

@@ -78,13 +78,13 @@ constexpr std::optional<Role> role_from_name(std::string_view name) {
 inline std::vector<std::string> role_names() { return {kRoleNames.begin(), kRoleNames.end()}; }
 
 /// Whether only multi-head latent attention has it.
-constexpr bool is_latent_product(Role role) {
+constexpr bool is_mla_product(Role role) {
   return role == Role::qk_content || role == Role::qk_rotary || role == Role::qk_latent ||
          role == Role::ov_latent;
 }
 
 constexpr bool is_product(Role role) {
-  return role == Role::qk || role == Role::ov || is_latent_product(role);
+  return role == Role::qk || role == Role::ov || is_mla_product(role);
 }
 
 /// Whether a product is one of queries and keys.

@@ -28,7 +28,7 @@ constexpr NamedNumber kNamedNumbers[] = {{"NaN", std::numeric_limits<double>::qu
                                          {"-Infinity", -std::numeric_limits<double>::infinity()}};
 
 /// Where the text has such a name.
-struct NamedPlace {
+struct NamedLocation {
   std::size_t string = 0;  // how many strings, keys included, begin before it
   std::size_t byte = 0;    // counted from 1
   double value = 0;
@@ -36,9 +36,9 @@ struct NamedPlace {
 
 /// Replaces names of numbers by strings of the same length, so that the library reads the text and
 /// errors name the right byte.
-std::vector<NamedPlace> replace_names(std::string& text) {
+std::vector<NamedLocation> replace_names(std::string& text) {
   constexpr std::string_view kBefore = "[:, \t\r\n", kAfter = "]}, \t\r\n";
-  std::vector<NamedPlace> places;
+  std::vector<NamedLocation> places;
   std::size_t strings = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '"') {
@@ -66,7 +66,8 @@ std::vector<NamedPlace> replace_names(std::string& text) {
 /// parent's members at the end of every object, which takes quadratic time.
 class StrictBuilder : public nlohmann::json_sax<json> {
  public:
-  StrictBuilder(std::string_view file, std::string_view place, std::vector<NamedPlace> named = {})
+  StrictBuilder(std::string_view file, std::string_view place,
+                std::vector<NamedLocation> named = {})
       : file_(file), place_(place), named_(std::move(named)) {}
 
   bool null() override { return add(nullptr); }
@@ -77,12 +78,12 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool binary(binary_t& value) override { return add(std::move(value)); }
 
   bool string(string_t& value) override {
-    if (const NamedPlace* number = next_string()) return add(number->value);
+    if (const NamedLocation* number = next_string()) return add(number->value);
     return add(std::move(value));
   }
 
   bool key(string_t& value) override {
-    if (const NamedPlace* number = next_string()) refuse_at(number->byte);
+    if (const NamedLocation* number = next_string()) refuse_at(number->byte);
     const auto [member, is_new] = open_.back()->get_ref<json::object_t&>().emplace(value, nullptr);
     if (!is_new) throw error("duplicate key '" + verbatim(value) + "' in JSON");
     member_ = &member->second;
@@ -113,7 +114,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
 
  private:
   /// The place of a number's name if that is what this string stands for.
-  const NamedPlace* next_string() {
+  const NamedLocation* next_string() {
     const std::size_t own = strings_++;
     if (next_named_ == named_.size() || named_[next_named_].string != own) return nullptr;
     return &named_[next_named_++];
@@ -152,7 +153,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   }
 
   std::string file_, place_;
-  std::vector<NamedPlace> named_;
+  std::vector<NamedLocation> named_;
   std::size_t strings_ = 0, next_named_ = 0;
   json document_;
   std::vector<json*>

@@ -8,14 +8,14 @@
 
 namespace attnscope {
 
-void refuse(const FilePlace& where, std::string problem, std::string hint) {
+void refuse(const FileLocation& where, std::string problem, std::string hint) {
   throw Error(ErrorKind::format, {.file = where.file,
                                   .place = where.place,
                                   .problem = std::move(problem),
                                   .hint = std::move(hint)});
 }
 
-ByteReader::ByteReader(std::span<const std::byte> bytes, FilePlace where, std::string_view part,
+ByteReader::ByteReader(std::span<const std::byte> bytes, FileLocation where, std::string_view part,
                        NeedBytes need, std::size_t step_bytes)
     : bytes_(bytes),
       where_(std::move(where)),

@@ -15,13 +15,13 @@
 namespace attnscope {
 
 /// Where an error is: a file, and a part of it ("data.pkl"; empty: the file itself).
-struct FilePlace {
+struct FileLocation {
   std::string file;
   std::string place = {};
 };
 
 /// Throws Error(format).
-[[noreturn]] void refuse(const FilePlace& where, std::string problem, std::string hint = "");
+[[noreturn]] void refuse(const FileLocation& where, std::string problem, std::string hint = "");
 
 /// Waits until a stretch of a file can be read. Does nothing for files on disk.
 using NeedBytes = std::function<void(std::span<const std::byte>)>;
@@ -46,12 +46,12 @@ class ByteReader {
   /// `part`: named in errors as ending too early ("the central directory"). Calls `need` in steps
   /// of `step_bytes`, as reading proceeds, because the end of a part may be unknown until it is
   /// read.
-  ByteReader(std::span<const std::byte> bytes, FilePlace where, std::string_view part,
+  ByteReader(std::span<const std::byte> bytes, FileLocation where, std::string_view part,
              NeedBytes need = {}, std::size_t step_bytes = 64 * 1024);
 
   std::size_t position() const { return position_; }
   std::size_t left() const { return bytes_.size() - position_; }
-  const FilePlace& where() const { return where_; }
+  const FileLocation& where() const { return where_; }
 
   /// The byte order of the next numbers; little-endian at first.
   bool big_endian() const { return big_endian_; }
@@ -79,7 +79,7 @@ class ByteReader {
   std::size_t position_ = 0;
   std::size_t asked_ = 0;  // end of the last stretch that `need` was called for
   bool big_endian_ = false;
-  FilePlace where_;
+  FileLocation where_;
   std::string part_;
   NeedBytes need_;
   std::size_t step_bytes_;

@@ -254,7 +254,7 @@ void Checkpoint::index_tensors() {
   });
 }
 
-void Checkpoint::compose_quantised(std::string_view method, std::string_view config,
+void Checkpoint::compose_quantized(std::string_view method, std::string_view config,
                                    std::string_view config_file) {
   replace_tensors(composed_tensors(*this, method, config, config_file));
 }

@@ -50,7 +50,7 @@ class Checkpoint {
   static Checkpoint in_memory(TensorsInMemory memory);
 
   /// Makes one tensor of the parts of each quantised weight; see composed_tensors().
-  void compose_quantised(std::string_view method, std::string_view config,
+  void compose_quantized(std::string_view method, std::string_view config,
                          std::string_view config_file);
 
   /// Lists these in place of its own tensors. Their bytes must lie in its files.

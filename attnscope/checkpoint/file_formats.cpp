@@ -12,12 +12,12 @@ std::span<const FileFormat> file_formats() {
       {.name = "safetensors",
        .usual = "model.safetensors",
        .endings = {".safetensors"},
-       .recognises = nullptr,
+       .recognizes = nullptr,
        .read = read_safetensors,
        .start_bytes_of_tensor = 58,  // {"dtype":"F8_E4M3","shape":[2048,7168],"data_offsets":[,]}
        .may_bring_config = false},
       {"PyTorch", "pytorch_model.bin", {".bin", ".pt", ".pth", ".ckpt"}, is_pytorch, read_pytorch},
-      {"GGUF", "", {".gguf"}, recognises_gguf, nullptr, gguf_parts, read_gguf},
+      {"GGUF", "", {".gguf"}, recognizes_gguf, nullptr, gguf_parts, read_gguf},
       {"llama2.c", "", {".bin"}, is_llama2c, read_llama2c},
   };
   return formats;

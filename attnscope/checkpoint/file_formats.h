@@ -40,7 +40,7 @@ struct FileFormat {
   std::vector<std::string_view> endings;  // file endings
   /// Whether the first bytes are those of this format; null: the ending decides. Readers check the
   /// rest.
-  bool (*recognises)(std::span<const std::byte> start);
+  bool (*recognizes)(std::span<const std::byte> start);
   /// Checks everything that is not tensor data, then returns the tensors. `name` is the file's, for
   /// messages. Calls file.need() for the bytes that it reads. Throws Error(format, unsupported).
   FileContents (*read)(const MappedFile& file, std::string_view name);

@@ -55,12 +55,12 @@ std::optional<Header> header_of(std::span<const std::byte> file) {
   const auto within = [](std::int64_t value, std::int64_t most) {
     return value > 0 && value <= most;
   };
-  const bool sound = within(out.width, kMaxWidth) && within(out.mlp_width, kMaxWidth) &&
+  const bool audio = within(out.width, kMaxWidth) && within(out.mlp_width, kMaxWidth) &&
                      within(out.layers, kMaxLayers) && within(out.heads, out.width) &&
                      within(out.kv_heads, out.heads) && within(out.vocabulary, kMaxTokens) &&
                      within(out.context, kMaxTokens) && out.width % (2 * out.heads) == 0 &&
                      out.heads % out.kv_heads == 0;
-  return sound ? std::optional(out) : std::nullopt;
+  return audio ? std::optional(out) : std::nullopt;
 }
 
 /// Takes one tensor after another from the file's bytes.

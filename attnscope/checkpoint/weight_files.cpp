@@ -50,14 +50,14 @@ bool has_ending(const FileFormat& format, std::string_view name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-constexpr std::size_t kLookedAt = 512;  // bytes at the start of a file
+constexpr std::size_t kInspectedBytes = 512;  // bytes at the start of a file
 
 /// Whether it begins as files of the format do. True where that cannot be seen: it is not here.
 bool may_be(const FileFormat& format, const CheckpointFolder& folder, const std::string& name) {
-  if (format.recognises == nullptr || folder.is_remote()) return true;
+  if (format.recognizes == nullptr || folder.is_remote()) return true;
   try {
     const MappedFile file = folder.open(name);
-    return format.recognises(file.bytes().first(std::min(kLookedAt, file.bytes().size())));
+    return format.recognizes(file.bytes().first(std::min(kInspectedBytes, file.bytes().size())));
   } catch (const Error&) {
     return true;
   }
@@ -168,7 +168,7 @@ std::string find_weights(const CheckpointFolder& folder) {
 }
 
 const FileFormat& format_of(const MappedFile& file) {
-  const auto start = file.bytes().first(std::min(kLookedAt, file.bytes().size()));
+  const auto start = file.bytes().first(std::min(kInspectedBytes, file.bytes().size()));
   file.need(start);
   if (is_lfs_pointer(start)) {
     refuse_weights(ErrorKind::format, file.path(), "is a git-lfs pointer and not the weights",
@@ -178,7 +178,7 @@ const FileFormat& format_of(const MappedFile& file) {
   const FileFormat* candidate = nullptr;
   for (const FileFormat& format : file_formats()) {
     if (!has_ending(format, name)) continue;
-    if (format.recognises == nullptr || format.recognises(start)) return format;
+    if (format.recognizes == nullptr || format.recognizes(start)) return format;
     if (candidate == nullptr) candidate = &format;
   }
   if (candidate == nullptr) {

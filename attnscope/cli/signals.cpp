@@ -67,7 +67,7 @@ SignalWatch::~SignalWatch() {
 
 int SignalWatch::exit_code() {
   const std::lock_guard lock(mutex_);
-  return signal_ == 0 ? 0 : kExitSignalled + signal_;
+  return media_input_ == 0 ? 0 : kExitSignalled + media_input_;
 }
 
 void SignalWatch::wait_for_signal() {
@@ -76,14 +76,14 @@ void SignalWatch::wait_for_signal() {
   }
   std::unique_lock lock(mutex_);
   if (over_) return;
-  signal_ = number;
+  media_input_ = number;
   lock.unlock();
   stop_.request_stop();
   constexpr std::string_view kMessage = "\nattnscope: interrupted\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
   lock.lock();
   if (over_changed_.wait_for(lock, kMaxDelay, [&] { return over_; })) return;
-  _exit(kExitSignalled + signal_);
+  _exit(kExitSignalled + media_input_);
 }
 
 }  // namespace attnscope

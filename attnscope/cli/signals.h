@@ -9,8 +9,8 @@
 namespace attnscope {
 
 /// While it exists, SIGINT, SIGTERM and SIGHUP go to one thread, except those that the parent
-/// process ignored. The thread requests a stop and prints "interrupted" to stderr. If the run has not
-/// ended 0.8 s later, the process ends with exit code 128 + signal. One per process. After its
+/// process ignored. The thread requests a stop and prints "interrupted" to stderr. If the run has
+/// not ended 0.8 s later, the process ends with exit code 128 + signal. One per process. After its
 /// destruction these signals do nothing, so that a finished run ends with its own exit code.
 class SignalWatch {
  public:
@@ -31,7 +31,7 @@ class SignalWatch {
   std::mutex mutex_;
   std::condition_variable over_changed_;
   bool over_ = false;  // the run is
-  int signal_ = 0;
+  int media_input_ = 0;
   std::thread thread_;
 };
 

@@ -42,7 +42,7 @@ ItemInputs& ItemInputs::add_matrix(const Checkpoint& checkpoint, const Checkpoin
                                  {"col_stride", matrix.col_stride},
                                  {"block_rows", matrix.block_rows},
                                  {"block_stride", matrix.block_stride},
-                                 {"not_analysed", why_not_analysed(checkpoint, tensor)}}});
+                                 {"not_analysed", why_not_analyzed(checkpoint, tensor)}}});
   return *this;
 }
 
@@ -60,8 +60,8 @@ ItemInputs& ItemInputs::add_role(const Model& model, std::int64_t layer, Role ro
     of_keys = of_keys || (part == Role::kv_down && part != role);
   }
   if ((!of_queries && !of_keys) || model.spec().layers.empty()) return *this;
-  const LatentSpec& norms = *model.spec().layers[static_cast<std::size_t>(layer)].attention.latent;
-  const LatentRanks& ranks = *model.dimensions().latent;
+  const MlaSpec& norms = *model.spec().layers[static_cast<std::size_t>(layer)].attention.mla;
+  const MlaRanks& ranks = *model.dimensions().mla;
   const auto add_norm = [&](const char* name, const NormSpec& norm, std::int64_t rank) {
     add_gain(model, name, model.norm_gain(norm, layer, {rank}), norm.gain_offset, rank);
   };

@@ -39,14 +39,14 @@ std::size_t bytes_of(const std::vector<Outcome>& outcomes) {
 }  // namespace
 
 void OutcomeBuffer::put(std::size_t job, std::vector<Outcome> outcomes) {
-  Entry entry{.held_bytes = bytes_of(outcomes)};
+  Entry entry{.buffered_bytes = bytes_of(outcomes)};
   const std::scoped_lock lock(mutex_);
-  if (held_bytes_ + entry.held_bytes <= memory_bytes_) {
-    held_bytes_ += entry.held_bytes;
+  if (buffered_bytes_ + entry.buffered_bytes <= memory_bytes_) {
+    buffered_bytes_ += entry.buffered_bytes;
     entry.outcomes = std::move(outcomes);
   } else {
     const std::string text = outcomes_text(outcomes);
-    entry.held_bytes = 0;
+    entry.buffered_bytes = 0;
     entry.offset = spool_.append(text);
     entry.length = text.size();
   }
@@ -68,7 +68,7 @@ std::vector<Outcome> OutcomeBuffer::get(std::size_t job) {
 void OutcomeBuffer::drop(std::size_t job) {
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find(job);
-  held_bytes_ -= found->second.held_bytes;
+  buffered_bytes_ -= found->second.buffered_bytes;
   entries_.erase(found);
 }
 

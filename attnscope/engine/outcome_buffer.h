@@ -28,14 +28,14 @@ class OutcomeBuffer {
  private:
   struct Entry {
     std::vector<Outcome> outcomes;  // empty if they are in the file
-    std::size_t held_bytes = 0;
+    std::size_t buffered_bytes = 0;
     std::uint64_t offset = 0;
     std::size_t length = 0;  // in the file; 0: in memory
   };
 
   mutable std::mutex mutex_;  // guards all below
   const std::size_t memory_bytes_;
-  std::size_t held_bytes_ = 0;
+  std::size_t buffered_bytes_ = 0;
   std::map<std::size_t, Entry> entries_;
   Spool spool_;
 };

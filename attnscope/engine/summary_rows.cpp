@@ -49,12 +49,11 @@ Record facts_record(const ModelSummary& facts) {
   if (!facts.mixer.empty()) {
     record.add("attention_layers", facts.attention_layers).add("mixer", facts.mixer);
   }
-  if (facts.latent) {
-    record.add("latent",
-               Record{{"query_rank", facts.latent->query_rank},
-                      {"rank", facts.latent->rank},
-                      {"rotary_dim", facts.latent->rotary_dim},
-                      {"kv_cache_bytes_of_heads", facts.latent->kv_cache_bytes_of_heads}});
+  if (facts.mla) {
+    record.add("latent", Record{{"query_rank", facts.mla->query_rank},
+                                {"rank", facts.mla->rank},
+                                {"rotary_dim", facts.mla->rotary_dim},
+                                {"kv_cache_bytes_of_heads", facts.mla->kv_cache_bytes_of_heads}});
   }
   if (!facts.shared_weights.empty()) {
     record.add("shared_weights", shared_value(facts.shared_weights));

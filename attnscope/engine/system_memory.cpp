@@ -93,7 +93,7 @@ std::optional<std::uint64_t> physical_memory() {
 
 }  // namespace
 
-std::optional<std::uint64_t> free_memory(const fs::path& root) {
+std::optional<std::uint64_t> available_memory(const fs::path& root) {
   const auto available_kib = read_field(root / "proc/meminfo", "MemAvailable:");
   std::optional<std::uint64_t> free = physical_memory();
   if (available_kib) free = 1024 * *available_kib;
@@ -110,7 +110,7 @@ std::optional<std::uint64_t> free_memory(const fs::path& root) {
 
 namespace attnscope {
 
-void return_freed_memory() {
+void trim_heap() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif

@@ -17,7 +17,7 @@ std::optional<std::int64_t> optional_layer(const Record& record, std::string_vie
 }
 
 /// Signals are one array, the first axis counts them.
-void add_signals(const Array& array, SequenceBatch& batch) {
+void add_media_inputs(const Array& array, SequenceBatch& batch) {
   const auto* values = std::get_if<std::vector<double>>(&array.data);
   if (values == nullptr || array.shape.size() < 2 || array.shape.front() < 1) {
     refuse_field("signals");
@@ -25,7 +25,7 @@ void add_signals(const Array& array, SequenceBatch& batch) {
   const std::vector<std::int64_t> shape(array.shape.begin() + 1, array.shape.end());
   const auto each = std::ssize(*values) / array.shape.front();
   for (auto first = values->begin(); first != values->end(); first += each) {
-    batch.signals.push_back({.shape = shape, .values = {first, first + each}});
+    batch.media_inputs.push_back({.shape = shape, .values = {first, first + each}});
   }
 }
 
@@ -53,12 +53,12 @@ Sequences sequences_of(const Record& record, std::string_view name) {
 SequenceBatch batch_of(const Record& record) {
   SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
                       .layers = expect_vector<std::int64_t>(record, "layers")};
-  const Value* signals = record.find("signals");
-  if (signals != nullptr) add_signals(expect<Array>(*signals, "signals"), batch);
-  if (signals != nullptr && record.find("tokens") == nullptr) return batch;
+  const Value* media_inputs = record.find("signals");
+  if (media_inputs != nullptr) add_media_inputs(expect<Array>(*media_inputs, "signals"), batch);
+  if (media_inputs != nullptr && record.find("tokens") == nullptr) return batch;
   batch.tokens = sequences_of(record, "tokens");
-  if (signals != nullptr) {
-    if (batch.signals.size() != batch.tokens.size()) refuse_field("signals");
+  if (media_inputs != nullptr) {
+    if (batch.media_inputs.size() != batch.tokens.size()) refuse_field("signals");
   } else if (record.find("sources") != nullptr) {
     batch.sources = sequences_of(record, "sources");
     if (batch.sources.size() != batch.tokens.size()) refuse_field("sources");
@@ -87,11 +87,11 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
   if (!batch) return {};
   Record record = {{"first", batch->first}};
   if (!batch->tokens.empty()) record.add("tokens", sequences_value(batch->tokens));
-  if (!batch->signals.empty()) {
-    Array all{.shape = batch->signals.front().shape};
-    all.shape.insert(all.shape.begin(), std::ssize(batch->signals));
+  if (!batch->media_inputs.empty()) {
+    Array all{.shape = batch->media_inputs.front().shape};
+    all.shape.insert(all.shape.begin(), std::ssize(batch->media_inputs));
     std::vector<double> values;
-    for (const Signal& each : batch->signals) {
+    for (const MediaInput& each : batch->media_inputs) {
       values.insert(values.end(), each.values.begin(), each.values.end());
     }
     all.data = std::move(values);

@@ -21,14 +21,16 @@ struct SequenceBatch {
   std::int64_t first = 0;  // index of the first of them among all texts of the run
   std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence
   /// In their place, or of a decoder in place of `sources`; all of one shape.
-  std::vector<Signal> signals = {};
+  std::vector<MediaInput> media_inputs = {};
   std::vector<std::int64_t> layers;  // layers to analyse, ascending
   /// Of a decoder: what its encoder runs on for each sequence; else none.
   std::vector<std::vector<std::int64_t>> sources = {};
   /// For each token of each sequence 1 if it counts in losses and means, else 0; empty: all count.
   std::vector<std::vector<std::int64_t>> scored = {};
 
-  std::int64_t count() const { return tokens.empty() ? std::ssize(signals) : std::ssize(tokens); }
+  std::int64_t count() const {
+    return tokens.empty() ? std::ssize(media_inputs) : std::ssize(tokens);
+  }
 };
 
 /// What the norms of a layer's latents are taken to divide by.

@@ -86,7 +86,7 @@ class WorkQueue {
     }  // joined
     if (failure_) std::rethrow_exception(failure_);
     if (stopped_) throw Stopped();
-    tell_of_ended();
+    report_ended();
     if (context_.on_progress && !order_.empty()) context_.on_progress(meter_.read(now()));
   }
 
@@ -185,7 +185,7 @@ class WorkQueue {
       }
       if (!ended_.empty()) {
         lock.unlock();
-        tell_of_ended();
+        report_ended();
         lock.lock();
         continue;
       }
@@ -201,7 +201,7 @@ class WorkQueue {
     }
   }
 
-  void tell_of_ended() {
+  void report_ended() {
     std::vector<std::size_t> ended;
     {
       const std::scoped_lock lock(mutex_);

@@ -29,7 +29,7 @@
   KIND(routing_rows)              \
   KIND(activation_rows)           \
   KIND(diff_rows)                 \
-  KIND(plan_rows_of_menu)         \
+  KIND(plan_comparison_rows)      \
   KIND(plan_part_rows)            \
   KIND(shrink_rows)               \
   KIND(lens_rows)                 \

@@ -17,68 +17,68 @@ namespace {
 
 constexpr std::int64_t kMaxSamples = 16'000 * 60 * 10;  // ten minutes
 
-[[noreturn]] void refuse_sound(const std::string& problem) {
+[[noreturn]] void refuse_audio(const std::string& problem) {
   throw Error(ErrorKind::usage, {.problem = problem});
 }
 
-std::int64_t frames_after(const SoundConvolution& layer, std::int64_t frames) {
+std::int64_t frames_after(const AudioConvolution& layer, std::int64_t frames) {
   const std::int64_t room = frames + 2 * layer.padding - layer.kernel;
   return room < 0 ? 0 : room / layer.stride + 1;
 }
 
 /// Rows of what a convolution reads at places `first` and on: of each channel its values at all
 /// taps. Beyond the ends of the sound they are 0.
-void gather(MatrixView<const float> sound, std::int64_t first_channel, std::int64_t channels,
-            const SoundConvolution& layer, std::int64_t first, MatrixView<float> out) {
+void gather(MatrixView<const float> audio, std::int64_t first_channel, std::int64_t channels,
+            const AudioConvolution& layer, std::int64_t first, MatrixView<float> out) {
   for (std::int64_t row = 0; row < out.rows; ++row) {
     const std::int64_t begin = (first + row) * layer.stride - layer.padding;
     for (std::int64_t tap = 0; tap < layer.kernel; ++tap) {
       const std::int64_t frame = begin + tap;
-      const bool inside = frame >= 0 && frame < sound.rows;
+      const bool inside = frame >= 0 && frame < audio.rows;
       for (std::int64_t channel = 0; channel < channels; ++channel) {
-        out(row, channel * layer.kernel + tap) = inside ? sound(frame, first_channel + channel) : 0;
+        out(row, channel * layer.kernel + tap) = inside ? audio(frame, first_channel + channel) : 0;
       }
     }
   }
 }
 
 /// Each channel over all of the sound.
-void norm_channels(const NormWeights& norm, MatrixView<float> sound) {
-  const auto frames = static_cast<double>(sound.rows);
-  for (std::int64_t channel = 0; channel < sound.cols; ++channel) {
+void norm_channels(const NormWeights& norm, MatrixView<float> audio) {
+  const auto frames = static_cast<double>(audio.rows);
+  for (std::int64_t channel = 0; channel < audio.cols; ++channel) {
     double sum = 0, squares = 0;
-    for (std::int64_t row = 0; row < sound.rows; ++row)
-      sum += static_cast<double>(sound(row, channel));
+    for (std::int64_t row = 0; row < audio.rows; ++row)
+      sum += static_cast<double>(audio(row, channel));
     const double mean = sum / frames;
-    for (std::int64_t row = 0; row < sound.rows; ++row) {
-      const double off = static_cast<double>(sound(row, channel)) - mean;
+    for (std::int64_t row = 0; row < audio.rows; ++row) {
+      const double off = static_cast<double>(audio(row, channel)) - mean;
       squares += off * off;
     }
     const double scale = 1 / std::sqrt(squares / frames + norm.spec.epsilon);
     const auto at = static_cast<std::size_t>(channel);
-    for (std::int64_t row = 0; row < sound.rows; ++row) {
-      const double unit = (static_cast<double>(sound(row, channel)) - mean) * scale;
-      sound(row, channel) = static_cast<float>(unit * static_cast<double>(norm.gain[at]) +
+    for (std::int64_t row = 0; row < audio.rows; ++row) {
+      const double unit = (static_cast<double>(audio(row, channel)) - mean) * scale;
+      audio(row, channel) = static_cast<float>(unit * static_cast<double>(norm.gain[at]) +
                                                static_cast<double>(norm.bias[at]));
     }
   }
 }
 
-Matrix<float> convolved(const SoundLayerWeights& weights, const SoundConvolution& layer,
-                        Activation activation, MatrixView<const float> sound,
+Matrix<float> convolved(const AudioLayerWeights& weights, const AudioConvolution& layer,
+                        Activation activation, MatrixView<const float> audio,
                         const Compute& compute) {
   constexpr std::int64_t kRowsAtOnce = 1024;
-  Matrix<float> out(frames_after(layer, sound.rows), layer.outputs);
-  Matrix<float> places(std::min(kRowsAtOnce, out.rows()), sound.cols * layer.kernel);
+  Matrix<float> out(frames_after(layer, audio.rows), layer.outputs);
+  Matrix<float> position_convolution(std::min(kRowsAtOnce, out.rows()), audio.cols * layer.kernel);
   for (std::int64_t first = 0; first < out.rows(); first += kRowsAtOnce) {
     compute.check_stop();
     const std::int64_t count = std::min(kRowsAtOnce, out.rows() - first);
-    const MatrixView<float> part = places.view().row_block(0, count);
-    gather(sound, 0, sound.cols, layer, first, part);
+    const MatrixView<float> part = position_convolution.view().row_block(0, count);
+    gather(audio, 0, audio.cols, layer, first, part);
     apply(*weights.taps, part, {}, out.view().row_block(first, count), compute);
   }
-  if (weights.norm && layer.norm == SoundNorm::channels) norm_channels(*weights.norm, out.view());
-  if (weights.norm && layer.norm == SoundNorm::frames) {
+  if (weights.norm && layer.norm == AudioNorm::channels) norm_channels(*weights.norm, out.view());
+  if (weights.norm && layer.norm == AudioNorm::frames) {
     apply_norm(*weights.norm, out.view(), out.view(), compute);
   }
   activate(activation, out.view(), compute);
@@ -87,21 +87,24 @@ Matrix<float> convolved(const SoundLayerWeights& weights, const SoundConvolution
 
 /// rows += what a wide convolution makes of them, which tells places apart. Source: transformers,
 /// Wav2Vec2PositionalConvEmbedding.
-void add_places(const SoundWeights& weights, const SoundSpec& spec, MatrixView<float> rows,
-                const Compute& compute) {
-  const std::int64_t groups = spec.places->groups, each = rows.cols / groups;
-  const SoundConvolution layer{
-      .name = {}, .kernel = spec.places->kernel, .stride = 1, .padding = spec.places->kernel / 2};
+void add_position_embeddings(const AudioWeights& weights, const AudioSpec& spec,
+                             MatrixView<float> rows, const Compute& compute) {
+  const std::int64_t groups = spec.position_convolution->groups, each = rows.cols / groups;
+  const AudioConvolution layer{.name = {},
+                               .kernel = spec.position_convolution->kernel,
+                               .stride = 1,
+                               .padding = spec.position_convolution->kernel / 2};
   Matrix<float> all(rows.rows, rows.cols), gathered(rows.rows, each * layer.kernel), part;
   for (std::int64_t group = 0; group < groups; ++group) {
     compute.check_stop();
     gather(rows, group * each, each, layer, 0, gathered.view());
-    multiply_rows(gathered.view(), weights.places.view().row_block(group * each, each), part,
-                  compute);
+    multiply_rows(gathered.view(),
+                  weights.position_convolution.view().row_block(group * each, each), part, compute);
     for (std::int64_t row = 0; row < rows.rows; ++row) {
       for (std::int64_t col = 0; col < each; ++col) {
         all(row, group * each + col) =
-            part(row, col) + weights.places_bias[static_cast<std::size_t>(group * each + col)];
+            part(row, col) +
+            weights.position_convolution_bias[static_cast<std::size_t>(group * each + col)];
       }
     }
   }
@@ -112,7 +115,8 @@ void add_places(const SoundWeights& weights, const SoundSpec& spec, MatrixView<f
 }
 
 /// (out, in / groups, kernel): v g / ‖v‖, the norm of each tap over all else.
-void read_places(const TensorReader& reader, const SoundPlaces& spec, SoundWeights& out) {
+void read_places(const TensorReader& reader, const AudioPositionConvolution& spec,
+                 AudioWeights& out) {
   const Model& model = reader.model();
   const std::int64_t width = model.dimensions().width, each = width / spec.groups;
   const std::string name = model.prefix() + spec.name;
@@ -126,7 +130,7 @@ void read_places(const TensorReader& reader, const SoundPlaces& spec, SoundWeigh
       first_of(".parametrizations.weight.original1", ".weight_v", {width, each, spec.kernel});
   const CheckpointTensor& g =
       first_of(".parametrizations.weight.original0", ".weight_g", {1, 1, spec.kernel});
-  out.places = Matrix<float>(width, each * spec.kernel);
+  out.position_convolution = Matrix<float>(width, each * spec.kernel);
   const std::vector<float> taps = reader.values(reader.rows_of(v));
   const Matrix<float> lengths = reader.rows_of_width(g, spec.kernel);
   std::vector<double> squares(static_cast<std::size_t>(spec.kernel));
@@ -136,28 +140,29 @@ void read_places(const TensorReader& reader, const SoundPlaces& spec, SoundWeigh
   }
   for (std::size_t at = 0; at < taps.size(); ++at) {
     const std::size_t tap = at % squares.size();
-    out.places.data()[at] =
+    out.position_convolution.data()[at] =
         static_cast<float>(static_cast<double>(taps[at]) *
                            static_cast<double>(lengths.data()[tap]) / std::sqrt(squares[tap]));
   }
-  out.places_bias = reader.values(reader.need(model.find(name + ".bias", Shape{width})));
+  out.position_convolution_bias =
+      reader.values(reader.need(model.find(name + ".bias", Shape{width})));
 }
 
 }  // namespace
 
-SoundWeights read_sound_weights(const TensorReader& reader, const SoundSpec& spec) {
+AudioWeights read_audio_weights(const TensorReader& reader, const AudioSpec& spec) {
   const Model& model = reader.model();
   const std::int64_t width = model.dimensions().width;
-  SoundWeights out;
+  AudioWeights out;
   std::int64_t channels = spec.features;
-  for (const SoundConvolution& layer : spec.convolutions) {
+  for (const AudioConvolution& layer : spec.convolutions) {
     const std::string name = model.prefix() + layer.name + ".weight";
     const CheckpointTensor& taps =
         reader.need(model.find(name, Shape{layer.outputs, channels, layer.kernel}));
-    SoundLayerWeights& own = out.convolutions.emplace_back();
+    AudioLayerWeights& own = out.convolutions.emplace_back();
     own.taps = reader.make_linear({reader.rows_of(taps)}, reader.bias_of(name, layer.outputs),
                                   /*copied=*/false);
-    if (layer.norm != SoundNorm::none) {
+    if (layer.norm != AudioNorm::none) {
       const NormSpec norm{.epsilon = 1e-5, .tensor = layer.norm_name};
       own.norm = reader.norm(norm, 0, layer.outputs);
     }
@@ -167,7 +172,7 @@ SoundWeights read_sound_weights(const TensorReader& reader, const SoundSpec& spe
   if (!spec.projection.empty()) {
     out.projection = reader.linear(model.prefix() + spec.projection, width, channels);
   }
-  if (spec.places) read_places(reader, *spec.places, out);
+  if (spec.position_convolution) read_places(reader, *spec.position_convolution, out);
   const std::string& positions = model.spec().stream.embedding.positions;
   if (positions.empty()) return out;
   const CheckpointTensor& table = reader.need(model.find(model.prefix() + positions));
@@ -175,60 +180,60 @@ SoundWeights read_sound_weights(const TensorReader& reader, const SoundSpec& spe
   return out;
 }
 
-std::int64_t rows_of_sound(const Model& model, const Signal& sound) {
-  const SoundSpec& spec = *model.spec().stream.sound;
-  const auto wrong = std::find_if(sound.values.begin(), sound.values.end(),
+std::int64_t rows_of_audio(const Model& model, const MediaInput& audio) {
+  const AudioSpec& spec = *model.spec().stream.audio;
+  const auto wrong = std::find_if(audio.values.begin(), audio.values.end(),
                                   [](float value) { return !std::isfinite(value); });
-  if (wrong != sound.values.end()) {
-    refuse_sound("value " + std::to_string(wrong - sound.values.begin()) +
+  if (wrong != audio.values.end()) {
+    refuse_audio("value " + std::to_string(wrong - audio.values.begin()) +
                  " of the sound is NaN or infinite");
   }
   std::int64_t frames = 0;
   if (spec.of_waves) {
-    if (sound.shape.size() != 1) refuse_sound(model.name() + " reads a wave: one axis of samples");
-    frames = sound.shape[0];
+    if (audio.shape.size() != 1) refuse_audio(model.name() + " reads a wave: one axis of samples");
+    frames = audio.shape[0];
     if (frames > kMaxSamples) {
-      refuse_sound(counted(frames, "sample") + " are over the limit of " +
+      refuse_audio(counted(frames, "sample") + " are over the limit of " +
                    std::to_string(kMaxSamples) + ", ten minutes: cut the sound");
     }
   } else {
     const std::int64_t wanted = 2 * model.dimensions().context.value_or(0);
-    if (sound.shape.size() != 2 || sound.shape[0] != spec.features || sound.shape[1] != wanted) {
-      refuse_sound(model.name() + " reads " + std::to_string(spec.features) + " features of " +
+    if (audio.shape.size() != 2 || audio.shape[0] != spec.features || audio.shape[1] != wanted) {
+      refuse_audio(model.name() + " reads " + std::to_string(spec.features) + " features of " +
                    std::to_string(wanted) + " frames, and no others");
     }
-    frames = sound.shape[1];
+    frames = audio.shape[1];
   }
-  for (const SoundConvolution& layer : spec.convolutions) frames = frames_after(layer, frames);
-  if (frames < 1) refuse_sound("the sound is too short for " + model.name());
+  for (const AudioConvolution& layer : spec.convolutions) frames = frames_after(layer, frames);
+  if (frames < 1) refuse_audio("the sound is too short for " + model.name());
   return frames;
 }
 
-std::int64_t rows_of_signal(const Model& model, const Signal& signal) {
-  if (model.spec().stream.sound) return rows_of_sound(model, signal);
-  return grid_of_image(model, signal).length();
+std::int64_t rows_of_media(const Model& model, const MediaInput& media_input) {
+  if (model.spec().stream.audio) return rows_of_audio(model, media_input);
+  return grid_of_image(model, media_input).length();
 }
 
-PreparedStates embed_sound(const Model& model, const ForwardWeights& weights,
-                           std::span<const Signal> sounds, const Compute& compute) {
-  if (sounds.empty()) refuse_sound("there is no sound");
-  const SoundSpec& spec = *model.spec().stream.sound;
-  const SoundWeights& of = *weights.sound;
+PreparedStates embed_audio(const Model& model, const ForwardWeights& weights,
+                           std::span<const MediaInput> audio_inputs, const Compute& compute) {
+  if (audio_inputs.empty()) refuse_audio("there is no sound");
+  const AudioSpec& spec = *model.spec().stream.audio;
+  const AudioWeights& of = *weights.audio;
   const std::int64_t width = model.dimensions().width;
   PreparedStates out;
   std::int64_t total = 0;
-  for (const Signal& sound : sounds) {
-    out.lengths.push_back(rows_of_sound(model, sound));
+  for (const MediaInput& audio : audio_inputs) {
+    out.lengths.push_back(rows_of_audio(model, audio));
     total += out.lengths.back();
   }
   out.states = Matrix<float>(total, width);
   std::int64_t first = 0;
-  for (std::size_t at = 0; at < sounds.size(); ++at) {
-    const Signal& sound = sounds[at];
-    Matrix<float> rows(sound.shape.back(), spec.features);
+  for (std::size_t at = 0; at < audio_inputs.size(); ++at) {
+    const MediaInput& audio = audio_inputs[at];
+    Matrix<float> rows(audio.shape.back(), spec.features);
     for (std::int64_t feature = 0; feature < spec.features; ++feature) {
       for (std::int64_t row = 0; row < rows.rows(); ++row) {
-        rows(row, feature) = sound.values[static_cast<std::size_t>(feature * rows.rows() + row)];
+        rows(row, feature) = audio.values[static_cast<std::size_t>(feature * rows.rows() + row)];
       }
     }
     for (std::size_t layer = 0; layer < spec.convolutions.size(); ++layer) {
@@ -242,7 +247,7 @@ PreparedStates embed_sound(const Model& model, const ForwardWeights& weights,
     } else {
       std::copy_n(rows.data(), own.rows * width, own.data);
     }
-    if (spec.places) add_places(of, spec, own, compute);
+    if (spec.position_convolution) add_position_embeddings(of, spec, own, compute);
     for (std::int64_t row = 0; row < std::min(own.rows, of.positions.rows()); ++row) {
       for (std::int64_t col = 0; col < width; ++col) own(row, col) += of.positions(row, col);
     }

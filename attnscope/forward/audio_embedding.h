@@ -10,16 +10,16 @@
 namespace attnscope {
 
 /// Throws as TensorReader does.
-SoundWeights read_sound_weights(const TensorReader& reader, const SoundSpec& spec);
+AudioWeights read_audio_weights(const TensorReader& reader, const AudioSpec& spec);
 
 /// Rows that such sound becomes. Throws Error(usage) for sound that the model does not read.
-std::int64_t rows_of_sound(const Model& model, const Signal& sound);
+std::int64_t rows_of_audio(const Model& model, const MediaInput& audio);
 
 /// Of an image or sound, whichever the model reads. Throws likewise.
-std::int64_t rows_of_signal(const Model& model, const Signal& signal);
+std::int64_t rows_of_media(const Model& model, const MediaInput& media_input);
 
 /// Throws likewise.
-PreparedStates embed_sound(const Model& model, const ForwardWeights& weights,
-                           std::span<const Signal> sounds, const Compute& compute);
+PreparedStates embed_audio(const Model& model, const ForwardWeights& weights,
+                           std::span<const MediaInput> audio_inputs, const Compute& compute);
 
 }  // namespace attnscope

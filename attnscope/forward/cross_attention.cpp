@@ -6,17 +6,19 @@ namespace attnscope {
 
 /// Of the layer under way, from queries in qkv_ to context_. `made`: the keys and values that the
 /// layer makes of the memory, (rows, G d + G d_v); no data where the caches have them.
-void LayerRun::attend_across_all(std::int64_t number, MatrixView<const float> made) {
-  const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(number)].cross;
+void LayerRun::attend_cross_heads(std::int64_t layer, MatrixView<const float> made) {
+  const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].cross;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const std::size_t sequences = rows_.first.size();
   std::vector<std::int64_t> first, keys;  // of each sequence
   std::int64_t rows = 0;
   for (std::size_t at = 0; at < sequences; ++at) {
-    const std::size_t source = memory_ == nullptr ? at : at % memory_->lengths.size();
+    const std::size_t source =
+        encoder_output_ == nullptr ? at : at % encoder_output_->lengths.size();
     if (source == 0) rows = 0;
     first.push_back(rows);
-    keys.push_back(memory_ == nullptr ? caches_[at].memory() : memory_->lengths[source]);
+    keys.push_back(encoder_output_ == nullptr ? caches_[at].encoder_length()
+                                              : encoder_output_->lengths[source]);
     rows += keys.back();
   }
   const auto put = [&](std::size_t sequence, std::int64_t head, KeysAndValues& to) {
@@ -30,14 +32,14 @@ void LayerRun::attend_across_all(std::int64_t number, MatrixView<const float> ma
     const auto kv_heads = static_cast<std::size_t>(heads_.kv_heads);
     run_parts(compute_, sequences * kv_heads, [&](std::size_t part) {
       const auto head = static_cast<std::int64_t>(part % kv_heads);
-      put(part / kv_heads, head, caches_[part / kv_heads].cross_head(number, head));
+      put(part / kv_heads, head, caches_[part / kv_heads].cross_head(layer, head));
     });
   }
 
-  const bool with_maps = observer_.on_cross_maps &&
-                         (!observer_.wants_cross_maps || observer_.wants_cross_maps(number));
+  const bool with_maps =
+      observer_.on_cross_maps && (!observer_.wants_cross_maps || observer_.wants_cross_maps(layer));
   LayerMaps shown;
-  if (with_maps) shown = make_room_for_maps(number, keys);
+  if (with_maps) shown = make_room_for_maps(layer, keys);
   const MatrixView<float> context = sized(context_, rows_.total, heads_.heads * heads_.value_dim);
   const auto query_heads = static_cast<std::size_t>(heads_.heads);
   run_parts(compute_, sequences * query_heads, [&](std::size_t part) {
@@ -46,7 +48,7 @@ void LayerRun::attend_across_all(std::int64_t number, MatrixView<const float> ma
     const std::int64_t kv_head = heads_.kv_head(head);
     std::unique_ptr<Scratch> scratch = take_scratch();
     KeysAndValues& own = caches_.empty() ? scratch->attention.keys_and_values
-                                         : caches_[sequence].cross_head(number, kv_head);
+                                         : caches_[sequence].cross_head(layer, kv_head);
     if (caches_.empty()) put(sequence, kv_head, own);
     attend_across(query_of(sequence, head), rows_.first_position(sequence), own, keys[sequence],
                   {.scale = weights.scale}, with_maps ? maps_[part].view() : MatrixView<float>{},
@@ -54,13 +56,13 @@ void LayerRun::attend_across_all(std::int64_t number, MatrixView<const float> ma
                   scratch->attention.scores, alone);
     give_back(std::move(scratch));
   });
-  check_states(weights_, context, "the cross attention of layer " + std::to_string(number));
+  check_states(weights_, context, "the cross attention of layer " + std::to_string(layer));
   if (with_maps) observer_.on_cross_maps(shown);
 }
 
 /// From the stream to what the heads of the layer find in the memory, in context_.
-void LayerRun::find_across(std::int64_t number) {
-  const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(number)].cross;
+void LayerRun::make_cross_attention(std::int64_t layer) {
+  const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].cross;
   const MatrixView<float> stream = states_.view();
   MatrixView<const float> input = stream;
   if (weights.input) {
@@ -72,24 +74,26 @@ void LayerRun::find_across(std::int64_t number) {
   apply(*weights.query, input, {}, sized(qkv_, rows_.total, heads_.total_dim(Role::query)),
         compute_);
   MatrixView<float> made;
-  if (memory_ != nullptr) {
-    made = sized(made_across_, memory_->states.rows(), weights.keys_and_values->weights.outputs());
-    apply(*weights.keys_and_values, memory_->states.view(), {}, made, compute_);
+  if (encoder_output_ != nullptr) {
+    made = sized(cross_keys_and_values_, encoder_output_->states.rows(),
+                 weights.keys_and_values->weights.outputs());
+    apply(*weights.keys_and_values, encoder_output_->states.view(), {}, made, compute_);
   }
-  attend_across_all(number, made);
+  attend_cross_heads(layer, made);
 }
 
 /// Adds to the stream what the layer finds in the memory, unless only maps are wanted.
-void LayerRun::look_across(std::int64_t number, bool maps_only, MatrixView<const float> given) {
-  const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(number)].cross;
+void LayerRun::add_cross_attention(std::int64_t layer, bool maps_only,
+                                   MatrixView<const float> given) {
+  const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].cross;
   const MatrixView<float> stream = states_.view();
   if (given.data == nullptr) {
-    find_across(number);
+    make_cross_attention(layer);
   } else {
     copy_into(sized(context_, given.rows, given.cols), given);
   }
   if (maps_only) return;
-  if (observer_.on_cross_heads) observer_.on_cross_heads(number, context_.view());
+  if (observer_.on_cross_heads) observer_.on_cross_heads(layer, context_.view());
   apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
   if (weights.sum) apply_norm(*weights.sum, stream, stream, compute_);
 }

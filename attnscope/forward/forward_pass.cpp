@@ -81,18 +81,19 @@ ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& c
   encoder_ = std::make_shared<const ForwardPass>(stack_of(model, "encoder"), copy_weights, compute);
 }
 
-Memory ForwardPass::encode(std::span<const TokenIds> sources, const ForwardObserver& observer,
-                           const Compute& compute) const {
-  Memory memory{.states = encoder_->run(sources, observer, compute), .lengths = {}};
-  for (const TokenIds& source : sources) memory.lengths.push_back(std::ssize(source));
-  return memory;
+EncoderOutput ForwardPass::encode(std::span<const TokenIds> sources,
+                                  const ForwardObserver& observer, const Compute& compute) const {
+  EncoderOutput encoder_output{.states = encoder_->run(sources, observer, compute), .lengths = {}};
+  for (const TokenIds& source : sources) encoder_output.lengths.push_back(std::ssize(source));
+  return encoder_output;
 }
 
-Memory ForwardPass::encode(std::span<const Signal> sources, const ForwardObserver& observer,
-                           const Compute& compute) const {
-  Memory memory{.states = encoder_->run(sources, observer, compute), .lengths = {}};
-  for (const Signal& source : sources) memory.lengths.push_back(encoder_->length_of(source));
-  return memory;
+EncoderOutput ForwardPass::encode(std::span<const MediaInput> sources,
+                                  const ForwardObserver& observer, const Compute& compute) const {
+  EncoderOutput encoder_output{.states = encoder_->run(sources, observer, compute), .lengths = {}};
+  for (const MediaInput& source : sources)
+    encoder_output.lengths.push_back(encoder_->length_of(source));
+  return encoder_output;
 }
 
 std::int64_t ForwardPass::longest() const { return longest_text(model_.spec(), weights_); }
@@ -120,7 +121,7 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
     throw Error(ErrorKind::usage, {.problem = problem});
   };
   if (reads_images()) refuse(model_.name() + " reads images, and no text");
-  if (reads_sound()) refuse(model_.name() + " reads sound, and no text");
+  if (reads_audio()) refuse(model_.name() + " reads sound, and no text");
   if (sequence.empty()) refuse("a text without tokens cannot be run");
   check_ids(sequence);
   const std::int64_t tokens = past + std::ssize(sequence);
@@ -139,13 +140,14 @@ void ForwardPass::check_head() const {
 
 Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
                                const Compute& compute, std::span<KeyValueCache> caches,
-                               const Memory* memory) const {
+                               const EncoderOutput* encoder_output) const {
   const SequenceRows rows = rows_of(sequences, caches);
   for (std::size_t at = 0; at < sequences.size(); ++at) {
     check(sequences[at], rows.first_position(at));
   }
   Matrix<float> states = embed(model_.spec(), weights_, sequences, rows, compute);
-  return run_layers(std::move(states), {}, sequences, rows, observer, compute, caches, memory);
+  return run_layers(std::move(states), {}, sequences, rows, observer, compute, caches,
+                    encoder_output);
 }
 
 Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& observer,
@@ -162,49 +164,55 @@ Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& o
                     /*memory=*/nullptr);
 }
 
-Matrix<float> ForwardPass::run(std::span<const Signal> signals, const ForwardObserver& observer,
-                               const Compute& compute) const {
-  if (reads_sound()) return run(embed_sound(model_, weights_, signals, compute), observer, compute);
-  return run(embed_images(model_, weights_, signals, compute), observer, compute);
+Matrix<float> ForwardPass::run(std::span<const MediaInput> media_inputs,
+                               const ForwardObserver& observer, const Compute& compute) const {
+  if (reads_audio())
+    return run(embed_audio(model_, weights_, media_inputs, compute), observer, compute);
+  return run(embed_images(model_, weights_, media_inputs, compute), observer, compute);
 }
 
-std::int64_t ForwardPass::length_of(const Signal& signal) const {
-  return rows_of_signal(model_, signal);
+std::int64_t ForwardPass::length_of(const MediaInput& media_input) const {
+  return rows_of_media(model_, media_input);
 }
 
-PatchGrid ForwardPass::grid_of(const Signal& image) const { return grid_of_image(model_, image); }
+PatchGrid ForwardPass::grid_of(const MediaInput& image) const {
+  return grid_of_image(model_, image);
+}
 
 Matrix<float> ForwardPass::run_from(const PassStart& start, std::span<const TokenIds> sequences,
                                     const ForwardObserver& observer, const Compute& compute,
-                                    const Memory* memory) const {
+                                    const EncoderOutput* encoder_output) const {
   const SequenceRows rows = rows_of(sequences, {});
-  return run_layers(copied(start.stream), start, sequences, rows, observer, compute, {}, memory);
+  return run_layers(copied(start.stream), start, sequences, rows, observer, compute, {},
+                    encoder_output);
 }
 
 Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& start,
                                       std::span<const TokenIds> sequences, const SequenceRows& rows,
                                       const ForwardObserver& observer, const Compute& compute,
-                                      std::span<KeyValueCache> caches, const Memory* memory) const {
+                                      std::span<KeyValueCache> caches,
+                                      const EncoderOutput* encoder_output) const {
   const auto show = [&](const auto& seen, std::int64_t index) {
     if (seen) seen(index, states.view());
   };
-  const bool remembers = !caches.empty() && caches.front().memory() > 0;
-  if (encoder_ != nullptr && memory == nullptr && !remembers) {
+  const bool remembers = !caches.empty() && caches.front().encoder_length() > 0;
+  if (encoder_ != nullptr && encoder_output == nullptr && !remembers) {
     throw needs_source(model_);
   }
-  for (std::size_t at = 0; memory != nullptr && at < caches.size(); ++at) {
-    caches[at].look_at(memory->lengths[at]);
+  for (std::size_t at = 0; encoder_output != nullptr && at < caches.size(); ++at) {
+    caches[at].set_encoder_length(encoder_output->lengths[at]);
   }
   check_states(weights_, states.view(), start.layer == 0 ? "the embedding" : "the start");
-  LayerRun run(model_.spec(), weights_, sequences, rows, states, observer, compute, caches, memory);
+  LayerRun run(model_.spec(), weights_, sequences, rows, states, observer, compute, caches,
+               encoder_output);
   const std::int64_t layers = model_.spec().dimensions.layers;
   show(observer.on_hidden_states, start.layer);
   show(observer.on_stream, start.layer);
   for (std::int64_t layer = start.layer; layer < layers; ++layer) {
     const bool ends = layer == observer.end_after_maps_of;
     compute.check_stop();
-    run.layer(layer, ends, ends && observer.ends_across,
-              layer == start.layer ? start : PassStart());
+    run.run_layer(layer, ends, ends && observer.ends_across,
+                  layer == start.layer ? start : PassStart());
     if (ends) return {};
     if (layer + 1 < layers) show(observer.on_hidden_states, layer + 1);
     show(observer.on_stream, layer + 1);
@@ -219,7 +227,9 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
   return states;
 }
 
-std::vector<float> ForwardPass::mean_place() const { return attnscope::mean_place(weights_); }
+std::vector<float> ForwardPass::mean_position_embedding() const {
+  return attnscope::mean_position_embedding(weights_);
+}
 
 Matrix<float> ForwardPass::embed_alone(const TokenIds& ids, std::span<const float> place,
                                        const Compute& compute) const {
@@ -267,7 +277,7 @@ std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int6
   const double of_row = 4 * size(dimensions.width) + size(dimensions.mlp_width) +
                         size(heads.total_dim(Role::query)) + size(heads.total_dim(Role::key)) +
                         2 * size(heads.total_dim(Role::value) + heads.total_dim(Role::output)) +
-                        of_experts + size(latent_row_size(dimensions)) + size(kept_row_size(spec)) +
+                        of_experts + size(mla_row_size(dimensions)) + size(kept_row_size(spec)) +
                         size(selection_row_size(spec)) +
                         (dimensions.mixers == nullptr ? 0 : size(dimensions.mixers->row));
   const bool selects = tokens > kept_keys(spec).value_or(tokens);

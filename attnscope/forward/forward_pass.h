@@ -46,7 +46,7 @@ struct PreparedStates {
 
 /// What an encoder gave of several sequences, after its last norm: what its decoder's layers look
 /// at. Of a run of more texts than those, the next ones look at the same again, from the first on.
-struct Memory {
+struct EncoderOutput {
   Matrix<float> states;               // (rows, D)
   std::vector<std::int64_t> lengths;  // rows of each sequence, which lie one below the other
 };
@@ -150,11 +150,11 @@ class ForwardPass {
   /// Of a decoder: the pass of its encoder; else null.
   const ForwardPass* encoder() const { return encoder_.get(); }
   /// A decoder's encoder, run on the sources of the texts that the decoder will be run on.
-  Memory encode(std::span<const TokenIds> sources, const ForwardObserver& observer,
-                const Compute& compute) const;
+  EncoderOutput encode(std::span<const TokenIds> sources, const ForwardObserver& observer,
+                       const Compute& compute) const;
   /// The same of one that hears.
-  Memory encode(std::span<const Signal> sources, const ForwardObserver& observer,
-                const Compute& compute) const;
+  EncoderOutput encode(std::span<const MediaInput> sources, const ForwardObserver& observer,
+                       const Compute& compute) const;
 
   /// Throws Error(usage) for a sequence that is empty or, after `past` other tokens, longer than
   /// learned positions reach, and for an id that is no token of the model.
@@ -165,11 +165,11 @@ class ForwardPass {
   /// added unless the pass ends early or throws. There must be room for it, and can_continue() must
   /// hold; what is computed then has the digits of a run of the whole text. Throws Error(numerical)
   /// naming the first layer that gives NaN or infinity, and Stopped.
-  /// `memory`: of decoders, which throw needs_source() without it; null where the caches were given
-  /// it before.
+  /// `encoder_output`: of decoders, which throw needs_source() without it; null where the caches
+  /// were given it before.
   Matrix<float> run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
                     const Compute& compute, std::span<KeyValueCache> caches = {},
-                    const Memory* memory = nullptr) const;
+                    const EncoderOutput* encoder_output = nullptr) const;
 
   /// The same of states that were prepared, positions and norms of the embedding included. Throws
   /// std::invalid_argument where they are not of this shape, or the model reads the ids of tokens
@@ -179,16 +179,16 @@ class ForwardPass {
 
   /// The same of images, all of one shape (C, rows, columns), or of sound, as the model's processor
   /// gives them. Throws Error(usage) for a shape that the model does not read, or NaN.
-  Matrix<float> run(std::span<const Signal> signals, const ForwardObserver& observer,
+  Matrix<float> run(std::span<const MediaInput> media_inputs, const ForwardObserver& observer,
                     const Compute& compute) const;
 
   /// Whether images are read, and no tokens.
   bool reads_images() const { return weights_.patches.has_value(); }
-  bool reads_sound() const { return weights_.sound.has_value(); }
+  bool reads_audio() const { return weights_.audio.has_value(); }
   /// The rows that an image or sound becomes. Throws as run().
-  std::int64_t length_of(const Signal& signal) const;
+  std::int64_t length_of(const MediaInput& media_input) const;
   /// How the rows of such an image lie in it. Throws as run().
-  PatchGrid grid_of(const Signal& image) const;
+  PatchGrid grid_of(const MediaInput& image) const;
 
   /// Columns of pooled(); 0 where the model has nothing that reads a sequence as a whole.
   std::int64_t pooled_width() const;
@@ -197,16 +197,16 @@ class ForwardPass {
   std::vector<float> pooled(MatrixView<const float> states, std::span<const std::int64_t> tokens,
                             const Compute& compute) const;
   /// The same from `start` on, whose rows are those of the sequences; may_start_between() holds. A
-  /// pass that nothing changes has the digits of a whole one. `memory`: as of run().
+  /// pass that nothing changes has the digits of a whole one. `encoder_output`: as of run().
   Matrix<float> run_from(const PassStart& start, std::span<const TokenIds> sequences,
                          const ForwardObserver& observer, const Compute& compute,
-                         const Memory* memory = nullptr) const;
+                         const EncoderOutput* encoder_output = nullptr) const;
   /// Whether a layer needs no more of what came before it than the stream. `remembers`: or the
   /// memory of a decoder.
   bool may_start_between(bool remembers = false) const;
   /// The mean of all learned positions, with the type of a plain text: what a token's place adds to
   /// it. Empty where there are none.
-  std::vector<float> mean_place() const;
+  std::vector<float> mean_position_embedding() const;
   /// What enters layer 0 of each token by itself, (tokens, D), its place adding `place`; empty:
   /// nothing.
   Matrix<float> embed_alone(const TokenIds& ids, std::span<const float> place,
@@ -240,7 +240,8 @@ class ForwardPass {
   Matrix<float> run_layers(Matrix<float> states, const PassStart& start,
                            std::span<const TokenIds> sequences, const SequenceRows& rows,
                            const ForwardObserver& observer, const Compute& compute,
-                           std::span<KeyValueCache> caches, const Memory* memory) const;
+                           std::span<KeyValueCache> caches,
+                           const EncoderOutput* encoder_output) const;
 
   /// Throws Error(usage) for an id that is no token of the model.
   void check_ids(const TokenIds& ids) const;

@@ -39,7 +39,8 @@ KeyValueCache::KeyValueCache(const ModelSpec& spec, std::int64_t room) : room_(r
   next_states_.resize(states_.size());
 }
 
-std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room, std::int64_t memory) {
+std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room,
+                                   std::int64_t encoder_length) {
   const Dimensions& dimensions = spec.dimensions;
   std::optional<std::uint64_t> sum = 0;
   const auto add = [&](std::optional<std::uint64_t> own) {
@@ -52,7 +53,7 @@ std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room, std
     }
     if (spec.sharing_of(layer).from) continue;
     const HeadShape& heads = spec.dimensions_of(layer).heads;
-    for (const std::int64_t tokens : {room, memory}) {
+    for (const std::int64_t tokens : {room, encoder_length}) {
       const auto of_head = KeysAndValues::bytes(tokens, heads.head_dim, heads.value_dim);
       add(of_head ? checked_mul(*of_head, static_cast<std::uint64_t>(heads.kv_heads))
                   : std::nullopt);

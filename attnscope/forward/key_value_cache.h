@@ -20,9 +20,10 @@ class KeyValueCache {
   /// Room for `room` tokens. Throws std::bad_alloc.
   KeyValueCache(const ModelSpec& spec, std::int64_t room);
 
-  /// What it takes, in bytes; the largest integer where that is more. `memory`: tokens of an
-  /// encoder, see look_at().
-  static std::uint64_t bytes(const ModelSpec& spec, std::int64_t room, std::int64_t memory = 0);
+  /// What it takes, in bytes; the largest integer where that is more. `encoder_length`: tokens of
+  /// an encoder, see look_at().
+  static std::uint64_t bytes(const ModelSpec& spec, std::int64_t room,
+                             std::int64_t encoder_length = 0);
 
   /// Those whose keys and values it holds.
   const TokenIds& tokens() const { return tokens_; }
@@ -34,8 +35,8 @@ class KeyValueCache {
 
   // For ForwardPass:
   /// The text is that of a decoder, whose layers look at so many tokens of an encoder.
-  void look_at(std::int64_t memory) { memory_ = memory; }
-  std::int64_t memory() const { return memory_; }
+  void set_encoder_length(std::int64_t encoder_length) { encoder_length_ = encoder_length; }
+  std::int64_t encoder_length() const { return encoder_length_; }
   /// Keys and values that a layer made of them when the text was begun.
   KeysAndValues& cross_head(std::int64_t layer, std::int64_t kv_head);
   KeysAndValues& head(std::int64_t layer, std::int64_t kv_head);
@@ -52,7 +53,7 @@ class KeyValueCache {
 
  private:
   TokenIds tokens_;
-  std::int64_t room_, state_size_ = 0, memory_ = 0;
+  std::int64_t room_, state_size_ = 0, encoder_length_ = 0;
   /// Of each layer; none where it does not attend, or takes those of an earlier one.
   std::vector<std::vector<KeysAndValues>> layers_;
   std::vector<std::vector<KeysAndValues>> cross_;  // likewise

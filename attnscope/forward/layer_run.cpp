@@ -64,7 +64,7 @@ void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue a
 LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
                    std::span<const TokenIds> sequences, const SequenceRows& rows,
                    Matrix<float>& states, const ForwardObserver& observer, const Compute& compute,
-                   std::span<KeyValueCache> caches, const Memory* memory)
+                   std::span<KeyValueCache> caches, const EncoderOutput* encoder_output)
     : spec_(spec),
       weights_(weights),
       sequences_(sequences),
@@ -73,7 +73,7 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       observer_(observer),
       compute_(compute),
       caches_(caches),
-      memory_(memory),
+      encoder_output_(encoder_output),
       experts_(spec, observer, compute),
       mixers_(rows, compute, caches),
       biases_(spec, weights, rows, compute),
@@ -90,8 +90,8 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
 }
 
 /// What a layer does to the stream before its attention (daisy).
-void LayerRun::enter(std::int64_t number) {
-  const auto& input = weights_.layers[static_cast<std::size_t>(number)].input;
+void LayerRun::enter(std::int64_t layer) {
+  const auto& input = weights_.layers[static_cast<std::size_t>(layer)].input;
   if (!input) return;
   if (input->skip_from) {
     mix(states_, 1, skipped_.at(*input->skip_from), input->skip);
@@ -100,59 +100,59 @@ void LayerRun::enter(std::int64_t number) {
 }
 
 /// out = mlp(input), or that added to what `out` holds.
-void LayerRun::mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out,
+void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView<float> out,
                    bool add) {
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   if (weights.experts) {
-    return experts_.run(number, *weights.experts, states_.view(), input, out, add);
+    return experts_.run(layer, *weights.experts, states_.view(), input, out, add);
   }
-  const Activation activation = spec_.layers[static_cast<std::size_t>(number)].activation;
+  const Activation activation = spec_.layers[static_cast<std::size_t>(layer)].activation;
   const MatrixView<float> wide = sized(wide_, rows_.total, weights.up->weights.outputs());
   const bool gated = weights.gate != nullptr;
-  show_input(number, Role::up, input);
+  show_input(layer, Role::up, input);
   apply(*weights.up, input, {.activation = gated ? Activation::linear : activation}, wide,
         compute_);
   if (gated) {
     apply(*weights.gate, input, {.activation = activation, .multiply = wide}, wide, compute_);
   }
-  show_input(number, Role::down, wide);
+  show_input(layer, Role::down, wide);
   apply(*weights.down, wide, {.add = add ? out : MatrixView<float>{}}, out, compute_);
 }
 
-void LayerRun::show_input(std::int64_t number, Role role, MatrixView<const float> input) const {
-  if (observer_.on_inputs) observer_.on_inputs(number, role, input);
+void LayerRun::show_input(std::int64_t layer, Role role, MatrixView<const float> input) const {
+  if (observer_.on_inputs) observer_.on_inputs(layer, role, input);
 }
 
 void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
   mix(states_, 1, change, static_cast<float>(factor));
 }
 
-void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+void LayerRun::mix_tokens(std::int64_t layer, MatrixView<const float> input) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   if (weights.mixer != nullptr) {
     const std::int64_t columns = weights.output->weights.inputs();
-    mixers_.run(number, *weights.mixer, input, sized(context_, rows_.total, columns));
+    mixers_.run(layer, *weights.mixer, input, sized(context_, rows_.total, columns));
     return;
   }
-  heads_ = spec_.dimensions_of(number).heads;
-  const bool shares = spec_.sharing_of(number).from.has_value();
+  heads_ = spec_.dimensions_of(layer).heads;
+  const bool shares = spec_.sharing_of(layer).from.has_value();
   const std::int64_t of_keys =
       shares ? 0 : heads_.total_dim(Role::key) + heads_.total_dim(Role::value);
   const MatrixView<float> qkv = sized(qkv_, rows_.total, heads_.total_dim(Role::query) + of_keys);
-  if (weights.latent) {
-    LatentAttention::Look look;
+  if (weights.mla) {
+    MlaAttention::OnLatents on_latents;
     if (observer_.on_latents) {
-      look = [&](MatrixView<const float> queries, MatrixView<const float> keys_and_values) {
-        observer_.on_latents({number, queries, keys_and_values});
+      on_latents = [&](MatrixView<const float> queries, MatrixView<const float> keys_and_values) {
+        observer_.on_latents({layer, queries, keys_and_values});
       };
     }
-    latents_.run(*weights.latent, spec_.dimensions, input, qkv, look, compute_);
-    select_keys(number, input);
+    mla_.run(*weights.mla, spec_.dimensions, input, qkv, on_latents, compute_);
+    select_keys(layer, input);
   } else {
     apply(*weights.qkv, input, {}, qkv, compute_);
   }
-  if (observer_.on_projections) observer_.on_projections(number, qkv);
-  attend_all(number);
+  if (observer_.on_projections) observer_.on_projections(layer, qkv);
+  attend_all(layer);
   if (weights.attention_gate == nullptr) return;
   const MatrixView<float> context = context_.view();
   apply(*weights.attention_gate, input, {.activation = Activation::sigmoid, .multiply = context},
@@ -160,24 +160,24 @@ void LayerRun::mix_tokens(std::int64_t number, MatrixView<const float> input) {
 }
 
 /// Adds what the MLP gives as it is computed, unless something comes between.
-void LayerRun::add_mlp(std::int64_t number, MatrixView<const float> input) {
-  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+void LayerRun::add_mlp(std::int64_t layer, MatrixView<const float> input) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const bool plain = !weights.mlp_output && spec.branch_factor == 1 && weights.mlp_factors.empty();
   if (plain && !observer_.on_mlp) {
-    return mlp(number, input, states_.view(), /*add=*/true);
+    return mlp(layer, input, states_.view(), /*add=*/true);
   }
   const MatrixView<float> change = sized(change_, states_.rows(), states_.cols());
-  mlp(number, input, change, /*add=*/false);
-  if (observer_.on_mlp) observer_.on_mlp(number, change);
+  mlp(layer, input, change, /*add=*/false);
+  if (observer_.on_mlp) observer_.on_mlp(layer, change);
   if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
   scale_columns(change, weights.mlp_factors);
   add_to_stream(change_, spec.branch_factor);
 }
 
-void LayerRun::add_attention(std::int64_t number) {
-  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+void LayerRun::add_attention(std::int64_t layer) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const MatrixView<float> stream = states_.view();
   // What a branch gives is added as it is computed, unless something comes between.
   const bool scaled = spec.branch_factor != 1;
@@ -191,10 +191,10 @@ void LayerRun::add_attention(std::int64_t number) {
   add_to_stream(change_, spec.branch_factor);
 }
 
-void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
-                     const PassStart& start) {
-  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(number)];
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
+                         const PassStart& start) {
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const MatrixView<float> stream = states_.view();
   const auto norm_into = [&](const OptionalNorm& norm, Matrix<float>& out) {
     if (!norm) return MatrixView<const float>(stream);
@@ -207,18 +207,18 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
     if (norm) apply_norm(*norm, stream, stream, compute_);
   };
 
-  enter(number);
+  enter(layer);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
-  show_input(number, Role::query, input);
+  show_input(layer, Role::query, input);
   if (start.heads.data != nullptr) {
     copy_into(sized(context_, start.heads.rows, start.heads.cols), start.heads);
   } else if (start.attends) {
-    mix_tokens(number, input);
+    mix_tokens(layer, input);
   }
   if (maps_only && !ends_across) return;
   if (start.attends) {
-    if (observer_.on_heads) observer_.on_heads(number, context_.view());
-    show_input(number, Role::output, context_.view());
+    if (observer_.on_heads) observer_.on_heads(layer, context_.view());
+    show_input(layer, Role::output, context_.view());
   }
 
   // In the parallel form the MLP reads the stream as it was before the attention.
@@ -228,21 +228,21 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
     const MatrixView<const float> mlp_input =
         own_norm ? norm_into(weights.mlp_input, change_) : input;
     of_mlp = Matrix<float>(stream.rows, stream.cols);
-    mlp(number, mlp_input, of_mlp.view(), /*add=*/false);
-    if (observer_.on_mlp) observer_.on_mlp(number, of_mlp.view());
+    mlp(layer, mlp_input, of_mlp.view(), /*add=*/false);
+    if (observer_.on_mlp) observer_.on_mlp(layer, of_mlp.view());
   }
 
-  if (start.attends) add_attention(number);
+  if (start.attends) add_attention(layer);
   if (spec.parallel) {
     add_to_stream(of_mlp, spec.branch_factor);
   } else {
     norm_stream(weights.attention_sum);
   }
-  if (weights.cross) look_across(number, maps_only, start.cross_heads);
+  if (weights.cross) add_cross_attention(layer, maps_only, start.cross_heads);
   if (maps_only) return;
   if (!spec.parallel && (weights.up != nullptr || weights.experts)) {
-    if (observer_.on_middle) observer_.on_middle(number, stream);
-    add_mlp(number, norm_into(weights.mlp_input, normed_));
+    if (observer_.on_middle) observer_.on_middle(layer, stream);
+    add_mlp(layer, norm_into(weights.mlp_input, normed_));
     norm_stream(weights.mlp_sum);
   }
   if (weights.convolution) add_convolution(*weights.convolution);
@@ -251,9 +251,9 @@ void LayerRun::layer(std::int64_t number, bool maps_only, bool ends_across,
                     compute_);
   }
   if (weights.output_factor != 1) mix(states_, weights.output_factor, states_, 0);
-  const auto taken_up = skipped_.find(number);
+  const auto taken_up = skipped_.find(layer);
   if (taken_up != skipped_.end()) taken_up->second = copied(states_.view());
-  check_states(weights_, stream, "layer " + std::to_string(number));
+  check_states(weights_, stream, "layer " + std::to_string(layer));
 }
 
 // What DeBERTa's first layer adds to its output.

@@ -59,17 +59,18 @@ class LayerRun {
  public:
   /// `sequences`: none where their states were prepared elsewhere. `states`: the stream (rows, D),
   /// which layers change. `caches`: none, or of each sequence, to which keys and values are put.
-  /// `memory`: of a decoder whose caches do not have it yet; else null. All must outlive this.
+  /// `encoder_output`: of a decoder whose caches do not have it yet; else null. All must outlive
+  /// this.
   LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
            std::span<const TokenIds> sequences, const SequenceRows& rows, Matrix<float>& states,
            const ForwardObserver& observer, const Compute& compute, std::span<KeyValueCache> caches,
-           const Memory* memory);
+           const EncoderOutput* encoder_output);
 
   /// Runs one layer, or as far as its maps, those of its cross attention where it ends across; the
   /// observer is shown these. `start`: of the layer that a pass begins with. Throws as
   /// check_states().
-  void layer(std::int64_t number, bool maps_only, bool ends_across = false,
-             const PassStart& start = {});
+  void run_layer(std::int64_t layer, bool maps_only, bool ends_across = false,
+                 const PassStart& start = {});
 
  private:
   /// What a thread needs for a head.
@@ -84,32 +85,31 @@ class LayerRun {
 
   Positions rotary_tables(const AttentionSpec& spec);
   Positions rotary_tables(const std::optional<Rope>& rope);
-  void select_keys(std::int64_t number, MatrixView<const float> input);
-  void enter(std::int64_t number);
+  void select_keys(std::int64_t layer, MatrixView<const float> input);
+  void enter(std::int64_t layer);
   void add_value_embedding(const ValueEmbedding& embedding, MatrixView<float> values);
   MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const;
   MatrixView<float> query_of(std::size_t sequence, std::int64_t head);
-  MatrixView<float> head_of(Role role, std::int64_t number, std::size_t sequence,
-                            std::int64_t head);
-  void clip(std::int64_t number, MatrixView<float> head) const;
-  void finish_head(std::int64_t number, const OptionalNorm& norm, std::int64_t head,
+  MatrixView<float> head_of(Role role, std::int64_t layer, std::size_t sequence, std::int64_t head);
+  void clip(std::int64_t layer, MatrixView<float> head) const;
+  void finish_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
                    const RotaryTable* table, MatrixView<float> values, const Compute& alone) const;
-  void norm_all_heads(std::int64_t number);
-  void finish_keys_and_values(std::int64_t number, const Positions& tables);
-  MatrixView<float> keys_and_values(std::int64_t number);
-  void attend_all(std::int64_t number);
-  void look_across(std::int64_t number, bool maps_only, MatrixView<const float> given);
-  void find_across(std::int64_t number);
-  void attend_across_all(std::int64_t number, MatrixView<const float> made);
-  LayerMaps make_room_for_maps(std::int64_t number, const std::vector<std::int64_t>& keys);
+  void norm_all_heads(std::int64_t layer);
+  void finish_keys_and_values(std::int64_t layer, const Positions& tables);
+  MatrixView<float> keys_and_values(std::int64_t layer);
+  void attend_all(std::int64_t layer);
+  void add_cross_attention(std::int64_t layer, bool maps_only, MatrixView<const float> given);
+  void make_cross_attention(std::int64_t layer);
+  void attend_cross_heads(std::int64_t layer, MatrixView<const float> made);
+  LayerMaps make_room_for_maps(std::int64_t layer, const std::vector<std::int64_t>& keys);
   /// From a layer's normed input to context_, which its output projection reads.
-  void mix_tokens(std::int64_t number, MatrixView<const float> input);
-  void mlp(std::int64_t number, MatrixView<const float> input, MatrixView<float> out, bool add);
+  void mix_tokens(std::int64_t layer, MatrixView<const float> input);
+  void mlp(std::int64_t layer, MatrixView<const float> input, MatrixView<float> out, bool add);
   /// What the output projection makes of context_.
-  void add_attention(std::int64_t number);
-  void add_mlp(std::int64_t number, MatrixView<const float> input);
+  void add_attention(std::int64_t layer);
+  void add_mlp(std::int64_t layer, MatrixView<const float> input);
   void add_convolution(const ConvolutionWeights& convolution);
-  void show_input(std::int64_t number, Role role, MatrixView<const float> input) const;
+  void show_input(std::int64_t layer, Role role, MatrixView<const float> input) const;
   void add_to_stream(const Matrix<float>& change, double factor);
 
   const ModelSpec& spec_;
@@ -120,12 +120,12 @@ class LayerRun {
   const ForwardObserver& observer_;
   const Compute& compute_;
   std::span<KeyValueCache> caches_;
-  const Memory* memory_;
+  const EncoderOutput* encoder_output_;
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_;
-  Matrix<float> made_across_;  // keys and values of the memory
-  LatentAttention latents_;
+  Matrix<float> cross_keys_and_values_;  // keys and values of the memory
+  MlaAttention mla_;
   MixerRun mixers_;
   PerLayerInput own_inputs_;
   HeadShape heads_;  // of the layer under way

@@ -115,7 +115,7 @@ TokenOdds token_odds(std::span<const float> logits, const Compute& compute) {
   const double log_sum = std::log(below.sum);
   return {.log_sum = most + log_sum,
           .entropy = log_sum - below.weighted / below.sum,
-          .likeliest = largest - logits.begin()};
+          .most_likely = largest - logits.begin()};
 }
 
 double divergence(std::span<const float> p, double log_sum_p, std::span<const float> q,

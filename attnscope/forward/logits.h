@@ -50,9 +50,9 @@ std::vector<double> token_losses(MatrixView<const float> logits,
 
 /// What the softmax over all logits says as a whole, in float64.
 struct TokenOdds {
-  double log_sum = 0;          // log_sum_exp()
-  double entropy = 0;          // nats
-  std::int64_t likeliest = 0;  // of equal ones the one with the smaller id
+  double log_sum = 0;            // log_sum_exp()
+  double entropy = 0;            // nats
+  std::int64_t most_likely = 0;  // of equal ones the one with the smaller id
 };
 TokenOdds token_odds(std::span<const float> logits, const Compute& compute);
 

@@ -21,22 +21,22 @@ void copy_columns(MatrixView<const float> from, MatrixView<float> to) {
 
 }  // namespace
 
-void LatentAttention::run(const LatentWeights& weights, const Dimensions& dimensions,
-                          MatrixView<const float> input, MatrixView<float> qkv, const Look& look,
-                          const Compute& compute) {
+void MlaAttention::run(const MlaWeights& weights, const Dimensions& dimensions,
+                       MatrixView<const float> input, MatrixView<float> qkv,
+                       const OnLatents& on_latents, const Compute& compute) {
   const HeadShape& heads = dimensions.heads;
   const std::int64_t rows = input.rows, queries = heads.total_dim(Role::query);
   const MatrixView<float> query = qkv.col_block(0, queries);
-  const std::int64_t rank = dimensions.latent->key_value, shared = heads.shared_key_dim;
+  const std::int64_t rank = dimensions.mla->key_value, shared = heads.shared_key_dim;
   const MatrixView<float> down = shaped(down_, rows, rank + shared);
   apply(*weights.kv_down, input, {}, down, compute);
   const MatrixView<float> latent = down.col_block(0, rank);
   MatrixView<float> of_query;
   if (weights.query == nullptr) {
-    of_query = shaped(latent_, rows, dimensions.latent->query);
+    of_query = shaped(latent_, rows, dimensions.mla->query);
     apply(*weights.query_down, input, {}, of_query, compute);
   }
-  if (look) look(of_query, latent);
+  if (on_latents) on_latents(of_query, latent);
 
   if (weights.query != nullptr) {
     apply(*weights.query, input, {}, query, compute);
@@ -60,9 +60,9 @@ void LatentAttention::run(const LatentWeights& weights, const Dimensions& dimens
   });
 }
 
-std::int64_t latent_row_size(const Dimensions& dimensions) {
-  if (!dimensions.latent) return 0;
-  return dimensions.latent->query + dimensions.latent->key_value + dimensions.heads.shared_key_dim +
+std::int64_t mla_row_size(const Dimensions& dimensions) {
+  if (!dimensions.mla) return 0;
+  return dimensions.mla->query + dimensions.mla->key_value + dimensions.heads.shared_key_dim +
          dimensions.heads.total_dim(Role::kv_up);
 }
 

@@ -21,7 +21,7 @@ std::string size_text(std::int64_t rows, std::int64_t cols) {
   throw Error(ErrorKind::usage, {.problem = problem});
 }
 
-void check_image(const Model& model, const Signal& image) {
+void check_image(const Model& model, const MediaInput& image) {
   if (!model.spec().stream.patches) {
     refuse_image(model.name() + " reads no images");
   }
@@ -49,7 +49,7 @@ void check_image(const Model& model, const Signal& image) {
 }
 
 /// What the projection reads of a patch: its channels, one after another, each row by row.
-void cut_patch(const Signal& image, const PatchSpec& spec, std::int64_t row, std::int64_t col,
+void cut_patch(const MediaInput& image, const PatchSpec& spec, std::int64_t row, std::int64_t col,
                float* out) {
   const std::int64_t rows = image.shape[1], cols = image.shape[2];
   for (std::int64_t channel = 0; channel < spec.channels; ++channel) {
@@ -97,7 +97,7 @@ Matrix<float> positions_of(const PatchSpec& spec, const Matrix<float>& learned,
 
 }  // namespace
 
-PatchGrid grid_of_image(const Model& model, const Signal& image) {
+PatchGrid grid_of_image(const Model& model, const MediaInput& image) {
   check_image(model, image);
   const PatchSpec& spec = *model.spec().stream.patches;
   return {.before = static_cast<std::int64_t>(spec.rule.tokens.size()) + spec.registers,
@@ -106,7 +106,7 @@ PatchGrid grid_of_image(const Model& model, const Signal& image) {
 }
 
 PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
-                            std::span<const Signal> images, const Compute& compute) {
+                            std::span<const MediaInput> images, const Compute& compute) {
   if (images.empty()) refuse_image("there is no image");
   const PatchSpec& spec = *model.spec().stream.patches;
   const PatchGrid grid = grid_of_image(model, images.front());
@@ -119,7 +119,7 @@ PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
   PreparedStates out{.states = Matrix<float>(count * grid.length(), width), .grid = grid};
   Matrix<float> pixels(grid.patches(), spec.channels * spec.size * spec.size);
   std::int64_t first = 0;
-  for (const Signal& image : images) {
+  for (const MediaInput& image : images) {
     check_image(model, image);
     if (image.shape != images.front().shape) refuse_image("the images are of several sizes");
     for (std::int64_t patch = 0; patch < grid.patches(); ++patch) {
@@ -150,14 +150,14 @@ RotaryTable patch_rotary_table(double base, std::int64_t head_dim, const PatchGr
     const float center = (static_cast<float>(at) + 0.5F) / static_cast<float>(of);
     return 2 * center - 1;
   };
-  constexpr auto kTurn = static_cast<float>(2 * std::numbers::pi);
+  constexpr auto kFullRotation = static_cast<float>(2 * std::numbers::pi);
   for (std::int64_t patch = 0; patch < grid.patches(); ++patch) {
     const float places[] = {place(patch / grid.cols, grid.rows),
                             place(patch % grid.cols, grid.cols)};
     for (std::int64_t pair = 0; pair < 2 * each; ++pair) {
       const float power = static_cast<float>(4 * (pair % each)) / static_cast<float>(head_dim);
       const float slowing = std::pow(static_cast<float>(base), power);
-      const float angle = kTurn * places[pair / each] * (1 / slowing);
+      const float angle = kFullRotation * places[pair / each] * (1 / slowing);
       table.cos(grid.before + patch, pair) =
           static_cast<float>(std::cos(static_cast<double>(angle)));
       table.sin(grid.before + patch, pair) =

@@ -11,11 +11,11 @@
 namespace attnscope {
 
 /// Throws Error(usage) for an image that the model does not read.
-PatchGrid grid_of_image(const Model& model, const Signal& image);
+PatchGrid grid_of_image(const Model& model, const MediaInput& image);
 
 /// Throws likewise, and for images of several shapes.
 PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
-                            std::span<const Signal> images, const Compute& compute);
+                            std::span<const MediaInput> images, const Compute& compute);
 
 /// See PatchSpec. Angles are rounded to float32 at each step, as transformers computes them.
 RotaryTable patch_rotary_table(double base, std::int64_t head_dim, const PatchGrid& grid);

@@ -91,8 +91,8 @@ std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
     sources.push_back(pair.source);
     inputs.emplace_back(pair.target.begin(), pair.target.end() - 1);
   }
-  const Memory memory = pass.encode(sources, {}, compute);
-  const Matrix<float> states = pass.run(inputs, {}, compute, {}, &memory);
+  const EncoderOutput encoder_output = pass.encode(sources, {}, compute);
+  const Matrix<float> states = pass.run(inputs, {}, compute, {}, &encoder_output);
   std::vector<std::vector<double>> losses;
   std::int64_t row = 0;
   for (const TargetPair& pair : pairs) {

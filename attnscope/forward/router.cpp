@@ -42,7 +42,7 @@ class RowRouter {
     }
     merit_ = scores_;
     for (std::size_t expert = 0; expert < bias_.size(); ++expert) merit_[expert] += bias_[expert];
-    if (spec_.kept_groups < spec_.groups) keep_best_groups();
+    if (spec_.kept_mlp_groups < spec_.groups) keep_best_groups();
     best_of(merit_, experts);
     weigh(experts, weights);
     return tied_;
@@ -81,7 +81,7 @@ class RowRouter {
       std::partial_sort(own.begin(), own.begin() + (two ? 2 : 1), own.end(), std::greater<>());
       merits.push_back(two ? own[0] + own[1] : own[0]);
     }
-    std::vector<std::int64_t> kept(static_cast<std::size_t>(spec_.kept_groups));
+    std::vector<std::int64_t> kept(static_cast<std::size_t>(spec_.kept_mlp_groups));
     best_of(merits, kept);
     for (std::size_t group = 0; group < groups; ++group) {
       if (std::find(kept.begin(), kept.end(), static_cast<std::int64_t>(group)) != kept.end()) {
@@ -101,9 +101,9 @@ class RowRouter {
       std::transform(own.begin(), own.end(), own.begin(), logistic);
     }
     double divisor = 1;
-    if (spec_.normalise) {
+    if (spec_.normalize) {
       const double sum = std::accumulate(own.begin(), own.end(), 0.0);
-      divisor = std::max(sum + spec_.normalise_epsilon, spec_.normalise_least);
+      divisor = std::max(sum + spec_.normalize_epsilon, spec_.normalize_least);
     }
     for (std::size_t at = 0; at < own.size(); ++at) {
       weights[at] = static_cast<float>(own[at] / divisor * spec_.times);

@@ -7,8 +7,8 @@
 
 namespace attnscope {
 
-ForetoldPlaces next_tokens(std::span<const TokenIds> sequences) {
-  ForetoldPlaces out{.inputs = {sequences.begin(), sequences.end()}};
+ScoredPositions next_tokens(std::span<const TokenIds> sequences) {
+  ScoredPositions out{.inputs = {sequences.begin(), sequences.end()}};
   for (const TokenIds& ids : sequences) {
     out.tokens.insert(out.tokens.end(), ids.begin() + 1, ids.end());
     out.tokens.push_back(-1);
@@ -19,8 +19,9 @@ ForetoldPlaces next_tokens(std::span<const TokenIds> sequences) {
   return out;
 }
 
-ForetoldPlaces target_tokens(std::span<const TokenIds> targets, std::span<const TokenIds> sources) {
-  ForetoldPlaces out{.inputs = {}, .sources = {sources.begin(), sources.end()}};
+ScoredPositions target_tokens(std::span<const TokenIds> targets,
+                              std::span<const TokenIds> sources) {
+  ScoredPositions out{.inputs = {}, .sources = {sources.begin(), sources.end()}};
   for (const TokenIds& ids : targets) {
     out.inputs.emplace_back(ids.begin(), ids.end() - 1);
     out.tokens.insert(out.tokens.end(), ids.begin() + 1, ids.end());
@@ -31,28 +32,28 @@ ForetoldPlaces target_tokens(std::span<const TokenIds> targets, std::span<const 
   return out;
 }
 
-ForetoldPlaces masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
-                             std::int64_t first, std::uint64_t seed, const ScoredTokens& scored) {
-  ForetoldPlaces out{.inputs = {sequences.begin(), sequences.end()}};
+ScoredPositions masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
+                              std::int64_t first, std::uint64_t seed, const ScoredTokens& scored) {
+  ScoredPositions out{.inputs = {sequences.begin(), sequences.end()}};
   std::int64_t row = 0;
   for (std::size_t number = 0; number < out.inputs.size(); ++number) {
     TokenIds& ids = out.inputs[number];
     std::mt19937_64 generator(seed + static_cast<std::uint64_t>(first) + number);
-    std::vector<std::size_t> places;
-    for (std::size_t place = 0; place < ids.size(); ++place) {
-      if (scored.empty() || scored[number][place] != 0) places.push_back(place);
+    std::vector<std::size_t> positions;
+    for (std::size_t position = 0; position < ids.size(); ++position) {
+      if (scored.empty() || scored[number][position] != 0) positions.push_back(position);
     }
     const std::size_t masked =
-        std::min(places.size(), std::max<std::size_t>(1, (15 * places.size() + 50) / 100));
+        std::min(positions.size(), std::max<std::size_t>(1, (15 * positions.size() + 50) / 100));
     for (std::size_t at = 0; at < masked; ++at) {
-      std::swap(places[at], places[at + generator() % (places.size() - at)]);
+      std::swap(positions[at], positions[at + generator() % (positions.size() - at)]);
     }
-    places.resize(masked);
-    std::sort(places.begin(), places.end());
-    for (const std::size_t place : places) {
-      out.rows.push_back(row + static_cast<std::int64_t>(place));
-      out.tokens.push_back(ids[place]);
-      ids[place] = mask;
+    positions.resize(masked);
+    std::sort(positions.begin(), positions.end());
+    for (const std::size_t position : positions) {
+      out.rows.push_back(row + static_cast<std::int64_t>(position));
+      out.tokens.push_back(ids[position]);
+      ids[position] = mask;
     }
     out.of_sequence.push_back(static_cast<std::int64_t>(masked));
     row += std::ssize(ids);
@@ -69,17 +70,17 @@ std::vector<std::int64_t> scored_rows(const TokenIds& scored, bool writes) {
   return rows;
 }
 
-ForetoldPlaces scored_places(ForetoldPlaces all, const ScoredTokens& scored) {
-  ForetoldPlaces out{.inputs = std::move(all.inputs), .sources = std::move(all.sources)};
-  std::size_t place = 0;
+ScoredPositions select_scored_positions(ScoredPositions all, const ScoredTokens& scored) {
+  ScoredPositions out{.inputs = std::move(all.inputs), .sources = std::move(all.sources)};
+  std::size_t position = 0;
   for (std::size_t number = 0; number < all.of_sequence.size(); ++number) {
     const TokenIds& counts = scored[number];
     std::int64_t kept = 0;
-    for (std::int64_t row = 0; row < all.of_sequence[number]; ++row, ++place) {
+    for (std::int64_t row = 0; row < all.of_sequence[number]; ++row, ++position) {
       const auto predicted = static_cast<std::size_t>(row) + 1;  // position of the token
       if (predicted >= counts.size() || counts[predicted] == 0) continue;
-      out.rows.push_back(all.rows[place]);
-      out.tokens.push_back(all.tokens[place]);
+      out.rows.push_back(all.rows[position]);
+      out.tokens.push_back(all.tokens[position]);
       ++kept;
     }
     out.of_sequence.push_back(kept);

@@ -19,7 +19,8 @@ NormWeights part_of(const NormWeights& norm, std::int64_t head, std::int64_t siz
   return {.spec = norm.spec, .gain = part(norm.gain), .bias = part(norm.bias)};
 }
 
-void heat(const TemperatureSpec& temperature, std::int64_t first, MatrixView<float> queries) {
+void scale_queries_by_position(const TemperatureSpec& temperature, std::int64_t first,
+                               MatrixView<float> queries) {
   for (std::int64_t row = 0; row < queries.rows; ++row) {
     const std::int64_t position = first + row + temperature.first;
     const auto periods = static_cast<float>(position / temperature.period);
@@ -58,22 +59,24 @@ LayerRun::Positions LayerRun::rotary_tables(const std::optional<Rope>& rope) {
       out.push_back(&known->table);
       continue;
     }
-    const RopeFrequencies turns = rope_frequencies(*rope, heads_.head_dim, tokens, spec_.source);
-    tables_.push_back({*rope, heads_.head_dim, first, tokens,
-                       make_rotary_table(turns.radians_per_token, static_cast<float>(turns.gain),
-                                         rope->pairs, first, rows_.length[sequence])});
+    const RopeFrequencies frequencies =
+        rope_frequencies(*rope, heads_.head_dim, tokens, spec_.source);
+    tables_.push_back(
+        {*rope, heads_.head_dim, first, tokens,
+         make_rotary_table(frequencies.radians_per_token, static_cast<float>(frequencies.gain),
+                           rope->pairs, first, rows_.length[sequence])});
     out.push_back(&tables_.back().table);
   }
   return out;
 }
 
 /// Once the latents are known.
-void LayerRun::select_keys(std::int64_t number, MatrixView<const float> input) {
-  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+void LayerRun::select_keys(std::int64_t layer, MatrixView<const float> input) {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   if (!spec.indexer) return;
   std::optional<Rope> rope = spec.rope;
   if (rope) rope->pairs = spec.indexer->pairs;
-  selection_.enter(number, input, latents_.of_queries(), rotary_tables(rope));
+  selection_.enter(layer, input, mla_.of_queries(), rotary_tables(rope));
 }
 
 std::unique_ptr<LayerRun::Scratch> LayerRun::take_scratch() {
@@ -114,23 +117,23 @@ MatrixView<float> LayerRun::query_of(std::size_t sequence, std::int64_t head) {
 }
 
 /// Of the layer under way, its own or those that it takes: (rows, G d + G d_v).
-MatrixView<float> LayerRun::keys_and_values(std::int64_t number) {
-  if (const auto from = spec_.sharing_of(number).from) return kept_.at(*from).view();
+MatrixView<float> LayerRun::keys_and_values(std::int64_t layer) {
+  if (const auto from = spec_.sharing_of(layer).from) return kept_.at(*from).view();
   const std::int64_t queries = heads_.total_dim(Role::query);
   return qkv_.view().col_block(queries, qkv_.cols() - queries);
 }
 
 /// What one head of a sequence has of keys or values.
-MatrixView<float> LayerRun::head_of(Role role, std::int64_t number, std::size_t sequence,
+MatrixView<float> LayerRun::head_of(Role role, std::int64_t layer, std::size_t sequence,
                                     std::int64_t head) {
   const bool value = role == Role::value;
   const std::int64_t first = value ? heads_.total_dim(Role::key) : 0;
   const std::int64_t columns = value ? heads_.value_dim : heads_.head_dim;
-  return rows_of(sequence, keys_and_values(number).col_block(first + head * columns, columns));
+  return rows_of(sequence, keys_and_values(layer).col_block(first + head * columns, columns));
 }
 
-void LayerRun::clip(std::int64_t number, MatrixView<float> head) const {
-  const auto& limit = spec_.layers[static_cast<std::size_t>(number)].attention.clip;
+void LayerRun::clip(std::int64_t layer, MatrixView<float> head) const {
+  const auto& limit = spec_.layers[static_cast<std::size_t>(layer)].attention.clip;
   if (!limit) return;
   const auto most = static_cast<float>(*limit);
   for (std::int64_t row = 0; row < head.rows; ++row) {
@@ -143,29 +146,29 @@ void LayerRun::clip(std::int64_t number, MatrixView<float> head) const {
 }
 
 /// Norm, clipping and rotation of one head of queries or keys. `table`: none, or of its rows.
-void LayerRun::finish_head(std::int64_t number, const OptionalNorm& norm, std::int64_t head,
+void LayerRun::finish_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
                            const RotaryTable* table, MatrixView<float> values,
                            const Compute& alone) const {
-  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   const auto turn = [&] {
     if (table == nullptr) return;
     const bool last = spec.rope && spec.rope->last;
-    const std::int64_t turned = last ? 2 * table->cos.cols() : values.cols;
-    rotate(values.col_block(values.cols - turned, turned), *table, Rotation::forward, alone);
+    const std::int64_t rotary = last ? 2 * table->cos.cols() : values.cols;
+    rotate(values.col_block(values.cols - rotary, rotary), *table, Rotation::forward, alone);
   };
   if (spec.norms_after_rotation) turn();
   if (norm && spec.norm_axis == HeadNormAxis::head) apply_norm(*norm, values, values, alone);
   if (norm && spec.norm_axis == HeadNormAxis::each_head) {
     apply_norm(part_of(*norm, head, values.cols), values, values, alone);
   }
-  clip(number, values);
+  clip(layer, values);
   if (!spec.norms_after_rotation) turn();
 }
 
 /// Norms of queries and keys that are taken over all heads.
-void LayerRun::norm_all_heads(std::int64_t number) {
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
-  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+void LayerRun::norm_all_heads(std::int64_t layer) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   if (spec.norm_axis != HeadNormAxis::all_heads) return;
   const std::int64_t queries = heads_.total_dim(Role::query);
   const MatrixView<float> query = qkv_.view().col_block(0, queries);
@@ -177,9 +180,9 @@ void LayerRun::norm_all_heads(std::int64_t number) {
 
 /// In qkv_, and from there in the caches: norms and rotation of every key and value head. Those
 /// that an earlier layer made are finished.
-void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tables) {
-  if (spec_.sharing_of(number).from) return;
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
+void LayerRun::finish_keys_and_values(std::int64_t layer, const Positions& tables) {
+  if (spec_.sharing_of(layer).from) return;
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const HeadShape& heads = heads_;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const auto for_heads = [&](const auto& visit) {
@@ -189,11 +192,11 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
     });
   };
   for_heads([&](std::size_t sequence, std::int64_t head) {
-    finish_head(number, weights.key_norm, head, tables.empty() ? nullptr : tables[sequence],
-                head_of(Role::key, number, sequence, head), alone);
-    const MatrixView<float> value = head_of(Role::value, number, sequence, head);
+    finish_head(layer, weights.key_norm, head, tables.empty() ? nullptr : tables[sequence],
+                head_of(Role::key, layer, sequence, head), alone);
+    const MatrixView<float> value = head_of(Role::value, layer, sequence, head);
     if (weights.value_norm) apply_norm(*weights.value_norm, value, value, alone);
-    clip(number, value);
+    clip(layer, value);
   });
   if (weights.value_embedding) {
     const std::int64_t columns = heads.total_dim(Role::value);
@@ -201,22 +204,22 @@ void LayerRun::finish_keys_and_values(std::int64_t number, const Positions& tabl
                         qkv_.view().col_block(qkv_.cols() - columns, columns));
   }
   if (caches_.empty()) {
-    const auto kept = kept_.find(number);
-    if (kept != kept_.end()) kept->second = copied(keys_and_values(number));
+    const auto kept = kept_.find(layer);
+    if (kept != kept_.end()) kept->second = copied(keys_and_values(layer));
     return;
   }
   for_heads([&](std::size_t sequence, std::int64_t head) {
     caches_[sequence]
-        .head(number, head)
-        .put(rows_.first_position(sequence), head_of(Role::key, number, sequence, head),
-             head_of(Role::value, number, sequence, head), compute_.kernels);
+        .head(layer, head)
+        .put(rows_.first_position(sequence), head_of(Role::key, layer, sequence, head),
+             head_of(Role::value, layer, sequence, head), compute_.kernels);
   });
 }
 
 /// For maps of every head of every sequence, which has so many keys.
-LayerMaps LayerRun::make_room_for_maps(std::int64_t number, const std::vector<std::int64_t>& keys) {
+LayerMaps LayerRun::make_room_for_maps(std::int64_t layer, const std::vector<std::int64_t>& keys) {
   const auto heads = static_cast<std::size_t>(heads_.heads);
-  LayerMaps shown{.layer = number, .heads = heads_.heads, .maps = {}};
+  LayerMaps shown{.layer = layer, .heads = heads_.heads, .maps = {}};
   maps_.resize(keys.size() * heads);
   for (std::size_t part = 0; part < maps_.size(); ++part) {
     const std::size_t sequence = part / heads;
@@ -226,24 +229,24 @@ LayerMaps LayerRun::make_room_for_maps(std::int64_t number, const std::vector<st
 }
 
 /// From qkv_ to context_: norms, rotation and attention of every head of every sequence.
-void LayerRun::attend_all(std::int64_t number) {
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(number)];
-  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(number)].attention;
+void LayerRun::attend_all(std::int64_t layer) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   const HeadShape& heads = heads_;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
   const Positions tables = rotary_tables(spec);
-  norm_all_heads(number);
-  biases_.enter(number);
+  norm_all_heads(layer);
+  biases_.enter(layer);
   // Every key and value head is finished before a query head reads it.
-  finish_keys_and_values(number, tables);
+  finish_keys_and_values(layer, tables);
   if (observer_.on_values) {
     const std::int64_t keys = heads.total_dim(Role::key), columns = heads.total_dim(Role::value);
-    observer_.on_values(number, keys_and_values(number).col_block(keys, columns));
+    observer_.on_values(layer, keys_and_values(layer).col_block(keys, columns));
   }
 
   const bool with_maps =
-      observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(number));
-  const std::int64_t source = spec_.sharing_of(number).from.value_or(number);  // of the keys
+      observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(layer));
+  const std::int64_t source = spec_.sharing_of(layer).from.value_or(layer);  // of the keys
   const auto query_heads = static_cast<std::size_t>(heads.heads);
   const std::size_t parts = rows_.first.size() * query_heads;
   LayerMaps shown;
@@ -252,7 +255,7 @@ void LayerRun::attend_all(std::int64_t number) {
     for (std::size_t sequence = 0; sequence < rows_.first.size(); ++sequence) {
       keys.push_back(rows_.tokens(sequence));
     }
-    shown = make_room_for_maps(number, keys);
+    shown = make_room_for_maps(layer, keys);
     shown.grid = rows_.grid;
   }
   const AttentionRule rule{.scale = static_cast<float>(spec.scale),
@@ -264,22 +267,23 @@ void LayerRun::attend_all(std::int64_t number) {
     const auto head = static_cast<std::int64_t>(part % query_heads);
     const std::int64_t kv_head = heads.kv_head(head);
     const MatrixView<float> query = query_of(sequence, head);
-    finish_head(number, weights.query_norm, head, tables.empty() ? nullptr : tables[sequence],
-                query, alone);
-    if (spec.temperature) heat(*spec.temperature, rows_.first_position(sequence), query);
+    finish_head(layer, weights.query_norm, head, tables.empty() ? nullptr : tables[sequence], query,
+                alone);
+    if (spec.temperature)
+      scale_queries_by_position(*spec.temperature, rows_.first_position(sequence), query);
     const MatrixView<float> map = with_maps ? maps_[part].view() : MatrixView<float>{};
     const MatrixView<float> out =
         rows_of(sequence, context.col_block(head * heads.value_dim, heads.value_dim));
     std::unique_ptr<Scratch> scratch = take_scratch();
     AttentionRule own = rule;
-    const bool kept_elsewhere = source != number && !caches_.empty();
+    const bool kept_elsewhere = source != layer && !caches_.empty();
     const MatrixView<float> keys =
-        kept_elsewhere ? MatrixView<float>{} : head_of(Role::key, number, sequence, kv_head);
+        kept_elsewhere ? MatrixView<float>{} : head_of(Role::key, layer, sequence, kv_head);
     own.bias = spec.indexer ? selection_.of(sequence)
                             : biases_.of(sequence, head, query, keys, scratch->bias);
     if (!weights.sinks.empty()) own.sink = weights.sinks[static_cast<std::size_t>(head)];
     if (caches_.empty()) {
-      attend(query, keys, head_of(Role::value, number, sequence, kv_head), own, map, out,
+      attend(query, keys, head_of(Role::value, layer, sequence, kv_head), own, map, out,
              scratch->attention, alone);
     } else {
       attend(query, caches_[sequence].head(source, kv_head), rows_.tokens(sequence), own, map, out,
@@ -287,7 +291,7 @@ void LayerRun::attend_all(std::int64_t number) {
     }
     give_back(std::move(scratch));
   });
-  check_states(weights_, context, "the attention of layer " + std::to_string(number));
+  check_states(weights_, context, "the attention of layer " + std::to_string(layer));
   if (with_maps) observer_.on_maps(shown);
 }
 

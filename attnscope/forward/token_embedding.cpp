@@ -93,12 +93,13 @@ std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights) 
 namespace {
 
 /// Adds to each row what the tokens' own embeddings lack: positions and types.
-using AddPlaces = std::function<void(Matrix<float>& states)>;
+using AddPositionEmbeddings = std::function<void(Matrix<float>& states)>;
 
 /// `drop`: what some models take away from masked tokens; may be empty.
 Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
-                         std::span<const TokenIds> sequences, const AddPlaces& drop,
-                         const AddPlaces& add_places, const Compute& compute) {
+                         std::span<const TokenIds> sequences, const AddPositionEmbeddings& drop,
+                         const AddPositionEmbeddings& add_position_embeddings,
+                         const Compute& compute) {
   const EmbeddingRule& rule = spec.stream.embedding;
   std::int64_t total = 0;
   for (const TokenIds& ids : sequences) total += std::ssize(ids);
@@ -122,7 +123,7 @@ Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
   };
   const bool projects = weights.projection != nullptr;
   if (projects && rule.projects_tokens) project();
-  add_places(states);
+  add_position_embeddings(states);
   if (projects && rule.norms_projected) project();
   if (weights.embedding_norm) {
     apply_norm(*weights.embedding_norm, states.view(), states.view(), compute);
@@ -139,7 +140,7 @@ Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
 Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
                     std::span<const TokenIds> sequences, const SequenceRows& rows,
                     const Compute& compute) {
-  AddPlaces drop;
+  AddPositionEmbeddings drop;
   if (const auto mask = spec.stream.dropped_token) {
     drop = [&, mask = *mask](Matrix<float>& states) {
       for (std::size_t at = 0; at < sequences.size(); ++at) {
@@ -148,7 +149,7 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
     };
   }
   const EmbeddingRule& rule = spec.stream.embedding;
-  const auto add_places = [&](Matrix<float>& states) {
+  const auto add_position_embeddings = [&](Matrix<float>& states) {
     std::vector<float> buffer;
     std::int64_t row = 0;
     for (std::size_t at = 0; at < sequences.size(); ++at) {
@@ -163,10 +164,10 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
       }
     }
   };
-  return embed_with(spec, weights, sequences, drop, add_places, compute);
+  return embed_with(spec, weights, sequences, drop, add_position_embeddings, compute);
 }
 
-std::vector<float> mean_place(const ForwardWeights& weights) {
+std::vector<float> mean_position_embedding(const ForwardWeights& weights) {
   const bool has_positions = weights.positions.tensor != nullptr;
   const RowTable& any = has_positions ? weights.positions : weights.types;
   std::vector<double> sums(any.tensor == nullptr ? 0 : static_cast<std::size_t>(any.cols), 0.0);
@@ -186,13 +187,13 @@ std::vector<float> mean_place(const ForwardWeights& weights) {
 
 Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
                           std::span<const float> place, const Compute& compute) {
-  const auto add_places = [&](Matrix<float>& states) {
+  const auto add_position_embeddings = [&](Matrix<float>& states) {
     for (std::int64_t at = 0; at < states.rows(); ++at) {
       float* row = &states(at, 0);
       for (std::size_t col = 0; col < place.size(); ++col) row[col] += place[col];
     }
   };
-  return embed_with(spec, weights, std::span(&ids, 1), {}, add_places, compute);
+  return embed_with(spec, weights, std::span(&ids, 1), {}, add_position_embeddings, compute);
 }
 
 }  // namespace attnscope

@@ -18,7 +18,7 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
                     const Compute& compute);
 
 /// See ForwardPass.
-std::vector<float> mean_place(const ForwardWeights& weights);
+std::vector<float> mean_position_embedding(const ForwardWeights& weights);
 Matrix<float> embed_alone(const ModelSpec& spec, const ForwardWeights& weights, const TokenIds& ids,
                           std::span<const float> place, const Compute& compute);
 

@@ -61,7 +61,7 @@ class PartialFile {
     count(part);
   }
 
-  void start_anew() {
+  void restart() {
     if (ftruncate(descriptor_, 0) != 0 || lseek(descriptor_, 0, SEEK_SET) != 0) {
       fail("cannot write");
     }
@@ -104,7 +104,7 @@ class PartialFile {
     struct stat status;
     if (fstat(descriptor_, &status) != 0) fail("cannot read");
     const auto there = static_cast<std::uint64_t>(status.st_size);
-    if (!facts_.size || there > *facts_.size) return start_anew();
+    if (!facts_.size || there > *facts_.size) return restart();
     constexpr std::size_t kAtOnce = 1 << 20;
     std::vector<std::byte> buffer(std::min<std::size_t>(kAtOnce, there));
     while (bytes_ < there) {
@@ -153,7 +153,7 @@ void get_rest(HubClient& client, const std::string& url, PartialFile& part,
               throw ConnectionError("another part came than was asked for", true);
             }
             // All of it, from a server that gives no parts.
-            if (first > 0 && response.status != 206) part.start_anew();
+            if (first > 0 && response.status != 206) part.restart();
             const std::string_view coding = response.header("content-encoding");
             is_packed = !coding.empty() && coding != "identity";
           },
@@ -162,7 +162,7 @@ void get_rest(HubClient& client, const std::string& url, PartialFile& part,
     client.get(request, reader);
   } catch (const HubError&) {
     // The parts of a packed file are not those of the file.
-    if (is_packed) part.start_anew();
+    if (is_packed) part.restart();
     throw;
   }
 }
@@ -214,7 +214,7 @@ void download_file(HubClient& client, const HubCache& cache, const std::string& 
     const bool may_be_stale = part.was_taken_up();
     const auto problem = part.problem();
     if (!problem) break;
-    part.start_anew();
+    part.restart();
     if (may_be_stale) continue;  // the bytes of an earlier run may be the wrong ones
     part.remove();
     throw Error(ErrorKind::format, {.file = client.subject().model + ": " + file.path,

@@ -15,7 +15,7 @@ namespace {
 
 constexpr long kConnectSeconds = 10;
 constexpr long kSilentSeconds = 30;  // then a connection counts as cut
-constexpr int kLookMilliseconds = 100;
+constexpr int kPollMilliseconds = 100;
 constexpr std::size_t kMaxHeaderBytes = 1 << 20;
 
 struct FreeList {
@@ -28,11 +28,11 @@ struct Transfer {
   const WebReader& reader;
   WebResponse response;
   std::size_t header_bytes = 0;
-  bool header_is_told = false;
+  bool header_is_reported = false;
   std::exception_ptr failure;
 
-  void tell_header() {
-    if (std::exchange(header_is_told, true)) return;
+  void report_header() {
+    if (std::exchange(header_is_reported, true)) return;
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     response.status = static_cast<int>(status);
@@ -84,7 +84,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t count, void* user) 
 std::size_t take_body(char* data, std::size_t, std::size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   return guarded(transfer, count, [&] {
-    transfer.tell_header();
+    transfer.report_header();
     if (transfer.reader.on_body) {
       transfer.reader.on_body({reinterpret_cast<const std::byte*>(data), count});
     }
@@ -161,7 +161,7 @@ struct WebConnection::Handles {
       if (stop.stop_requested()) throw Stopped();
       if (curl_multi_perform(multi, &running) != CURLM_OK) return CURLE_FAILED_INIT;
       if (running == 0) break;
-      curl_multi_poll(multi, nullptr, 0, kLookMilliseconds, nullptr);
+      curl_multi_poll(multi, nullptr, 0, kPollMilliseconds, nullptr);
     }
     int left = 0;
     CURLcode result = CURLE_FAILED_INIT;
@@ -212,7 +212,7 @@ WebResponse WebConnection::send(const WebRequest& request, const WebReader& read
   const CURLcode result = handles_->run(std::move(stop));
   if (transfer.failure) std::rethrow_exception(transfer.failure);
   if (result != CURLE_OK) throw handles_->error_of(result, words);
-  transfer.tell_header();  // of an answer without a body
+  transfer.report_header();  // of an answer without a body
   return std::move(transfer.response);
 }
 

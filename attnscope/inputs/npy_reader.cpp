@@ -115,7 +115,7 @@ std::vector<std::int64_t> checked_shape(std::string_view header, std::string_vie
 
 }  // namespace
 
-Signal read_npy(std::string_view bytes, const std::string& where) {
+MediaInput read_npy(std::string_view bytes, const std::string& where) {
   static_assert(std::endian::native == std::endian::little);
   const std::string_view header = take_header(bytes, where, kFloats);
   const std::string_view type = value_after(header, "descr");
@@ -126,8 +126,8 @@ Signal read_npy(std::string_view bytes, const std::string& where) {
   if (is_by_columns(header, where, kFloats)) {
     refuse_npy(where, kFloats, "its values are not stored row by row");
   }
-  Signal out{.shape = checked_shape(header, bytes, wide ? 8 : 4, where, kFloats),
-             .values = std::vector<float>(bytes.size() / (wide ? 8 : 4))};
+  MediaInput out{.shape = checked_shape(header, bytes, wide ? 8 : 4, where, kFloats),
+                 .values = std::vector<float>(bytes.size() / (wide ? 8 : 4))};
   if (wide) {
     copy_values<double>(bytes, out.values);
   } else {

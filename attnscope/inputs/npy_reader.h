@@ -12,7 +12,7 @@ namespace attnscope {
 
 /// Values are rounded to float32. Throws Error(format) for what is cut, is in another order than
 /// row by row, or holds other types. `where` names the file. Source: numpy/lib/_format_impl.py.
-Signal read_npy(std::string_view bytes, const std::string& where);
+MediaInput read_npy(std::string_view bytes, const std::string& where);
 
 struct NpyBools {
   std::vector<std::int64_t> shape;

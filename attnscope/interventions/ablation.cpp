@@ -29,16 +29,17 @@ struct CleanLogits {
 };
 CleanLogits clean_logits(Matrix<float> logits, const Compute& compute);
 
-struct ChangedPlace {
+struct ChangedPosition {
   double log_sum = 0;    // of the changed logits
   double kl = 0;         // KL(clean ‖ changed), nats
   bool changed = false;  // another token is the likeliest
 };
-std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, MatrixView<const float> changed,
-                                         const Compute& compute);
+std::vector<ChangedPosition> compare_logits(const CleanLogits& clean,
+                                            MatrixView<const float> changed,
+                                            const Compute& compute);
 
 /// −log of the probability of a token, nats.
-double loss_of(MatrixView<const float> logits, std::size_t place, double log_sum,
+double loss_of(MatrixView<const float> logits, std::size_t position, double log_sum,
                std::int64_t token);
 
 std::span<const float> row_of(MatrixView<const float> matrix, std::size_t row) {
@@ -46,10 +47,11 @@ std::span<const float> row_of(MatrixView<const float> matrix, std::size_t row) {
 }
 
 /// Whether the first of the largest stands elsewhere.
-bool is_first_elsewhere(float largest, std::span<const float> row, std::int64_t place) {
-  if (row[static_cast<std::size_t>(place)] != largest) return true;
+bool is_first_elsewhere(float largest, std::span<const float> row, std::int64_t position) {
+  if (row[static_cast<std::size_t>(position)] != largest) return true;
   bool earlier = false;  // of equal ones; no early exit, so that it vectorises
-  for (const float value : row.first(static_cast<std::size_t>(place))) earlier |= value == largest;
+  for (const float value : row.first(static_cast<std::size_t>(position)))
+    earlier |= value == largest;
   return earlier;
 }
 
@@ -58,44 +60,47 @@ CleanLogits clean_logits(Matrix<float> logits, const Compute& compute) {
   const auto places = static_cast<std::size_t>(out.logits.rows());
   out.probabilities = Matrix<float>(out.logits.rows(), out.logits.cols());
   out.odds.resize(places);
-  run_parts(compute, places, [&](std::size_t place) {
-    const std::span<const float> logits_of_place = row_of(std::as_const(out.logits).view(), place);
+  run_parts(compute, places, [&](std::size_t position) {
+    const std::span<const float> logits_of_place =
+        row_of(std::as_const(out.logits).view(), position);
     TokenOdds odds = token_odds(logits_of_place, compute);
     odds.log_sum = softmax_sum(logits_of_place, compute).log_sum;  // as of changed ones
-    float* to = &out.probabilities(static_cast<std::int64_t>(place), 0);
+    float* to = &out.probabilities(static_cast<std::int64_t>(position), 0);
     for (const float logit : logits_of_place) {
       *to++ = static_cast<float>(std::exp(static_cast<double>(logit) - odds.log_sum));
     }
-    out.odds[place] = odds;
+    out.odds[position] = odds;
   });
   return out;
 }
 
-std::vector<ChangedPlace> compare_logits(const CleanLogits& clean, MatrixView<const float> changed,
-                                         const Compute& compute) {
-  std::vector<ChangedPlace> out(clean.odds.size());
-  run_parts(compute, out.size(), [&](std::size_t place) {
-    const std::span<const float> q = row_of(changed, place), p = row_of(clean.logits.view(), place);
-    const std::span<const float> weights = row_of(clean.probabilities.view(), place);
-    ChangedPlace& found = out[place];
+std::vector<ChangedPosition> compare_logits(const CleanLogits& clean,
+                                            MatrixView<const float> changed,
+                                            const Compute& compute) {
+  std::vector<ChangedPosition> out(clean.odds.size());
+  run_parts(compute, out.size(), [&](std::size_t position) {
+    const std::span<const float> q = row_of(changed, position),
+                                 p = row_of(clean.logits.view(), position);
+    const std::span<const float> weights = row_of(clean.probabilities.view(), position);
+    ChangedPosition& found = out[position];
     const SoftmaxSum of_q = softmax_sum(q, compute);
     found.log_sum = of_q.log_sum;
-    found.changed = is_first_elsewhere(of_q.largest, q, clean.odds[place].likeliest);
+    found.changed = is_first_elsewhere(of_q.largest, q, clean.odds[position].most_likely);
     // Σ p (log p − log q), whose logs lack the sums of both softmaxes at first.
     const double sum = weighted_difference(weights, p, q, compute);
-    found.kl = std::max(0.0, sum - clean.odds[place].log_sum + found.log_sum);
+    found.kl = std::max(0.0, sum - clean.odds[position].log_sum + found.log_sum);
   });
   return out;
 }
 
-double loss_of(MatrixView<const float> logits, std::size_t place, double log_sum,
+double loss_of(MatrixView<const float> logits, std::size_t position, double log_sum,
                std::int64_t token) {
-  return log_sum - static_cast<double>(logits(static_cast<std::int64_t>(place), token));
+  return log_sum - static_cast<double>(logits(static_cast<std::int64_t>(position), token));
 }
 
 class LayerAblationRun {
  public:
-  LayerAblationRun(const ForwardPass& pass, const ForetoldPlaces& texts,
+  LayerAblationRun(const ForwardPass& pass, const ScoredPositions& texts,
                    const AblationRequest& request, const Compute& compute)
       : pass_(pass),
         texts_(texts),
@@ -103,7 +108,7 @@ class LayerAblationRun {
         compute_(compute),
         parts_(parts_of_layer(pass, request.place, request.parts)),
         layer_(pass, request.place, texts.inputs, texts.sources, compute) {
-    const bool encodes = request.place.of == LayerPlace::Of::encoder;
+    const bool encodes = request.place.of == LayerInStack::Of::encoder;
     if (!encodes && LinearHead::obstacle(pass).empty()) {
       head_.emplace(pass, mean_output_row(pass, compute));
     }
@@ -161,12 +166,12 @@ class LayerAblationRun {
 
   /// visit(place of the chunk, sequence, token or −1)
   template <class Visit>
-  void for_places(const Chunk& chunk, const Visit& visit) const {
-    std::size_t place = 0;
+  void for_positions(const Chunk& chunk, const Visit& visit) const {
+    std::size_t position = 0;
     for (std::size_t at = 0; at < chunk.text.texts.size(); ++at) {
       const std::size_t sequence = chunk.text.first + at;
-      for (std::int64_t left = texts_.of_sequence[sequence]; left > 0; --left, ++place) {
-        visit(place, sequence, texts_.tokens[chunk.first_place + place]);
+      for (std::int64_t left = texts_.of_sequence[sequence]; left > 0; --left, ++position) {
+        visit(position, sequence, texts_.tokens[chunk.first_place + position]);
       }
     }
   }
@@ -181,10 +186,11 @@ class LayerAblationRun {
     const Matrix<float> states = layer_.run(chunk.text, observer);
     CleanLogits clean = clean_logits(
         finite_logits(pass_, picked_rows(states.view(), rows).view(), compute_), compute_);
-    for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
+    for_positions(chunk, [&](std::size_t position, std::size_t sequence, std::int64_t token) {
       if (token < 0) return;
       ++out_.predicted[sequence];
-      out_.loss[sequence] += loss_of(clean.logits.view(), place, clean.odds[place].log_sum, token);
+      out_.loss[sequence] +=
+          loss_of(clean.logits.view(), position, clean.odds[position].log_sum, token);
     });
     if (head_) add_direct(chunk, rows, scales);
     return clean;
@@ -197,7 +203,7 @@ class LayerAblationRun {
         std::span(texts_.tokens).subspan(chunk.first_place, chunk.places);
     const Matrix<float> directions = head_->directions(tokens);
     const std::int64_t layer = request_.place.layer;
-    const bool across = request_.place.of == LayerPlace::Of::cross;
+    const bool across = request_.place.of == LayerInStack::Of::cross;
     const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(layer)];
     std::vector<std::int64_t> of_layer;  // the same rows of all its chunks
     for (const std::int64_t row : rows) of_layer.push_back(chunk.text.first_row + row);
@@ -222,32 +228,32 @@ class LayerAblationRun {
     for (AblationEffect& effect : out_.effects) {
       const bool is_mlp = effect.part.part == LayerPart::mlp;
       const LayerParts::Columns columns = layer_.columns(effect.part);
-      for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
+      for_positions(chunk, [&](std::size_t position, std::size_t sequence, std::int64_t token) {
         if (token < 0) return;
-        const auto at = static_cast<std::int64_t>(place);
-        const float* written = &(*columns.all)(of_layer[place], columns.first);
+        const auto at = static_cast<std::int64_t>(position);
+        const float* written = &(*columns.all)(of_layer[position], columns.first);
         const double product =
             is_mlp ? factor * row_product(written, &to_mlp(at, 0), columns.count)
                    : row_product(written, &through(at, columns.first), columns.count);
-        effect.direct[sequence] += product / scales[place];
+        effect.direct[sequence] += product / scales[position];
       });
     }
   }
 
   void measure(const Chunk& chunk, const CleanLogits& clean, MatrixView<const float> logits,
                AblationEffect& effect) const {
-    const std::vector<ChangedPlace> places = compare_logits(clean, logits, compute_);
-    for_places(chunk, [&](std::size_t place, std::size_t sequence, std::int64_t token) {
-      const ChangedPlace& found = places[place];
+    const std::vector<ChangedPosition> positions = compare_logits(clean, logits, compute_);
+    for_positions(chunk, [&](std::size_t position, std::size_t sequence, std::int64_t token) {
+      const ChangedPosition& found = positions[position];
       effect.kl[sequence] += found.kl;
       effect.changed[sequence] += found.changed ? 1 : 0;
       if (token < 0) return;
-      effect.loss[sequence] += loss_of(logits, place, found.log_sum, token);
+      effect.loss[sequence] += loss_of(logits, position, found.log_sum, token);
     });
   }
 
   const ForwardPass& pass_;
-  const ForetoldPlaces& texts_;
+  const ScoredPositions& texts_;
   const AblationRequest& request_;
   const Compute& compute_;
   std::vector<PartOfLayer> parts_;
@@ -307,7 +313,7 @@ LayerParts::Replace given_on(const LayerParts& other, const TextChunk& chunk) {
   };
 }
 
-LayerAblation ablate_layer(const ForwardPass& pass, const ForetoldPlaces& texts,
+LayerAblation ablate_layer(const ForwardPass& pass, const ScoredPositions& texts,
                            const AblationRequest& request, const Compute& compute) {
   return LayerAblationRun(pass, texts, request, compute).run();
 }

@@ -40,7 +40,7 @@ class Replacements {
 LayerParts::Replace given_on(const LayerParts& other, const TextChunk& chunk);
 
 struct AblationRequest {
-  LayerPlace place;
+  LayerInStack place;
   AskedParts parts;
   Replacement how = Replacement::mean;
 };
@@ -65,7 +65,7 @@ struct LayerAblation {
 /// Each part of the layer that is asked for and there is, alone. What comes before the layer, and
 /// its attention, is computed once; variants run beside each other. Of a decoder, what its encoder
 /// gives is computed once too, unless the part is that one's. Throws as ForwardPass::run().
-LayerAblation ablate_layer(const ForwardPass& pass, const ForetoldPlaces& texts,
+LayerAblation ablate_layer(const ForwardPass& pass, const ScoredPositions& texts,
                            const AblationRequest& request, const Compute& compute);
 
 }  // namespace attnscope

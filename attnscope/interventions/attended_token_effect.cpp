@@ -5,8 +5,9 @@
 
 namespace attnscope {
 
-TokenRaises::TokenRaises(const ForwardPass& pass, const LinearHead& head,
-                         std::span<const TokenIds> sequences, const Compute& compute)
+AttendedTokenEffect::AttendedTokenEffect(const ForwardPass& pass, const LinearHead& head,
+                                         std::span<const TokenIds> sequences,
+                                         const Compute& compute)
     : pass_(pass), head_(head), compute_(compute) {
   TokenIds all;
   for (const TokenIds& ids : sequences) {
@@ -16,7 +17,7 @@ TokenRaises::TokenRaises(const ForwardPass& pass, const LinearHead& head,
   directions_ = head.directions(all);
 }
 
-void TokenRaises::add_values(std::int64_t layer, MatrixView<const float> values) {
+void AttendedTokenEffect::add_values(std::int64_t layer, MatrixView<const float> values) {
   const Matrix<float> through = head_.through_output(layer, directions_.view(), compute_);
   const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;
   Matrix<double> own(shape.heads, values.rows);
@@ -31,7 +32,7 @@ void TokenRaises::add_values(std::int64_t layer, MatrixView<const float> values)
   layers_[layer].own = std::move(own);
 }
 
-void TokenRaises::add_maps(const LayerMaps& maps) {
+void AttendedTokenEffect::add_maps(const LayerMaps& maps) {
   Layer& layer = layers_.at(maps.layer);
   layer.read = Matrix<double>(maps.heads, layer.own.cols());
   run_parts(compute_, static_cast<std::size_t>(maps.heads), [&](std::size_t part) {
@@ -51,7 +52,7 @@ void TokenRaises::add_maps(const LayerMaps& maps) {
   });
 }
 
-void TokenRaises::end(MatrixView<const float> last_stream) {
+void AttendedTokenEffect::end(MatrixView<const float> last_stream) {
   const std::vector<double> scales = head_.scales(last_stream);
   for (auto& [number, layer] : layers_) {
     if (layer.read.cols() == 0) continue;  // whose maps nobody wanted

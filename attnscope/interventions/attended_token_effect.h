@@ -14,10 +14,10 @@ namespace attnscope {
 ///   Σ_k A_qk (direct effect of what is read at k on the logit of k's token)_q,
 /// in logits. Where `head` counts from the mean row of W_U over a text's tokens, a head that raises
 /// all frequent tokens raises none of them here.
-class TokenRaises {
+class AttendedTokenEffect {
  public:
-  TokenRaises(const ForwardPass& pass, const LinearHead& head, std::span<const TokenIds> sequences,
-              const Compute& compute);
+  AttendedTokenEffect(const ForwardPass& pass, const LinearHead& head,
+                      std::span<const TokenIds> sequences, const Compute& compute);
 
   void add_values(std::int64_t layer, MatrixView<const float> values);
   void add_maps(const LayerMaps& maps);

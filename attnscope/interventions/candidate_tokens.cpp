@@ -52,7 +52,8 @@ std::string obstacle_to(const ForwardPass& pass, TokenBasis basis) {
   return "";
 }
 
-TokenRows::TokenRows(const ForwardPass& pass) : pass_(pass), place_(pass.mean_place()) {
+TokenRows::TokenRows(const ForwardPass& pass)
+    : pass_(pass), place_(pass.mean_position_embedding()) {
   const OptionalNorm& norm = pass.weights().last_norm;
   if (!norm) return;
   const std::vector<double> gains = gains_of(*norm);
@@ -62,13 +63,13 @@ TokenRows::TokenRows(const ForwardPass& pass) : pass_(pass), place_(pass.mean_pl
 Matrix<float> TokenRows::written(const TokenIds& ids) const {
   const RowTable& table = pass_.weights().head->rows;
   const OptionalNorm& norm = pass_.weights().last_norm;
-  const bool centred = norm && norm->spec.kind == NormKind::layer;
+  const bool centered = norm && norm->spec.kind == NormKind::layer;
   Matrix<float> out(std::ssize(ids), table.cols);
   for (std::int64_t row = 0; row < out.rows(); ++row) {
     const std::span<float> values(&out(row, 0), static_cast<std::size_t>(out.cols()));
     table.read(ids[static_cast<std::size_t>(row)], values);
     for (std::size_t col = 0; col < gains_.size(); ++col) values[col] *= gains_[col];
-    if (!centred) continue;
+    if (!centered) continue;
     const auto mean = static_cast<float>(normed_row(norm->spec, values).mean);
     for (float& value : values) value -= mean;
   }

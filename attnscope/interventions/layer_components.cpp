@@ -39,26 +39,29 @@ std::vector<std::int64_t> lengths_of(const std::vector<TokenIds>& texts) {
   return out;
 }
 
-const ForwardPass& layers_of(const ForwardPass& pass, const LayerPlace& place) {
-  return place.of == LayerPlace::Of::encoder ? *pass.encoder() : pass;
+const ForwardPass& layers_of(const ForwardPass& pass, const LayerInStack& layer_in_stack) {
+  return layer_in_stack.of == LayerInStack::Of::encoder ? *pass.encoder() : pass;
 }
 
-const LayerWeights& weights_of(const ForwardPass& pass, const LayerPlace& place) {
-  return layers_of(pass, place).weights().layers[static_cast<std::size_t>(place.layer)];
+const LayerWeights& weights_of(const ForwardPass& pass, const LayerInStack& layer_in_stack) {
+  return layers_of(pass, layer_in_stack)
+      .weights()
+      .layers[static_cast<std::size_t>(layer_in_stack.layer)];
 }
 
-HeadShape heads_of(const ForwardPass& pass, const LayerPlace& place) {
-  if (place.of == LayerPlace::Of::cross) return weights_of(pass, place).cross->heads;
-  return layers_of(pass, place).model().spec().dimensions_of(place.layer).heads;
+HeadShape heads_of(const ForwardPass& pass, const LayerInStack& layer_in_stack) {
+  if (layer_in_stack.of == LayerInStack::Of::cross)
+    return weights_of(pass, layer_in_stack).cross->heads;
+  return layers_of(pass, layer_in_stack).model().spec().dimensions_of(layer_in_stack.layer).heads;
 }
 
 }  // namespace
 
-std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerPlace& place,
+std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerInStack& layer_in_stack,
                                         const AskedParts& asked) {
-  const LayerWeights& weights = weights_of(pass, place);
-  const bool across = place.of == LayerPlace::Of::cross;
-  const std::int64_t heads = heads_of(pass, place).heads;
+  const LayerWeights& weights = weights_of(pass, layer_in_stack);
+  const bool across = layer_in_stack.of == LayerInStack::Of::cross;
+  const std::int64_t heads = heads_of(pass, layer_in_stack).heads;
   std::vector<PartOfLayer> out;
   if (asked.attention) out.push_back({.part = LayerPart::attention, .head = {}});
   if (asked.mlp && !across && (weights.up != nullptr || weights.experts)) {
@@ -70,10 +73,13 @@ std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerPlac
   return out;
 }
 
-LayerParts::LayerParts(const ForwardPass& pass, const LayerPlace& place,
+LayerParts::LayerParts(const ForwardPass& pass, const LayerInStack& layer_in_stack,
                        std::span<const TokenIds> texts, std::span<const TokenIds> sources,
                        const Compute& compute)
-    : pass_(pass), layers_(layers_of(pass, place)), place_(place), compute_(compute) {
+    : pass_(pass),
+      layers_(layers_of(pass, layer_in_stack)),
+      place_(layer_in_stack),
+      compute_(compute) {
   cut(texts, sources);
   for (TextChunk& chunk : chunks_) keep(chunk);
 }
@@ -83,7 +89,7 @@ void LayerParts::cut(std::span<const TokenIds> texts, std::span<const TokenIds> 
   TextChunk chunk;
   std::int64_t of_sources = 0;
   const auto end = [&] {
-    chunk.part_rows = is_of(LayerPlace::Of::encoder) ? of_sources : chunk.rows;
+    chunk.part_rows = is_of(LayerInStack::Of::encoder) ? of_sources : chunk.rows;
     TextChunk next{.first = chunk.first + chunk.texts.size(), .texts = {}};
     next.first_row = chunk.first_row + chunk.rows;
     next.first_part_row = chunk.first_part_row + chunk.part_rows;
@@ -110,7 +116,7 @@ void LayerParts::keep(TextChunk& chunk) {
     if (into.rows() == 0) into = Matrix<float>(all, rows.cols);
     copy_into(into.view().row_block(chunk.first_part_row, chunk.part_rows), rows);
   };
-  const bool encodes = is_of(LayerPlace::Of::encoder), across = is_of(LayerPlace::Of::cross);
+  const bool encodes = is_of(LayerInStack::Of::encoder), across = is_of(LayerInStack::Of::cross);
   ForwardObserver observer;
   observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
     if (index == place_.layer) put(stream_, stream);
@@ -136,8 +142,8 @@ void LayerParts::keep(TextChunk& chunk) {
     pass_.run(chunk.texts, observer, compute_);
     return;
   }
-  chunk.memory = pass_.encode(chunk.sources, {}, compute_);
-  pass_.run(chunk.texts, observer, compute_, {}, &chunk.memory);
+  chunk.encoder_output = pass_.encode(chunk.sources, {}, compute_);
+  pass_.run(chunk.texts, observer, compute_, {}, &chunk.encoder_output);
 }
 
 LayerParts::Columns LayerParts::columns(const PartOfLayer& part) const {
@@ -150,11 +156,12 @@ LayerParts::Columns LayerParts::columns(const PartOfLayer& part) const {
 /// Goes on from the layer with these heads; `copies` of the chunk beside each other.
 Matrix<float> LayerParts::run_with(const TextChunk& chunk, std::int64_t copies,
                                    MatrixView<const float> heads, ForwardObserver observer) const {
-  const bool encodes = is_of(LayerPlace::Of::encoder), across = is_of(LayerPlace::Of::cross);
+  const bool encodes = is_of(LayerInStack::Of::encoder), across = is_of(LayerInStack::Of::cross);
   const std::vector<TokenIds> inputs = repeated(encodes ? chunk.sources : chunk.texts, copies);
-  const Memory* memory = encodes || chunk.sources.empty() ? nullptr : &chunk.memory;
+  const EncoderOutput* encoder_output =
+      encodes || chunk.sources.empty() ? nullptr : &chunk.encoder_output;
   Matrix<float> states;
-  if (layers_.may_start_between(/*remembers=*/memory != nullptr)) {
+  if (layers_.may_start_between(/*remembers=*/encoder_output != nullptr)) {
     const Matrix<float> stream = repeated(rows_of(stream_, chunk), copies);
     PassStart start{.layer = place_.layer, .stream = stream.view(), .heads = heads};
     Matrix<float> own;
@@ -163,17 +170,17 @@ Matrix<float> LayerParts::run_with(const TextChunk& chunk, std::int64_t copies,
       start.heads = own.view();
       start.cross_heads = heads;
     }
-    states = layers_.run_from(start, inputs, observer, compute_, memory);
+    states = layers_.run_from(start, inputs, observer, compute_, encoder_output);
   } else {
     (across ? observer.on_cross_heads : observer.on_heads) = [&](std::int64_t layer,
                                                                  MatrixView<float> given) {
       if (layer == place_.layer) copy_into(given, heads);
     };
-    states = layers_.run(inputs, observer, compute_, {}, memory);
+    states = layers_.run(inputs, observer, compute_, {}, encoder_output);
   }
   if (!encodes) return states;
-  const Memory replaced{.states = std::move(states),
-                        .lengths = repeated(lengths_of(chunk.sources), copies)};
+  const EncoderOutput replaced{.states = std::move(states),
+                               .lengths = repeated(lengths_of(chunk.sources), copies)};
   return pass_.run(repeated(chunk.texts, copies), {}, compute_, {}, &replaced);
 }
 

@@ -23,7 +23,7 @@ struct PartOfLayer {
 };
 
 /// A layer of a pass: its own, of its encoder, or what its own has of attention to that encoder.
-struct LayerPlace {
+struct LayerInStack {
   enum class Of { model, encoder, cross };
 
   std::int64_t layer = 0;
@@ -34,7 +34,7 @@ struct AskedParts {
   bool heads = true, attention = true, mlp = true;
 };
 /// Attention, MLP, then heads: those that are asked for and there are.
-std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerPlace& place,
+std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerInStack& layer_in_stack,
                                         const AskedParts& asked);
 
 /// Some of the texts, which run together: their rows are those from `first_row` on.
@@ -45,15 +45,16 @@ struct TextChunk {
   std::int64_t first_row = 0, rows = 0;
   /// Those of what the layer gives: of an encoder's layer those of the sources, else the same.
   std::int64_t first_part_row = 0, part_rows = 0;
-  Memory memory = {};  // of the sources, where the layer is the decoder's
+  EncoderOutput encoder_output = {};  // of the sources, where the layer is the decoder's
 };
 
 class LayerParts {
  public:
   /// Runs the texts as far as the layer. `sources`: of a decoder, what its encoder reads for each
   /// text; else none. What is given must outlive it. Throws as ForwardPass::run().
-  LayerParts(const ForwardPass& pass, const LayerPlace& place, std::span<const TokenIds> texts,
-             std::span<const TokenIds> sources, const Compute& compute);
+  LayerParts(const ForwardPass& pass, const LayerInStack& layer_in_stack,
+             std::span<const TokenIds> texts, std::span<const TokenIds> sources,
+             const Compute& compute);
 
   const std::vector<TextChunk>& chunks() const { return chunks_; }
   std::int64_t rows() const { return heads_.rows(); }  // of what the layer gives on all texts
@@ -85,11 +86,11 @@ class LayerParts {
   void keep(TextChunk& chunk);
   Matrix<float> run_with(const TextChunk& chunk, std::int64_t copies, MatrixView<const float> heads,
                          ForwardObserver observer) const;
-  bool is_of(LayerPlace::Of stack) const { return place_.of == stack; }
+  bool is_of(LayerInStack::Of stack) const { return place_.of == stack; }
 
   const ForwardPass& pass_;
   const ForwardPass& layers_;  // of which the layer is one: that pass, or its encoder's
-  LayerPlace place_;
+  LayerInStack place_;
   const Compute& compute_;
   std::vector<TextChunk> chunks_;
   /// Of the layer, all rows. Where its cross attention is meant, `heads_` are of that, and

@@ -92,7 +92,7 @@ std::vector<double> mean_output_row(const ForwardPass& pass, std::span<const std
 LinearHead::LinearHead(const ForwardPass& pass, std::vector<double> from)
     : pass_(pass), from_(std::move(from)), gain_(from_.size(), 1.0) {
   const NormWeights& norm = *pass.weights().last_norm;
-  centred_ = norm.spec.kind == NormKind::layer;
+  centered_ = norm.spec.kind == NormKind::layer;
   if (!norm.gain.empty()) gain_ = gains_of(norm);
 }
 
@@ -113,7 +113,7 @@ Matrix<float> LinearHead::directions(std::span<const std::int64_t> tokens) const
       direction[col] = factor * gain_[col] * (static_cast<double>(row[col]) - from_[col]);
       sum += direction[col];
     }
-    const double mean = centred_ ? sum / static_cast<double>(row.size()) : 0.0;
+    const double mean = centered_ ? sum / static_cast<double>(row.size()) : 0.0;
     for (std::size_t col = 0; col < row.size(); ++col) {
       out(at, static_cast<std::int64_t>(col)) = static_cast<float>(direction[col] - mean);
     }

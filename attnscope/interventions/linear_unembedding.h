@@ -46,7 +46,7 @@ class LinearHead {
  private:
   const ForwardPass& pass_;
   std::vector<double> from_, gain_;  // (D,)
-  bool centred_ = false;
+  bool centered_ = false;
 };
 
 /// `directions` (n, D) as what a branch of a layer gives, `given` (n, D), meets them: through the

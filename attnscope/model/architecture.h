@@ -88,10 +88,10 @@ struct Architecture {
   std::vector<BiasRule> biases = {};
   EmbeddingRule embedding = {};
   std::optional<PatchRule> patches = {};  // of images, which are read in place of tokens
-  std::optional<SoundRule> sound = {};    // likewise of sound
+  std::optional<AudioRule> audio = {};    // likewise of sound
   std::optional<NormRule> norm = {};      // none: the forward pass is not described
   ScoreRule scores = {};
-  std::optional<LatentRule> latent = {};
+  std::optional<MlaRule> mla = {};
   MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
   std::optional<LayerShapeRule> shapes = {};
@@ -125,7 +125,7 @@ struct Architecture {
   bool always_tied = false;
   ConfigFlag causal = {"", true};  // decoders keep a KV cache, encoders do not
   ConfigKey padding_token = {};    // its id
-  BothWays both_ways = {};
+  Bidirectional bidirectional = {};
   /// Families whose files differ in more than numbers: the first of these whose conditions all hold
   /// is used in place of this.
   std::vector<Architecture> layouts = {};

@@ -127,7 +127,7 @@ struct RopeRule {
   std::string fraction_key = {};  // share of the head that is rotated; empty: always `fraction`
   double fraction = 1;            // if the file has none
   ConfigKey dimensions = {};      // how many dimensions of a head are rotated, in its place
-  ConfigFlag neighbours = {"", false};  // pairs are dimensions 2k, 2k + 1; else k, k + n
+  ConfigFlag neighbors = {"", false};  // pairs are dimensions 2k, 2k + 1; else k, k + n
   bool scales_windowed = true;     // false: only full layers are scaled, unless the file says both
   bool scaling_is_of_all = false;  // an old `rope_scaling` is of all layers, whatever their base
   RotatedLayers layers = RotatedLayers::all;
@@ -150,7 +150,7 @@ struct RopeRule {
 };
 
 /// Keys that let the tokens of a decoder see each other both ways, as in embedding models.
-struct BothWays {
+struct Bidirectional {
   bool by_is_causal = true;        // config.json's "is_causal": false; windows then reach W tokens
                                    // each way
   ConfigFlag flag = {"", false};   // of the family (Gemma 3); windows then reach W / 2 each way
@@ -163,7 +163,7 @@ struct BothWays {
 /// turn; those of keys come from the stream and serve all heads. The matrices are the roles q_a,
 /// q_b, kv_a and kv_b, or q where queries have no latent. As many key/value heads as heads.
 /// Source: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
-struct LatentRule {
+struct MlaRule {
   ConfigKey query_rank;  // null in the file: queries have no latent
   ConfigKey rank;        // of the latent of keys and values
   ConfigKey plain_dim, rotary_dim;
@@ -183,7 +183,7 @@ struct LatentRule {
 struct IndexerRule {
   ConfigKey kept;  // keys that each query sees
   ConfigKey heads, head_dim;
-  bool neighbours = false;                    // which dimensions turn together
+  bool neighbors = false;                     // which dimensions turn together
   std::string query, key, key_norm, weights;  // tensors, the norm's without its ending
   double epsilon = 1e-6;                      // of the norm
   /// Layers may see the keys that the one before them sees: those that are "shared" in a list of

@@ -78,11 +78,11 @@ struct MoeRule {
                                               // must hold one. Empty: there is none
   ConfigCondition grouped = {};               // groups count only where this holds; no key: always
   ConfigKey groups = {"", 1};                 // equal runs of experts
-  ConfigKey kept_groups = {"", 1};            // that are chosen from
+  ConfigKey kept_mlp_groups = {"", 1};        // that are chosen from
   GroupScore group_score = GroupScore::best;
-  ConfigFlag normalise = {"", false};  // weights / max(their sum + epsilon, least)
-  double normalise_epsilon = 0;
-  ConfigNumber normalise_least = {"", 0};
+  ConfigFlag normalize = {"", false};  // weights / max(their sum + epsilon, least)
+  double normalize_epsilon = 0;
+  ConfigNumber normalize_least = {"", 0};
   ConfigNumber times = {"", 1};  // factor of all weights
   bool weighs_input = false;     // expert(weight · x) instead of weight · expert(x)
   /// Of gated experts, instead of the activation: with g = min(gate, clamp) and u = up clipped to
@@ -128,7 +128,7 @@ struct DeltaNetRule {
   /// `in_proj_ba`). False: tensors of their own (`in_proj_qkv`, `_z`, `_b`, `_a`).
   bool by_head = false;
   /// `A_log` holds −exp(A_log) instead, as GGUF has it.
-  ConfigFlag rates_kept = {"linear_rates_kept", false};
+  ConfigFlag rates_stored = {"linear_rates_kept", false};
 };
 
 /// A gated convolution: with b, c and x from `in_proj`, out_proj(c · convolution of (b · x)).

@@ -90,12 +90,13 @@ class HeadJoiner {
     for (const CheckpointTensor* part : stored) {
       const Shape& found = part->view.shape;
       if (found != shape) {
-        const bool turned = found == Shape(shape.rbegin(), shape.rend());
+        const bool transposed = found == Shape(shape.rbegin(), shape.rend());
         refuse(ErrorKind::format, *part, layer,
                "shape " + shape_text(found) + " is not the " + shape_text(shape) + " that " +
                    spec_.source + " demands of a head",
-               turned ? "it is stored transposed: give its entry of 'weights' the other \"storage\""
-                      : "");
+               transposed
+                   ? "it is stored transposed: give its entry of 'weights' the other \"storage\""
+                   : "");
       }
       if (part->view.dtype == DType::f64 || !part->view.strides.empty()) {
         refuse(ErrorKind::unsupported, *part, layer,

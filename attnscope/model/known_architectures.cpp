@@ -216,9 +216,9 @@ bool reads_images(const Architecture& architecture) {
   return architecture.patches.has_value() ||
          std::any_of(stacks.begin(), stacks.end(), reads_images);
 }
-bool reads_sound(const Architecture& architecture) {
+bool reads_audio(const Architecture& architecture) {
   const auto& stacks = architecture.stacks;
-  return architecture.sound.has_value() || std::any_of(stacks.begin(), stacks.end(), reads_sound);
+  return architecture.audio.has_value() || std::any_of(stacks.begin(), stacks.end(), reads_audio);
 }
 
 bool has_stack(const Architecture& architecture, std::string_view name) {
@@ -235,18 +235,18 @@ struct FamilyGroup {
 constexpr std::array kFamilyGroups = {
     FamilyGroup{"decoders",
                 [](const Architecture& each) {
-                  return is_run(each) && !is_encoder(each) && !has_experts(each) && !each.latent &&
+                  return is_run(each) && !is_encoder(each) && !has_experts(each) && !each.mla &&
                          each.mixers == nullptr;
                 }},
     FamilyGroup{"with experts",
                 [](const Architecture& each) { return is_run(each) && has_experts(each); }},
     FamilyGroup{"with latent attention",
-                [](const Architecture& each) { return is_run(each) && each.latent.has_value(); }},
+                [](const Architecture& each) { return is_run(each) && each.mla.has_value(); }},
     FamilyGroup{"with attention in some layers",
                 [](const Architecture& each) { return is_run(each) && each.mixers != nullptr; }},
     FamilyGroup{"encoders",
                 [](const Architecture& each) {
-                  return is_run(each) && is_encoder(each) && !each.patches && !each.sound;
+                  return is_run(each) && is_encoder(each) && !each.patches && !each.audio;
                 }},
     FamilyGroup{"encoders of images",
                 [](const Architecture& each) {
@@ -254,7 +254,7 @@ constexpr std::array kFamilyGroups = {
                 }},
     FamilyGroup{"encoders of sound",
                 [](const Architecture& each) {
-                  return (is_run(each) || !each.stacks.empty()) && reads_sound(each);
+                  return (is_run(each) || !each.stacks.empty()) && reads_audio(each);
                 }},
     FamilyGroup{"encoder-decoders",
                 [](const Architecture& each) { return has_stack(each, "decoder"); }},

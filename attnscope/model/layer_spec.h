@@ -23,10 +23,10 @@ struct ExpertSpec {
   RouterScore score = RouterScore::softmax;
   double jitter = 0;
   std::vector<std::string> choice_bias;
-  std::int64_t groups = 1, kept_groups = 1;
+  std::int64_t groups = 1, kept_mlp_groups = 1;
   GroupScore group_score = GroupScore::best;
-  bool normalise = false;
-  double normalise_epsilon = 0, normalise_least = 0;
+  bool normalize = false;
+  double normalize_epsilon = 0, normalize_least = 0;
   double times = 1;
   bool weighs_input = false;
   std::optional<double> clamp;
@@ -59,7 +59,7 @@ struct DeltaNetSpec {
   std::int64_t kernel = 1;
   std::string place;
   bool by_head = false;
-  bool rates_kept = false;
+  bool rates_stored = false;
   double epsilon = 0;                          // of the norm of what heads give
   Activation activation = Activation::linear;  // of what is convolved
 
@@ -149,7 +149,7 @@ struct DisentangledSpec {
 };
 
 /// The norms of the latents of multi-head latent attention.
-struct LatentSpec {
+struct MlaSpec {
   std::optional<NormSpec> query_norm;  // none: queries have no latent
   NormSpec norm;                       // of the latent of keys and values
 };
@@ -176,7 +176,7 @@ struct AttentionSpec {
   MaskSpec mask;
   std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
-  std::optional<LatentSpec> latent;
+  std::optional<MlaSpec> mla;
   std::optional<Alibi> alibi;  // at most one of these four changes scores
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;
@@ -241,26 +241,26 @@ struct PatchSpec {
   std::int64_t registers = 0;
 };
 
-enum class SoundNorm { none, channels, frames };
+enum class AudioNorm { none, channels, frames };
 
-/// One of SoundRule.
-struct SoundConvolution {
+/// One of AudioRule.
+struct AudioConvolution {
   std::string name;  // under the prefix
   std::int64_t outputs = 0, kernel = 1, stride = 1, padding = 0;
-  SoundNorm norm = SoundNorm::none;
+  AudioNorm norm = AudioNorm::none;
   std::string norm_name = {};
 };
-struct SoundPlaces {
+struct AudioPositionConvolution {
   std::string name;
   std::int64_t kernel = 1, groups = 1;
 };
-struct SoundSpec {
+struct AudioSpec {
   bool of_waves = true;
   std::int64_t features = 1;
-  std::vector<SoundConvolution> convolutions;
+  std::vector<AudioConvolution> convolutions;
   std::optional<NormSpec> projection_norm;
   std::string projection;
-  std::optional<SoundPlaces> places;
+  std::optional<AudioPositionConvolution> position_convolution;
   Activation activation = Activation::gelu;
 };
 
@@ -276,7 +276,7 @@ struct StreamSpec {
   std::optional<NormSpec> last_norm;
   bool shows_last_normed = true;     // false: hidden states end before the last norm
   std::optional<PatchSpec> patches;  // images are read
-  std::optional<SoundSpec> sound;    // sound is read; neither: tokens are
+  std::optional<AudioSpec> audio;    // sound is read; neither: tokens are
 };
 
 struct HeadSpec {

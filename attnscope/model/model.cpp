@@ -108,7 +108,7 @@ std::vector<Role> Model::parts_of(Role role) const {
     if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
   };
   for (const Role factor : factors_of(role)) {
-    const auto& latent = dimensions().latent;
+    const auto& latent = dimensions().mla;
     const bool of_queries = factor == Role::query && latent && latent->query > 0;
     const bool of_keys =
         (factor == Role::key || factor == Role::value) && latent && latent->key_value > 0;
@@ -133,22 +133,20 @@ bool Model::is_of_latents(Role role) const {
 
 bool Model::has(Role role, std::int64_t layer) const {
   if (!has_circuits() && is_product(role)) return false;
-  if (is_latent_product(role) && !has_latent_keys()) return false;
+  if (is_mla_product(role) && !has_mla_keys()) return false;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(),
                      [&](Role part) { return weight(layer, part).tensor != nullptr; });
 }
 
-bool Model::has_latent_keys() const {
-  return dimensions().latent && dimensions().latent->key_value > 0;
-}
+bool Model::has_mla_keys() const { return dimensions().mla && dimensions().mla->key_value > 0; }
 
 /// Circuits map the stream to itself: not where attention reads more than the stream.
 bool Model::has_circuits() const { return dimensions().attention_streams == 1; }
 
 bool Model::describes(Role role) const {
   if (!has_circuits() && is_product(role)) return false;
-  if (is_latent_product(role) && !has_latent_keys()) return false;
+  if (is_mla_product(role) && !has_mla_keys()) return false;
   const auto& rules = spec_.architecture.weights;
   const std::vector<Role> parts = parts_of(role);
   return std::all_of(parts.begin(), parts.end(), [&](Role part) {
@@ -205,8 +203,8 @@ InputNorm Model::input_norm(std::int64_t layer) const {
     throw Error(ErrorKind::unsupported,
                 {.file = spec_.source, .problem = "does not say which norm feeds the projections"});
   }
-  const auto spec_of = [&](std::int64_t number) -> const LayerSpec& {
-    return spec_.layers[static_cast<std::size_t>(number)];
+  const auto spec_of = [&](std::int64_t of_layer) -> const LayerSpec& {
+    return spec_.layers[static_cast<std::size_t>(of_layer)];
   };
   // Where no norm stands before the attention, it reads what the last norm before it gave.
   std::optional<NormSpec> norm = spec_of(layer).attention_input;
@@ -225,7 +223,7 @@ bool Model::norms_queries() const {
   return !spec_.layers.empty() && spec_.layers.front().attention.query_norm.has_value();
 }
 
-std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
+std::optional<std::string> why_not_analyzed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor) {
   const DTypeInfo& dtype = dtype_info(tensor.view.dtype);
   if (dtype.kind == DTypeClass::undecoded) {

@@ -144,7 +144,7 @@ class Model {
 
  private:
   bool has_circuits() const;
-  bool has_latent_keys() const;
+  bool has_mla_keys() const;
   static void share_out(std::vector<Model>& stacks);
   void choose_prefix();
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
@@ -171,11 +171,11 @@ class Model {
 
 /// Composes the parts of each quantised weight into one tensor, by the config of the checkpoint or
 /// its folder, if there is one. Model::open() calls it. Throws Error(format, unsupported).
-void compose_as_config_says(Checkpoint& checkpoint);
+void compose_by_config(Checkpoint& checkpoint);
 
 /// Why the tensor's values cannot be analysed although the file is valid; nothing if they can.
 /// Throws Error(unsupported) for a dtype that is known but not decoded.
-std::optional<std::string> why_not_analysed(const Checkpoint& checkpoint,
+std::optional<std::string> why_not_analyzed(const Checkpoint& checkpoint,
                                             const CheckpointTensor& tensor);
 
 }  // namespace attnscope

@@ -47,7 +47,7 @@ std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t 
 
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
   const std::int64_t width = dimensions.width;
-  const LatentRanks ranks = dimensions.latent.value_or(LatentRanks{});
+  const MlaRanks ranks = dimensions.mla.value_or(MlaRanks{});
   const std::int64_t of_heads = dimensions.heads.total_dim(role);
   const std::int64_t shared = dimensions.heads.shared_key_dim;  // once, not in every head
   const std::int64_t inputs = dimensions.attention_streams * width;
@@ -112,7 +112,7 @@ void check_dimensions(const Dimensions& dimensions, std::string_view where) {
     refuse_spec(where, counted(heads.heads, "head is", "heads are") + " no multiple of " +
                            counted(heads.kv_heads, "key/value head"));
   }
-  const LatentRanks ranks = dimensions.latent.value_or(LatentRanks{});
+  const MlaRanks ranks = dimensions.mla.value_or(MlaRanks{});
   if (ranks.key_value > kMaxSize - heads.shared_key_dim) {
     refuse_spec(where, "a latent of " + counted(ranks.key_value, "dimension") +
                            " beside a key of " + std::to_string(heads.shared_key_dim) +

@@ -17,7 +17,7 @@
 namespace attnscope {
 
 /// Ranks of the latents of multi-head latent attention.
-struct LatentRanks {
+struct MlaRanks {
   std::int64_t query = 0;      // 0: queries have no latent
   std::int64_t key_value = 0;  // c; 0: keys and values have none, but W_K and W_V
 };
@@ -35,7 +35,7 @@ struct Dimensions {
   std::int64_t shared_width = 0;   // F of the shared experts together; 0: there are none
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;  // tokens
-  std::optional<LatentRanks> latent;    // none: W_Q, W_K and W_V are stored
+  std::optional<MlaRanks> mla;          // none: W_Q, W_K and W_V are stored
   std::int64_t attention_streams = 1;   // so many of width D, side by side, are attention's input
   std::shared_ptr<const MixerSizes> mixers;  // null: every layer attends, and has nothing beside
 
@@ -51,7 +51,7 @@ struct Dimensions {
 std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t layer);
 
 /// The quantization_config of a config.json.
-struct Quantisation {
+struct Quantization {
   std::string method;  // empty if there is none
   std::string config;  // the whole object, as JSON
 };
@@ -69,7 +69,7 @@ struct ModelSpec {
   HeadSpec head;
   std::string not_run;      // why the forward pass cannot be computed; empty: it can
   bool multimodal = false;  // the files hold other models beside this one
-  Quantisation quantisation;
+  Quantization quantization;
   std::string source;  // the file that describes the model, for messages
   std::string text;    // that file's text
 

@@ -107,7 +107,7 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
                                       std::string name) {
   std::vector<ModelSpec> specs = specs_of(checkpoint, layout);
   const ModelSpec& first = specs.front();
-  checkpoint.compose_quantised(first.quantisation.method, first.quantisation.config, first.source);
+  checkpoint.compose_quantized(first.quantization.method, first.quantization.config, first.source);
   if (has_head_tensors(first.architecture)) {
     checkpoint.replace_tensors(with_heads_joined(checkpoint, first));
   }
@@ -188,7 +188,7 @@ Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, 
                                        .problem = "describes a model of several stacks"});
 }
 
-void compose_as_config_says(Checkpoint& checkpoint) {
+void compose_by_config(Checkpoint& checkpoint) {
   const CheckpointFolder& folder = checkpoint.folder();
   std::string text, place = checkpoint.main_file().string();
   if (checkpoint.config()) {
@@ -197,8 +197,8 @@ void compose_as_config_says(Checkpoint& checkpoint) {
     text = folder.read_text(kConfig, kMaxConfigBytes);
     place = folder.place_of(kConfig);
   }
-  const Quantisation found = text.empty() ? Quantisation() : parse_quantisation(text, place);
-  checkpoint.compose_quantised(found.method, found.config, place);
+  const Quantization found = text.empty() ? Quantization() : parse_quantization(text, place);
+  checkpoint.compose_quantized(found.method, found.config, place);
 }
 
 }  // namespace attnscope

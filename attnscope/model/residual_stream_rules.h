@@ -193,7 +193,7 @@ struct ConfigList {
 };
 
 /// Sound becomes rows of the stream by convolutions along time, each with an activation.
-struct SoundRule {
+struct AudioRule {
   bool of_waves = true;     // one number at a time; else spectrograms of so many features
   ConfigKey features = {};  // of these
   ConfigList widths, kernels, strides;  // of the convolutions
@@ -206,9 +206,9 @@ struct SoundRule {
   ConfigFlag has_projection_norm = {"", true};
   std::string projection = {};  // to D; empty: the last one gives D
   /// A wide convolution in groups, whose output is added: places are told apart by it.
-  std::string places = {};
-  ConfigKey places_kernel = {}, places_groups = {};
-  ConfigFlag places_batch_norm = {"", false};  // which is not known
+  std::string position_convolution = {};
+  ConfigKey position_convolution_kernel = {}, position_convolution_groups = {};
+  ConfigFlag position_convolution_batch_norm = {"", false};  // which is not known
   std::string activation_key = {}, activation = "gelu";
 };
 

@@ -39,13 +39,13 @@ float llama3_frequency(const Rope& rope, float frequency, double factor) {
 class YarnRamp {
  public:
   YarnRamp(const Rope& rope, std::int64_t rotated) {
-    const auto pair_that_turns = [&](double times) {
+    const auto pair_that_rotates = [&](double times) {
       return static_cast<double>(rotated) *
              std::log(rope.original_context / (times * 2 * std::numbers::pi)) /
              (2 * std::log(rope.theta));
     };
-    first_ = pair_that_turns(rope.beta_fast);
-    last_ = pair_that_turns(rope.beta_slow);
+    first_ = pair_that_rotates(rope.beta_fast);
+    last_ = pair_that_rotates(rope.beta_slow);
     if (rope.truncate) {
       first_ = std::floor(first_);
       last_ = std::ceil(last_);
@@ -107,11 +107,11 @@ double dynamic_theta(const Rope& rope, double factor, std::int64_t rotated, std:
 /// Source: jonathanmiddleton/daisy-wee, models/gpt2/attention.py. Negative: turned the other way.
 std::vector<float> half_truncated_frequencies(double theta, std::int64_t head_dim) {
   const std::int64_t pairs = head_dim / 2;
-  const std::int64_t turned = head_dim / 4 > 0 ? head_dim / 4 : pairs;
+  const std::int64_t rotary = head_dim / 4 > 0 ? head_dim / 4 : pairs;
   std::vector<float> frequencies(static_cast<std::size_t>(pairs), 0.0F);
-  for (std::int64_t pair = 0; pair < turned; ++pair) {
+  for (std::int64_t pair = 0; pair < rotary; ++pair) {
     const double share =
-        turned == 1 ? 0 : static_cast<double>(pair) / static_cast<double>(turned - 1);
+        rotary == 1 ? 0 : static_cast<double>(pair) / static_cast<double>(rotary - 1);
     frequencies[static_cast<std::size_t>(pair)] = -static_cast<float>(std::pow(theta, -share));
   }
   return frequencies;

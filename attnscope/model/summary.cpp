@@ -99,8 +99,8 @@ ExpertSummary summarize_experts(const Model& model, std::int64_t parameters,
 std::int64_t layer_cache_bytes(const Dimensions& dimensions) {
   constexpr std::int64_t kElementBytes = 2;
   const HeadShape& heads = dimensions.heads;
-  const std::int64_t of_layer = dimensions.latent && dimensions.latent->key_value > 0
-                                    ? dimensions.latent->key_value + heads.shared_key_dim
+  const std::int64_t of_layer = dimensions.mla && dimensions.mla->key_value > 0
+                                    ? dimensions.mla->key_value + heads.shared_key_dim
                                     : heads.kv_heads * (heads.head_dim + heads.value_dim);
   return kElementBytes * of_layer;
 }
@@ -186,12 +186,12 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
   });
   if (summary.causal && !model.spec().architecture.compresses_keys)
     summary.kv_cache_bytes_per_token = kv_cache_bytes_per_token(model.spec());
-  if (dimensions.latent && dimensions.latent->key_value > 0) {
+  if (dimensions.mla && dimensions.mla->key_value > 0) {
     Dimensions full = dimensions;
-    full.latent.reset();
-    MlaSummary& latent = summary.latent.emplace();
-    if (dimensions.latent->query > 0) latent.query_rank = dimensions.latent->query;
-    latent.rank = dimensions.latent->key_value;
+    full.mla.reset();
+    MlaSummary& latent = summary.mla.emplace();
+    if (dimensions.mla->query > 0) latent.query_rank = dimensions.mla->query;
+    latent.rank = dimensions.mla->key_value;
     latent.rotary_dim = heads.shared_key_dim;
     latent.kv_cache_bytes_of_heads = kv_cache_bytes_per_token(full);
   }

@@ -55,8 +55,8 @@ struct ModelSummary {
   bool rotary = false;                                   // some layer rotates queries and keys
   std::optional<ExpertSummary> experts;
   std::vector<std::int64_t> attention_layers;  // empty: all layers have attention
-  std::string mixer;                 // what other layers have instead, or next to attention
-  std::optional<MlaSummary> latent;  // none: W_Q, W_K and W_V are stored
+  std::string mixer;              // what other layers have instead, or next to attention
+  std::optional<MlaSummary> mla;  // none: W_Q, W_K and W_V are stored
   std::vector<SharedWeights> shared_weights;  // empty: each layer has its own
 };
 

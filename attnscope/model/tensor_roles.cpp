@@ -156,13 +156,13 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     add("position_embedding", rule.positions);
     add("register_tokens", rule.registers);
   }
-  if (architecture.sound) {
-    add_linear("feature_projection", architecture.sound->projection);
-    add("norm", architecture.sound->projection_norm, ".*");
+  if (architecture.audio) {
+    add_linear("feature_projection", architecture.audio->projection);
+    add("norm", architecture.audio->projection_norm, ".*");
   }
-  if (architecture.latent) {
-    add("q_a.norm", architecture.latent->query_norm, ".*");
-    add("kv_a.norm", architecture.latent->norm, ".*");
+  if (architecture.mla) {
+    add("q_a.norm", architecture.mla->query_norm, ".*");
+    add("kv_a.norm", architecture.mla->norm, ".*");
   }
   if (architecture.indexer) {
     const IndexerRule& rule = *architecture.indexer;
@@ -210,13 +210,13 @@ std::set<std::string> named_tensors(const Model& model) {
   const auto projections = projection_roles(model);
   const std::vector<TensorRule> sites = sites_of(model.spec().architecture);
   std::set<std::string> named;
-  const auto look_at = [&](const std::string& name, const CheckpointTensor* tensor) {
+  const auto inspect = [&](const std::string& name, const CheckpointTensor* tensor) {
     if (projections.contains(tensor) || other_role(model, sites, name).role != "other") {
       named.insert(name);
     }
   };
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) look_at(tensor.name, &tensor);
-  for (const auto& [alias, name] : checkpoint.aliases()) look_at(alias, checkpoint.find(name));
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) inspect(tensor.name, &tensor);
+  for (const auto& [alias, name] : checkpoint.aliases()) inspect(alias, checkpoint.find(name));
   return named;
 }
 

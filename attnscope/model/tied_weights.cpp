@@ -108,7 +108,7 @@ std::vector<TensorPair> declared_copies(const Model& model) {
   return find_pairs(model, /*with_head=*/model.spec().tied);
 }
 
-bool holds_same_bytes(const Model& model, const TensorPair& pair) {
+bool has_same_bytes(const Model& model, const TensorPair& pair) {
   const TensorView &copy = pair.copy->view, &original = pair.original->view;
   const auto copied = all_bytes(copy), own = all_bytes(original);
   const bool same = copy.strides == original.strides &&

@@ -42,6 +42,6 @@ std::vector<TensorPair> declared_copies(const Model& model);
 
 /// Whether both hold the same bytes. Reads all bytes, so schedule it as work. Throws Error(io) if
 /// the file was truncated.
-bool holds_same_bytes(const Model& model, const TensorPair& pair);
+bool has_same_bytes(const Model& model, const TensorPair& pair);
 
 }  // namespace attnscope

@@ -96,10 +96,10 @@ std::string expected_text(const Shape& expected) {
 Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimensions& sizes) const {
   const std::string tensor_name =
       prefix_ + fill_pattern(rule.tensor, layer_numbers(dimensions(), layer));
-  const std::string& method = spec_.quantisation.method;
-  const bool quantised = !method.empty() && !is_known_quantisation(method);
+  const std::string& method = spec_.quantization.method;
+  const bool quantized = !method.empty() && !is_known_quantization(method);
   const auto not_read = [&]() -> std::string {
-    if (!quantised) return "";
+    if (!quantized) return "";
     return "quantised checkpoint: " + verbatim(method) + " is not read yet";
   };
   const CheckpointTensor* tensor = checkpoint_->find(tensor_name);
@@ -108,7 +108,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
         first_absent_head(*checkpoint_, tensor_name, sizes.heads.count(rule.role));
     const std::string problem =
         "tensor '" + absent + "' is missing" + checkpoint_->missing_note(absent);
-    if (quantised) {
+    if (quantized) {
       throw Error(ErrorKind::unsupported, {.file = checkpoint_->main_file().string(),
                                            .tensor = tensor_name,
                                            .layer = layer,
@@ -143,13 +143,13 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
     // A layout file names no model types.
     const bool is_of_layout =
         spec_.architecture.model_types.empty() && spec_.architecture.stack.empty();
-    const bool is_turned =
+    const bool is_transposed =
         is_of_layout && !rule.index && shape_fits({found.rbegin(), found.rend()}, expected);
-    fail(quantised ? ErrorKind::unsupported : ErrorKind::format, problem,
-         is_turned ? transposed_hint(rule.storage) : "");
+    fail(quantized ? ErrorKind::unsupported : ErrorKind::format, problem,
+         is_transposed ? transposed_hint(rule.storage) : "");
   }
   const DTypeInfo& dtype = dtype_info(tensor->view.dtype);
-  if (quantised && dtype.kind == DTypeClass::integer) {
+  if (quantized && dtype.kind == DTypeClass::integer) {
     fail(ErrorKind::unsupported, "dtype " + std::string(dtype.name) + " holds no real numbers");
   }
 

@@ -70,15 +70,15 @@ std::int64_t block_begin(std::int64_t size, std::int64_t count, std::int64_t i) 
   return size * i / count;
 }
 
-/// Gives every element under a cell to `look`.
-template <class T, class Look>
+/// Gives every element under a cell to `visit`.
+template <class T, class Visit>
 void for_each_under(MatrixView<const T> view, std::int64_t rows, std::int64_t cols,
-                    std::int64_t row, std::int64_t col, const Look& look) {
+                    std::int64_t row, std::int64_t col, const Visit& visit) {
   for (std::int64_t i = block_begin(view.rows, rows, row);
        i < block_begin(view.rows, rows, row + 1); ++i) {
     for (std::int64_t j = block_begin(view.cols, cols, col);
          j < block_begin(view.cols, cols, col + 1); ++j) {
-      look(view(i, j));
+      visit(view(i, j));
     }
   }
 }

@@ -39,10 +39,10 @@ double number_or(const Record& row, std::string_view name, double otherwise) {
   return number == nullptr ? otherwise : *number;
 }
 
-Record described(const FieldPlace& place) {
-  const Field& field = *place.field;
+Record described(const FieldLocation& location) {
+  const Field& field = *location.field;
   constexpr const char* kTypes[] = {"text", "integer", "number", "flag", "record"};
-  Record record = {{"name", place.path},
+  Record record = {{"name", location.path},
                    {"type", kTypes[static_cast<std::size_t>(field.type)]},
                    {"heading", field.heading},
                    {"meaning", field.meaning},
@@ -58,8 +58,9 @@ Record fields_list() {
   Record kinds;
   for (const RowKind& kind : row_kinds()) {
     Value::List fields;
-    for (const FieldPlace& place : field_places()) {
-      if (place.kind == &kind && place.part == "rows") fields.emplace_back(described(place));
+    for (const FieldLocation& location : field_locations()) {
+      if (location.kind == &kind && location.part == "rows")
+        fields.emplace_back(described(location));
     }
     kinds.add(std::string(kind.name), std::move(fields));
   }
@@ -184,7 +185,7 @@ void ReportFile::remove_text() {
   std::erase_if(left_out_, [](const LeftOut& entry) { return entry.part == "maps"; });
   if (text_end_ == maps_.size()) maps_.resize(text_begin_);
   text_begin_ = text_end_ = 0;
-  for (Value::List* list : {&texts_, &pictures_, &sounds_, &map_list_}) list->clear();
+  for (Value::List* list : {&texts_, &images_, &audio_, &map_list_}) list->clear();
 }
 
 void ReportFile::add_text(std::string model, const ShownText& tokens, const ShownText& source) {
@@ -201,23 +202,23 @@ void ReportFile::add_text(std::string model, const ShownText& tokens, const Show
   texts_.emplace_back(std::move(entry));
 }
 
-void ReportFile::add_picture(std::string model, const ShownPicture& picture) {
-  pictures_.emplace_back(Record{{"model", std::move(model)},
-                                {"rows", picture.rows},
-                                {"cols", picture.cols},
-                                {"patch_rows", picture.grid.rows},
-                                {"patch_cols", picture.grid.cols},
-                                {"names", Value::List(picture.names.begin(), picture.names.end())},
-                                {"at", add_text_bytes(picture.bytes)}});
+void ReportFile::add_shown_image(std::string model, const ShownImage& image) {
+  images_.emplace_back(Record{{"model", std::move(model)},
+                              {"rows", image.rows},
+                              {"cols", image.cols},
+                              {"patch_rows", image.grid.rows},
+                              {"patch_cols", image.grid.cols},
+                              {"names", Value::List(image.names.begin(), image.names.end())},
+                              {"at", add_text_bytes(image.bytes)}});
 }
 
-void ReportFile::add_sound(std::string model, const ShownSound& sound) {
+void ReportFile::add_audio(std::string model, const ShownAudio& audio) {
   std::string bytes;
-  for (const double level : sound.levels) bytes += static_cast<char>(std::lround(255 * level));
-  sounds_.emplace_back(Record{{"model", std::move(model)},
-                              {"seconds", sound.seconds},
-                              {"frames", std::ssize(sound.levels)},
-                              {"at", add_text_bytes(bytes)}});
+  for (const double level : audio.levels) bytes += static_cast<char>(std::lround(255 * level));
+  audio_.emplace_back(Record{{"model", std::move(model)},
+                             {"seconds", audio.seconds},
+                             {"frames", std::ssize(audio.levels)},
+                             {"at", add_text_bytes(bytes)}});
 }
 
 std::int64_t ReportFile::add_text_bytes(const std::string& bytes) {
@@ -228,20 +229,21 @@ std::int64_t ReportFile::add_text_bytes(const std::string& bytes) {
   return static_cast<std::int64_t>(at);
 }
 
-void ReportFile::add_map(const MapPlace& place, MatrixView<const float> map, bool causal) {
-  add_map_entry(place, map, causal, map.rows, map.cols, map_bytes(map, causal));
+void ReportFile::add_map(const MapLocation& location, MatrixView<const float> map, bool causal) {
+  add_map_entry(location, map, causal, map.rows, map.cols, map_bytes(map, causal));
 }
 
-void ReportFile::add_thumbnail(const MapPlace& place, MatrixView<const float> map,
+void ReportFile::add_thumbnail(const MapLocation& location, MatrixView<const float> map,
                                std::int64_t side) {
   const std::int64_t rows = std::min(side, map.rows), cols = std::min(side, map.cols);
-  add_map_entry(place, map, /*causal=*/false, rows, cols, thumbnail_bytes(map, rows, cols));
+  add_map_entry(location, map, /*causal=*/false, rows, cols, thumbnail_bytes(map, rows, cols));
 }
 
-void ReportFile::add_map_entry(const MapPlace& place, MatrixView<const float> map, bool causal,
-                               std::int64_t rows, std::int64_t cols, const std::string& bytes) {
-  Record entry = {{"model", place.model}, {"layer", place.layer}, {"head", place.head},
-                  {"tokens", map.rows},   {"causal", causal},     {"side", rows}};
+void ReportFile::add_map_entry(const MapLocation& location, MatrixView<const float> map,
+                               bool causal, std::int64_t rows, std::int64_t cols,
+                               const std::string& bytes) {
+  Record entry = {{"model", location.model}, {"layer", location.layer}, {"head", location.head},
+                  {"tokens", map.rows},      {"causal", causal},        {"side", rows}};
   if (map.cols != map.rows) entry.add("keys", map.cols).add("key_side", cols);
   entry.add("at", add_text_bytes(bytes));
   map_list_.emplace_back(std::move(entry));
@@ -343,8 +345,8 @@ std::string ReportFile::results(double seconds) const {
       .add("fields", fields_list())
       .add("left_out", std::move(left_out))
       .add("texts", texts_)
-      .add("pictures", pictures_)
-      .add("sounds", sounds_)
+      .add("pictures", images_)
+      .add("sounds", audio_)
       .add("maps", map_list_)
       .add("matrices", matrix_list_)
       .add("cosines", cosine_list_);

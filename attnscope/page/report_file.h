@@ -21,7 +21,7 @@
 namespace attnscope {
 
 /// Which head a map belongs to.
-struct MapPlace {
+struct MapLocation {
   std::string model;
   std::int64_t layer = 0;
   std::int64_t head = 0;
@@ -34,7 +34,7 @@ struct ShownText {
 };
 
 /// The image that maps are of, as the model read it.
-struct ShownPicture {
+struct ShownImage {
   std::int64_t rows = 0, cols = 0;  // pixels
   std::string bytes;                // red, green and blue of each, row by row
   PatchGrid grid;
@@ -42,7 +42,7 @@ struct ShownPicture {
 };
 
 /// The sound that maps are of.
-struct ShownSound {
+struct ShownAudio {
   double seconds = 0;
   std::vector<double> levels;  // how loud each frame is, from 0 to 1
 };
@@ -95,13 +95,13 @@ class ReportFile {
   /// another sequence.
   void add_text(std::string model, const ShownText& tokens, const ShownText& source = {});
   /// In place of tokens, what else maps are of.
-  void add_picture(std::string model, const ShownPicture& picture);
-  void add_sound(std::string model, const ShownSound& sound);
+  void add_shown_image(std::string model, const ShownImage& image);
+  void add_audio(std::string model, const ShownAudio& audio);
 
   /// A map (T, S), as bytes of its weights. A causal one, (T, T), is kept as its triangle.
-  void add_map(const MapPlace& place, MatrixView<const float> map, bool causal);
+  void add_map(const MapLocation& location, MatrixView<const float> map, bool causal);
   /// The same at a smaller size: at most side × side cells, each the largest weight in its area.
-  void add_thumbnail(const MapPlace& place, MatrixView<const float> map, std::int64_t side);
+  void add_thumbnail(const MapLocation& location, MatrixView<const float> map, std::int64_t side);
 
   /// A weight matrix as an image: means of equal blocks, with at most `side` rows and columns.
   void add_matrix(std::string model, std::int64_t layer, std::string role,
@@ -127,7 +127,7 @@ class ReportFile {
   Value pack(const Record& row, std::string_view name, const Value& value);
   Record pack(const Record& row);
   Record place_of(std::span<const double> numbers);
-  void add_map_entry(const MapPlace& place, MatrixView<const float> map, bool causal,
+  void add_map_entry(const MapLocation& location, MatrixView<const float> map, bool causal,
                      std::int64_t rows, std::int64_t cols, const std::string& bytes);
   /// Appends bytes that remove_text() removes; where they begin.
   std::int64_t add_text_bytes(const std::string& bytes);
@@ -148,7 +148,7 @@ class ReportFile {
   std::vector<Record> models_;
   std::vector<PackedPart> parts_;
   std::vector<LeftOut> left_out_;
-  Value::List texts_, pictures_, sounds_, map_list_, matrix_list_, cosine_list_;
+  Value::List texts_, images_, audio_, map_list_, matrix_list_, cosine_list_;
   std::vector<float> values_;
   /// For the parts of one id: where numbers that were already added begin, by their bytes or shape.
   std::map<std::string, std::int64_t> known_;

@@ -111,10 +111,10 @@ class CsvColumns {
     Suffixes& own = place->second;
     std::vector<std::optional<std::uint32_t>> numbers;
     // A null or empty field does not tell whether other rows have keys or entries there.
-    const bool says_nothing = cells.size() == 1 && cells[0].first.empty() && !own.order.empty();
+    const bool declares_nothing = cells.size() == 1 && cells[0].first.empty() && !own.order.empty();
     for (const auto& [suffix, text] : cells) {
       auto known = own.numbers.find(suffix);
-      if (known == own.numbers.end() && !says_nothing) {
+      if (known == own.numbers.end() && !declares_nothing) {
         known = own.numbers.emplace(suffix, count_++).first;
         own.order.push_back(suffix);
       }

@@ -71,28 +71,29 @@ std::string type_text(const Field& field) {
 
 /// "rows of spectrum --mla", "rows of experts with a text", "parameters of weights", "models of
 /// every report".
-std::string part_text(const FieldPlace& place, const SpellParameter& spell) {
-  std::string text = std::string(place.part) + " of ";
-  if (place.kind == nullptr) return text + "every report";
-  text += place.kind->command;
-  if (place.kind->option.empty()) return text;
-  const std::string_view words = asked_in_words(place.kind->command, place.kind->option);
-  return text + (words.empty() ? " " + spell(place.kind->option) : " with " + std::string(words));
+std::string part_text(const FieldLocation& location, const SpellParameter& spell) {
+  std::string text = std::string(location.part) + " of ";
+  if (location.kind == nullptr) return text + "every report";
+  text += location.kind->command;
+  if (location.kind->option.empty()) return text;
+  const std::string_view words = asked_in_words(location.kind->command, location.kind->option);
+  return text +
+         (words.empty() ? " " + spell(location.kind->option) : " with " + std::string(words));
 }
 
 /// The same, and in which record: "kv in rows of spectrum --mla".
-std::string place_text(const FieldPlace& place, const SpellParameter& spell) {
-  const std::size_t dot = place.path.rfind('.');
-  const std::string record = dot == std::string::npos ? "" : place.path.substr(0, dot) + " in ";
-  return record + part_text(place, spell);
+std::string place_text(const FieldLocation& location, const SpellParameter& spell) {
+  const std::size_t dot = location.path.rfind('.');
+  const std::string record = dot == std::string::npos ? "" : location.path.substr(0, dot) + " in ";
+  return record + part_text(location, spell);
 }
 
-std::vector<FieldPlace> places_of(std::string_view name) {
-  if (name.empty()) return field_places();
-  std::vector<FieldPlace> found = find_fields(name);
+std::vector<FieldLocation> places_of(std::string_view name) {
+  if (name.empty()) return field_locations();
+  std::vector<FieldLocation> found = find_fields(name);
   if (!found.empty()) return found;
   std::vector<std::string> names;
-  for (const FieldPlace& place : field_places()) names.emplace_back(place.field->name);
+  for (const FieldLocation& location : field_locations()) names.emplace_back(location.field->name);
   throw Error(ErrorKind::usage, ErrorParts{.parameter = "field",
                                            .problem = fmt::format("no field is called '{}'{}", name,
                                                                   suggestion(name, names)),
@@ -100,7 +101,7 @@ std::vector<FieldPlace> places_of(std::string_view name) {
 }
 
 /// A description once, with every place that has it.
-void write_field(const std::vector<FieldPlace>& places, const SpellParameter& spell,
+void write_field(const std::vector<FieldLocation>& places, const SpellParameter& spell,
                  std::ostream& out) {
   const Field& field = *places.front().field;
   std::vector<std::string> details = {type_text(field)};
@@ -119,14 +120,14 @@ void write_field(const std::vector<FieldPlace>& places, const SpellParameter& sp
     out << (field.type == FieldType::text ? "  one of: " : "  or: ") << join(choices) << '\n';
   }
   std::vector<std::string> texts;
-  for (const FieldPlace& place : places) texts.push_back(place_text(place, spell));
+  for (const FieldLocation& location : places) texts.push_back(place_text(location, spell));
   out << "  in: " << join(texts) << '\n';
   out << "  see: docs/" << field.where << '\n';
 }
 
-bool same_description(const FieldPlace& a, const FieldPlace& b) {
-  const auto parts = [](const FieldPlace& place) {
-    const Field& field = *place.field;
+bool same_description(const FieldLocation& a, const FieldLocation& b) {
+  const auto parts = [](const FieldLocation& location) {
+    const Field& field = *location.field;
     return std::tuple(field.name, field.type, field.form, field.nulls, field.unit, field.meaning,
                       field.where, field.with);
   };
@@ -141,11 +142,11 @@ void write_all(const SpellParameter& spell, std::ostream& out) {
     out << section << '\n' << align(lines, /*left_columns=*/2) << '\n';
     lines.clear();
   };
-  for (const FieldPlace& place : field_places()) {
-    const std::string own = part_text(place, spell);
+  for (const FieldLocation& location : field_locations()) {
+    const std::string own = part_text(location, spell);
     if (own != section) flush();
     section = own;
-    lines.push_back({"  " + place.path, std::string(place.field->meaning)});
+    lines.push_back({"  " + location.path, std::string(location.field->meaning)});
   }
   flush();
 }
@@ -154,15 +155,15 @@ void write_all(const SpellParameter& spell, std::ostream& out) {
 
 void write_explanation(std::string_view name, const SpellParameter& spell, std::ostream& out) {
   if (name.empty()) return write_all(spell, out);
-  std::vector<std::vector<FieldPlace>> descriptions;
-  for (const FieldPlace& place : places_of(name)) {
-    const auto known =
-        std::find_if(descriptions.begin(), descriptions.end(),
-                     [&](const auto& places) { return same_description(places.front(), place); });
+  std::vector<std::vector<FieldLocation>> descriptions;
+  for (const FieldLocation& location : places_of(name)) {
+    const auto known = std::find_if(
+        descriptions.begin(), descriptions.end(),
+        [&](const auto& places) { return same_description(places.front(), location); });
     if (known == descriptions.end()) {
-      descriptions.push_back({place});
+      descriptions.push_back({location});
     } else {
-      known->push_back(place);
+      known->push_back(location);
     }
   }
   for (std::size_t at = 0; at < descriptions.size(); ++at) {
@@ -178,16 +179,16 @@ void write_explanation_json(std::string_view name, std::ostream& out) {
   };
   out << "{\"schema\": \"" << kSchema << "\",\n\"fields\": [";
   const char* separator = "\n";
-  for (const FieldPlace& place : places_of(name)) {
-    const Field& field = *place.field;
+  for (const FieldLocation& location : places_of(name)) {
+    const Field& field = *location.field;
     const RowKind none;
-    const RowKind& kind = place.kind == nullptr ? none : *place.kind;
+    const RowKind& kind = location.kind == nullptr ? none : *location.kind;
     const ordered_json entry = {{"kind", text(kind.name)},
                                 {"command", text(kind.command)},
                                 {"option", text(kind.option)},
                                 {"asked", text(asked_in_words(kind.command, kind.option))},
-                                {"part", place.part},
-                                {"path", place.path},
+                                {"part", location.part},
+                                {"path", location.path},
                                 {"name", field.name},
                                 {"type", name_of(field.type, kTypes)},
                                 {"form", name_of(field.form, kForms)},

@@ -6,29 +6,30 @@
 namespace attnscope {
 namespace {
 
-void add_places(const RowKind* kind, std::string_view part, std::span<const Field> fields,
-                const std::string& outer, std::vector<FieldPlace>& places) {
+void add_position_embeddings(const RowKind* kind, std::string_view part,
+                             std::span<const Field> fields, const std::string& outer,
+                             std::vector<FieldLocation>& places) {
   for (const Field& field : fields) {
     const std::string path = outer + std::string(field.name);
     places.push_back({.kind = kind, .part = part, .path = path, .field = &field});
-    add_places(kind, part, field.fields, path + ".", places);
+    add_position_embeddings(kind, part, field.fields, path + ".", places);
   }
 }
 
-std::vector<FieldPlace> make_field_places() {
-  std::vector<FieldPlace> places;
+std::vector<FieldLocation> make_field_locations() {
+  std::vector<FieldLocation> places;
   for (const RowKind& kind : row_kinds()) {
-    add_places(&kind, "rows", kind.place, "", places);
-    add_places(&kind, "rows", kind.fields, "", places);
-    add_places(&kind, "parameters", kind.parameters, "", places);
+    add_position_embeddings(&kind, "rows", kind.place, "", places);
+    add_position_embeddings(&kind, "rows", kind.fields, "", places);
+    add_position_embeddings(&kind, "parameters", kind.parameters, "", places);
   }
-  add_places(nullptr, "models", model_facts(), "", places);
+  add_position_embeddings(nullptr, "models", model_facts(), "", places);
   for (const RowKind& kind : row_kinds()) {  // what its reports add to those
     const std::span<const Field> facts = kind.models;
     if (facts.size() <= model_facts().size()) continue;
-    add_places(&kind, "models", facts.subspan(model_facts().size()), "", places);
+    add_position_embeddings(&kind, "models", facts.subspan(model_facts().size()), "", places);
   }
-  add_places(nullptr, "skipped", skipped_fields(), "", places);
+  add_position_embeddings(nullptr, "skipped", skipped_fields(), "", places);
   return places;
 }
 
@@ -97,16 +98,17 @@ std::string heading(std::string_view kind, std::string_view name) {
                           std::string(name) + "'");
 }
 
-const std::vector<FieldPlace>& field_places() {
-  static const std::vector<FieldPlace> places = make_field_places();
+const std::vector<FieldLocation>& field_locations() {
+  static const std::vector<FieldLocation> places = make_field_locations();
   return places;
 }
 
-std::vector<FieldPlace> find_fields(std::string_view name) {
-  std::vector<FieldPlace> found;
-  std::copy_if(
-      field_places().begin(), field_places().end(), std::back_inserter(found),
-      [&](const FieldPlace& place) { return place.field->name == name || place.path == name; });
+std::vector<FieldLocation> find_fields(std::string_view name) {
+  std::vector<FieldLocation> found;
+  std::copy_if(field_locations().begin(), field_locations().end(), std::back_inserter(found),
+               [&](const FieldLocation& location) {
+                 return location.field->name == name || location.path == name;
+               });
   return found;
 }
 

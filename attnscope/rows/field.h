@@ -96,7 +96,7 @@ std::vector<const Field*> fields_of_rows(const RowKind& kind, const Record& para
 std::string heading(std::string_view kind, std::string_view field);
 
 /// A field and where it stands.
-struct FieldPlace {
+struct FieldLocation {
   const RowKind* kind = nullptr;  // null: of every report that has such a part
   std::string_view part;          // of the report: "rows", "models", "parameters", "skipped"
   std::string path;               // its name, after those of the records that hold it: "kv.rank"
@@ -104,8 +104,8 @@ struct FieldPlace {
 };
 
 /// Every field of every kind, those inside records after them.
-const std::vector<FieldPlace>& field_places();
+const std::vector<FieldLocation>& field_locations();
 /// Those with this name or path.
-std::vector<FieldPlace> find_fields(std::string_view name);
+std::vector<FieldLocation> find_fields(std::string_view name);
 
 }  // namespace attnscope

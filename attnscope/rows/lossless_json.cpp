@@ -51,7 +51,7 @@ void append_number(std::string& out, double number) {
 }
 
 /// Whether the list, written without a mark, would be read as an array of float64.
-bool looks_like_float64(const Value::List& list) {
+bool is_float64_list(const Value::List& list) {
   return std::all_of(list.begin(), list.end(), [](const Value& value) {
     return value.is_null() || value.get<double>() != nullptr;
   });
@@ -111,7 +111,7 @@ void append_value(std::string& out, const Value& value) {
         } else if constexpr (std::is_same_v<Held, Array>) {
           visit_array(held, [&](const auto& part) { append_part(out, part); });
         } else if constexpr (std::is_same_v<Held, Value::List>) {
-          const bool marked = looks_like_float64(held);
+          const bool marked = is_float64_list(held);
           if (marked) out += R"({"$list":)";
           append_array(out, held, append_value);
           if (marked) out += '}';
@@ -151,7 +151,7 @@ bool append_numbers(decltype(Array::data)& data, const decltype(Array::data)& mo
 /// The array that the elements of a JSON array make, which are numbers or arrays of one shape.
 /// Nothing where they make none.
 std::optional<Array> array_of(const Value::List& list) {
-  if (looks_like_float64(list)) {
+  if (is_float64_list(list)) {
     std::vector<double> numbers;
     for (const Value& value : list) {
       const double* number = value.get<double>();

@@ -75,14 +75,14 @@ constexpr const char* kComment = ":\n\n";
 constexpr std::chrono::seconds kPause{1};
 
 /// A place among the streams of events, given back when the stream ends.
-class StreamPlace {
+class StreamSlot {
  public:
-  explicit StreamPlace(std::shared_ptr<std::atomic<int>> count) : count_(std::move(count)) {
+  explicit StreamSlot(std::shared_ptr<std::atomic<int>> count) : count_(std::move(count)) {
     taken_ = ++*count_ <= kMaxEventStreams;
   }
-  ~StreamPlace() { --*count_; }
-  StreamPlace(const StreamPlace&) = delete;
-  StreamPlace& operator=(const StreamPlace&) = delete;
+  ~StreamSlot() { --*count_; }
+  StreamSlot(const StreamSlot&) = delete;
+  StreamSlot& operator=(const StreamSlot&) = delete;
 
   bool is_taken() const { return taken_; }
 
@@ -295,11 +295,11 @@ HttpAnswer Api::cancel_job(const HttpRequest&, const PathNumbers& id) {
 }
 
 HttpAnswer Api::stream(std::optional<std::int64_t> watched, NextEvents next) {
-  const auto place = std::make_shared<StreamPlace>(streams_);
-  if (!place->is_taken()) {
+  const auto slot = std::make_shared<StreamSlot>(streams_);
+  if (!slot->is_taken()) {
     return refusal(429, "busy", "too many clients watch what happens: close a page");
   }
-  const NextEvents held = [this, place, watch = jobs_.watch(watched),
+  const NextEvents held = [this, slot, watch = jobs_.watch(watched),
                            next = std::move(next)]() -> std::optional<std::string> {
     return jobs_.is_over() ? std::nullopt : next();
   };

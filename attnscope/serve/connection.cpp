@@ -25,7 +25,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-bool is_looked_at(std::string_view line) {
+bool is_used_header(std::string_view line) {
   constexpr std::array kNames = {
       "host",           "origin",           "authorization",     "content-type",
       "content-length", "content-encoding", "transfer-encoding", "sec-fetch-site",
@@ -81,7 +81,7 @@ std::string sifted(std::string_view head) {
     const std::size_t length = std::min(head.find("\r\n"), head.size());
     const std::string_view line = head.substr(0, length);
     if (first) out.append(request_line(line)).append("\r\n");
-    if (!first && is_looked_at(line)) out.append(line).append("\r\n");
+    if (!first && is_used_header(line)) out.append(line).append("\r\n");
     first = false;
     head.remove_prefix(std::min(head.size(), length + 2));
   }
@@ -93,8 +93,8 @@ std::string sifted(std::string_view head) {
 Connection::Connection(int socket)
     : socket_(socket), since_(Clock::now()), answer_end_(since_ + kRequestTime + kAnswerTime) {
   // The system would hold megabytes for a reader that has stopped.
-  constexpr int kHeldBytes = 64 << 10;
-  setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kHeldBytes, sizeof kHeldBytes);
+  constexpr int kBufferedBytes = 64 << 10;
+  setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kBufferedBytes, sizeof kBufferedBytes);
 #ifdef TCP_USER_TIMEOUT  // a client that vanishes without closing is gone as soon as one that
                          // stalls
   constexpr unsigned kUnacknowledged = std::chrono::milliseconds(kStallTime).count();

@@ -117,8 +117,8 @@ std::optional<Error> LiveReport::fill_on_text(State& state, const std::string& i
       leave_out(id, one.model, *failed, session, state.file);
     } else {
       const TextRun run(*std::move(one.text), session);
-      failed =
-          id == kLens ? run.add_lens(state.file) : run.add_worth(TextRun::Effort::any, state.file);
+      failed = id == kLens ? run.add_lens(state.file)
+                           : run.add_ablations(TextRun::Effort::any, state.file);
     }
     if (!first) first = failed;
   }
@@ -181,8 +181,8 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   const auto start = Clock::now();
   const Session session =
       with_sent_text(with_open_models(given_session, report_, models_), request.sent);
-  const std::string signal = named_signal(request.text);
-  check_readers(models_, named_input(request.text), signal.empty() ? "text" : signal);
+  const std::string media_input = named_media_parameter(request.text);
+  check_readers(models_, named_input(request.text), media_input.empty() ? "text" : media_input);
   std::vector<ChosenModel> chosen = chosen_models(reports_, request, session);
   check_map_sizes(chosen);
 
@@ -226,7 +226,7 @@ void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::si
   run.add_routing(state.file);
   state.parts.insert(kRouting);
   run.add_lens(state.file);
-  run.add_worth(TextRun::Effort::cheap, state.file);
+  run.add_ablations(TextRun::Effort::cheap, state.file);
   if (!request.without_first) return;
   run.add_without_first(state.file);
   state.parts.insert(kWithoutFirst);

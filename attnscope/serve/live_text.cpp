@@ -64,7 +64,8 @@ Error of_sent(const Error& error, const std::string& parameter) {
 }
 
 std::string sent_parameter(const Arguments& run) {
-  if (const std::string signal = named_signal(run); !signal.empty()) return signal;
+  if (const std::string media_input = named_media_parameter(run); !media_input.empty())
+    return media_input;
   if (run.given("text_file")) return kLongText;
   return run.given("text") ? "text" : "tokens";
 }
@@ -92,10 +93,10 @@ void check_map_sizes(std::span<const ChosenModel> chosen) {
   for (const auto& [report, text, error] : chosen) {
     const Model& model = report.model;
     if (!text) continue;
-    const KeptMapsRequest kept = kept_maps(*text);
-    const MapSize size = map_size(model, kept);
-    const auto maps =
-        static_cast<std::uint64_t>(std::ssize(kept.layers) * model.dimensions().heads.heads);
+    const SavedMapsRequest maps_request = saved_maps_request(*text);
+    const MapSize size = map_size(model, maps_request);
+    const auto maps = static_cast<std::uint64_t>(std::ssize(maps_request.layers) *
+                                                 model.dimensions().heads.heads);
     const auto tokens = static_cast<std::uint64_t>(size.queries);
     const auto of_map = checked_mul(tokens, sizeof(float) * static_cast<std::uint64_t>(size.keys));
     const auto of_model = of_map ? checked_mul(*of_map, maps) : std::nullopt;

@@ -115,8 +115,8 @@ class ColumnsInOrder : public ValueSource {
 };
 
 /// A block of the transpose.
-void decode_turned(const TensorView& stored, std::int64_t first_row, std::int64_t first_col,
-                   MatrixView<float> out) {
+void decode_columns(const TensorView& stored, std::int64_t first_row, std::int64_t first_col,
+                    MatrixView<float> out) {
   Matrix<float> block(out.cols, out.rows);
   decode_part(stored, first_col, first_row, block.view());
   for (std::int64_t row = 0; row < out.rows; ++row) {
@@ -130,7 +130,7 @@ class Turned : public ValueSource {
 
   void decode(std::int64_t first_row, std::int64_t first_col,
               MatrixView<float> out) const override {
-    decode_turned(stored_, first_row, first_col, out);
+    decode_columns(stored_, first_row, first_col, out);
   }
 
   Bytes reads(std::int64_t first_row, std::int64_t rows, std::int64_t first_col,
@@ -155,7 +155,7 @@ class RowsOfParts : public ValueSource {
     in_each(first_row, out.rows,
             [&](const RowPart& part, std::int64_t first, std::int64_t done, std::int64_t count) {
               const MatrixView<float> own = out.row_block(done, count);
-              if (part.turned) return decode_turned(part.stored, first, first_col, own);
+              if (part.transposed) return decode_columns(part.stored, first, first_col, own);
               decode_part(part.stored, first, first_col, own);
             });
   }
@@ -166,7 +166,7 @@ class RowsOfParts : public ValueSource {
     in_each(first_row, rows,
             [&](const RowPart& part, std::int64_t first, std::int64_t, std::int64_t count) {
               // A column takes bytes of every row.
-              const bool all = part.turned;
+              const bool all = part.transposed;
               const auto own =
                   bytes_of_rows(part.stored, all ? 0 : first, all ? part.stored.shape[0] : count);
               out.insert(out.end(), own.begin(), own.end());

@@ -35,10 +35,10 @@ TensorView transposed(const TensorView& stored);
 /// or of its transpose.
 struct RowPart {
   TensorView stored;
-  bool turned = false;
+  bool transposed = false;
 
-  std::int64_t rows() const { return stored.shape[turned ? 1 : 0]; }
-  std::int64_t cols() const { return stored.shape[turned ? 0 : 1]; }
+  std::int64_t rows() const { return stored.shape[transposed ? 1 : 0]; }
+  std::int64_t cols() const { return stored.shape[transposed ? 0 : 1]; }
 };
 
 /// The rows of all parts, one part after another. There is at least one; all have as many columns,

@@ -9,7 +9,7 @@ from typing import Any
 from attnscope import _describe
 from attnscope._arrays import is_array
 from attnscope._errors import error_of
-from attnscope._given_maps import measure_maps
+from attnscope._user_maps import measure_maps
 from attnscope._memory import name_of_live
 from attnscope._meter import Meter, as_numpy, hash_of
 from attnscope._padding import Padding

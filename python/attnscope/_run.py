@@ -14,7 +14,7 @@ from attnscope._files import write
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
 from attnscope._safetensors import arrays_of
-from attnscope._signals import in_files
+from attnscope._media_inputs import in_files
 from attnscope._table import Table
 from attnscope._values import IN_MEMORY, checked, text_of
 from attnscope._worker import ModelFiles

@@ -83,7 +83,7 @@ TensorView view_of(const AnyArray& array) {
   return view;
 }
 
-std::shared_ptr<const void> kept_by_library(std::vector<AnyArray> arrays) {
+std::shared_ptr<const void> owned_by_library(std::vector<AnyArray> arrays) {
   return {new std::vector<AnyArray>(std::move(arrays)), [](const std::vector<AnyArray>* owned) {
             const nb::gil_scoped_acquire lock;
             delete owned;

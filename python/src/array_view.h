@@ -21,6 +21,6 @@ TensorView view_of(const AnyArray& array);
 
 /// Keeps arrays of Python's, and lets them go where that may be done: on any thread, which must not
 /// hold what a thread with the interpreter's lock may wait for.
-std::shared_ptr<const void> kept_by_library(std::vector<AnyArray> arrays);
+std::shared_ptr<const void> owned_by_library(std::vector<AnyArray> arrays);
 
 }  // namespace attnscope::python

@@ -16,7 +16,7 @@ using Values = std::vector<const Value*>;
 bool is_null(const Value* value) { return value == nullptr || value->is_null(); }
 
 template <class T>
-bool all_hold(const Values& values) {
+bool all_are(const Values& values) {
   return std::all_of(values.begin(), values.end(), [](const Value* value) {
     return is_null(value) || value->get<T>() != nullptr;
   });
@@ -171,7 +171,7 @@ Column numbers_column(const Values& values, std::size_t axes) {
 }
 
 /// The first array, where all are of its type and have as many axes; else null.
-const Array* likeness_of_all(const Values& values) {
+const Array* common_array(const Values& values) {
   const Array* first = nullptr;
   for (const Value* value : values) {
     const Array* array = is_null(value) ? nullptr : value->get<Array>();
@@ -194,19 +194,19 @@ Column column_of(const Values& values) {
     column.valid.clear();  // such a column has no buffers at all
     return column;
   }
-  if (all_hold<bool>(values)) return boolean_column(values);
-  if (all_hold<std::int64_t>(values)) return integer_column(values);
-  if (all_hold<std::string>(values)) {
+  if (all_are<bool>(values)) return boolean_column(values);
+  if (all_are<std::int64_t>(values)) return integer_column(values);
+  if (all_are<std::string>(values)) {
     return text_column(values, [](const Value& value) { return *value.get<std::string>(); });
   }
-  if (all_hold<Record>(values)) return record_column(values);
-  if (all_hold<Value::List>(values)) return list_column(values);
+  if (all_are<Record>(values)) return record_column(values);
+  if (all_are<Value::List>(values)) return list_column(values);
   const bool numbers = std::all_of(values.begin(), values.end(), [](const Value* value) {
     return is_null(value) || value->get<double>() != nullptr ||
            value->get<std::int64_t>() != nullptr;
   });
   if (numbers) return double_column(values);
-  const Array* like = all_hold<Array>(values) ? likeness_of_all(values) : nullptr;
+  const Array* like = all_are<Array>(values) ? common_array(values) : nullptr;
   if (like == nullptr) return json_column(values);
   return std::visit(
       [&](const auto& data) {

@@ -20,7 +20,7 @@ namespace {
 namespace nb = nanobind;
 using namespace std::chrono_literals;
 
-constexpr auto kBetweenLooks = 50ms;
+constexpr auto kProgressInterval = 50ms;
 constexpr auto kMaxDelay = 800ms;  // with all else, an interrupt takes less than a second
 
 /// What the thread that works shares with the one that waits.
@@ -33,7 +33,7 @@ struct Shared {
   std::stop_source stop;
 };
 
-void work_and_tell(Shared& shared, std::function<void(const Waiter&)> work) {
+void work_and_report(Shared& shared, std::function<void(const Waiter&)> work) {
   const Waiter waiter{.stop = shared.stop.get_token(),
                       .on_progress = [&](const Progress& progress) {
                         const std::scoped_lock lock(shared.mutex);
@@ -110,7 +110,7 @@ class Helper {
 /// glibc gives what is freed back to the system from a size on that grows with the largest block
 /// that was ever mapped and freed, up to 32 MB. With such a block, though it is never touched, it
 /// keeps the memory of one piece of work for the next, which else takes it anew page by page.
-void keep_freed_memory() {
+void keep_heap_untrimmed() {
   constexpr std::size_t kLargest = (std::size_t{32} << 20) - (std::size_t{64} << 10);
   void* volatile block = std::malloc(kLargest);  // volatile: else a compiler leaves both out
   std::free(block);
@@ -125,7 +125,7 @@ std::unique_ptr<Helper>& staying_helper() {
     process = getpid();
   }
   if (helper == nullptr) {
-    keep_freed_memory();
+    keep_heap_untrimmed();
     helper = std::make_unique<Helper>();
   }
   return helper;
@@ -141,7 +141,7 @@ bool wait(Shared& shared, std::chrono::milliseconds most, std::optional<Progress
 }
 
 /// Throws what a signal's handler or the call raises.
-void look_up(const nb::object& show_progress, const std::optional<Progress>& news) {
+void report_progress(const nb::object& show_progress, const std::optional<Progress>& news) {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
   if (show_progress.is_none() || !news) return;
   show_progress(news->items_done, news->items_total, news->bytes_done, news->bytes_total,
@@ -157,11 +157,11 @@ void run_interruptibly(std::function<void(const Waiter&)> work, const nb::object
   if (where == WorkThread::own) own = std::make_unique<Helper>();
   std::unique_ptr<Helper>& helper = own != nullptr ? own : staying_helper();
   helper->start([shared, work = std::move(work)]() mutable {
-    work_and_tell(*shared, std::exchange(work, nullptr));
+    work_and_report(*shared, std::exchange(work, nullptr));
   });
   std::optional<Progress> news;
   try {
-    while (!wait(*shared, kBetweenLooks, news)) look_up(show_progress, news);
+    while (!wait(*shared, kProgressInterval, news)) report_progress(show_progress, news);
   } catch (...) {
     shared->stop.request_stop();
     if (!wait(*shared, kMaxDelay, news)) {

@@ -74,7 +74,7 @@ class LiveRun {
   }
 
   /// Seconds that it waited for room.
-  double put(GivenMaps maps, std::uint64_t layer_bytes) {
+  double put(UserMaps maps, std::uint64_t layer_bytes) {
     return waited_for([&] { return live_->put(maps, layer_bytes, kBetweenSignals); });
   }
 
@@ -139,7 +139,7 @@ double put(LiveRun& run, std::size_t model, std::int64_t layer, std::string name
                   .layer = layer,
                   .name = std::move(name),
                   .maps = std::move(view),
-                  .owner = kept_by_library({array}),
+                  .owner = owned_by_library({array}),
                   .cross = cross,
                   .sinks = sinks,
                   .queries = std::move(queries),

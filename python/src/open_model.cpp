@@ -83,7 +83,7 @@ std::unique_ptr<OpenModel> open_in_memory(
                                   ("tensor '" + tensor + "': " + error.what()).c_str());
     }
   }
-  memory.owner = kept_by_library(std::move(arrays));
+  memory.owner = owned_by_library(std::move(arrays));
   const auto opening = std::make_shared<Opening>();
   const auto shared = std::make_shared<TensorsInMemory>(std::move(memory));
   run_interruptibly(

@@ -51,7 +51,7 @@ TEST(Error, KeepsItsPartsAndFrontEndsSpellParameters) {
   EXPECT_EQ(error.parts().parameter, "rope_offset");
 }
 
-TEST(Error, NamesThePlaceInAFileAndATensorOnce) {
+TEST(Error, NamesTheLocationInAFileAndATensorOnce) {
   const auto text = [](const ErrorParts& parts) {
     return Error(ErrorKind::format, parts).what() + std::string();
   };

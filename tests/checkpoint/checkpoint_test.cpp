@@ -228,7 +228,7 @@ TEST(Checkpoint, AliasesReachAcrossShards) {
 
 TEST(Checkpoint, RefusesWhatItCannotOpen) {
   const TempFolder folder;
-  const std::string sound = safetensors_bytes({counting_tensor("a", {1})});
+  const std::string audio = safetensors_bytes({counting_tensor("a", {1})});
   const auto sharded = [&](const std::string& name, const std::string& shard) {
     folder.write(name + "/" + kIndexName, index_text({{"a", shard}}));
     return folder.path() / name;

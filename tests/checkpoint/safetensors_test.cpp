@@ -21,7 +21,7 @@ std::span<const std::byte> safetensors_bytes(const std::string& file) {
 
 /// Files in which the header cannot be found.
 TEST(Safetensors, RejectsMalformedLengths) {
-  const std::string sound = safetensors_with_header("{}", 0);
+  const std::string audio = safetensors_with_header("{}", 0);
   const struct {
     std::string_view fault;
     std::string file;
@@ -29,9 +29,9 @@ TEST(Safetensors, RejectsMalformedLengths) {
   } files[] = {
       {"empty file", "", "the file is empty"},
       {"three bytes", "\x01\x02\x03", "too short for a safetensors file (3 bytes)"},
-      {"seven bytes", sound.substr(0, 7), "too short"},
+      {"seven bytes", audio.substr(0, 7), "too short"},
       {"only a length", header_length_bytes(2), "reaches past the end of the file"},
-      {"header cut by one byte", sound.substr(0, sound.size() - 1), "reaches past the end"},
+      {"header cut by one byte", audio.substr(0, audio.size() - 1), "reaches past the end"},
       {"length just over the limit", header_length_bytes(100'000'001) + "{}", "over the limit"},
       {"length at the limit, past the file", header_length_bytes(100'000'000) + "{}",
        "reaches past the end"},

@@ -182,7 +182,7 @@ TEST(HelpExamples, EveryOneRuns) {
       const RunResult run = run_attnscope(with_models(words, folder), {.folder = folder.path()});
       EXPECT_EQ(run.exit_code, 0) << testing::PrintToString(words) << run.err;
       if (!notes) {
-        EXPECT_EQ(without_word_of_towers(run.err), "") << testing::PrintToString(words);
+        EXPECT_EQ(without_notes_on_towers(run.err), "") << testing::PrintToString(words);
       }
     }
   }

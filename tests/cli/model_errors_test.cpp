@@ -27,11 +27,11 @@ class BrokenModels : public testing::Test {
 };
 
 TEST_F(BrokenModels, BadFiles) {
-  const std::string sound = safetensors_bytes(TinyLlama().tensors);
+  const std::string audio = safetensors_bytes(TinyLlama().tensors);
   with_weights("empty", "");
-  with_weights("shorter than its header says", sound.substr(0, 200));
-  with_weights("shorter than its tensors", sound.substr(0, sound.size() - 1));
-  with_weights("longer than its tensors", sound + "x");
+  with_weights("shorter than its header says", audio.substr(0, 200));
+  with_weights("shorter than its tensors", audio.substr(0, audio.size() - 1));
+  with_weights("longer than its tensors", audio + "x");
   with_weights("no safetensors", std::string(100, 'x'));
   with_weights("header is no JSON", safetensors_with_header("{]", 0));
   with_weights("unknown dtype",
@@ -79,12 +79,12 @@ TEST_F(BrokenModels, Unsupported) {
   TinyLlama integers;
   integers.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "I32", 32, {16, 16});
   integers.write(folder_, "integers");
-  TinyLlama quantised;
-  quantised.config["quantization_config"] = {{"quant_method", "quanto"}};
-  std::erase_if(quantised.tensors, [](const TensorToWrite& tensor) {
+  TinyLlama quantized;
+  quantized.config["quantization_config"] = {{"quant_method", "quanto"}};
+  std::erase_if(quantized.tensors, [](const TensorToWrite& tensor) {
     return tensor.name == TinyLlama::attention_name(0, 'q');
   });
-  quantised.write(folder_, "quantised");
+  quantized.write(folder_, "quantised");
 
   const std::string q = TinyLlama::attention_name(0, 'q');
   const Words one_matrix = {"--layer", "0", "--matrix"};
@@ -145,14 +145,14 @@ TEST_F(BrokenModels, NamesFromFilesCannotDriveTheTerminal) {
       "2J";
   TinyLlama model;
   model.tensors.push_back(counting_tensor(hostile, {3}));
-  const std::string sound = model.write(folder_, "sound");
-  expect_refusal({"spectrum", sound, "--tensor", hostile}, kUsage, {"evil", "[3]"});
-  expect_refusal({"spectrum", sound, "--tensor", hostile + "x"}, kUsage, {"evil"});
+  const std::string audio = model.write(folder_, "sound");
+  expect_refusal({"spectrum", audio, "--tensor", hostile}, kUsage, {"evil", "[3]"});
+  expect_refusal({"spectrum", audio, "--tensor", hostile + "x"}, kUsage, {"evil"});
   expect_refusal({"spectrum", path(hostile)}, kIo, {"evil"});
   expect_refusal({hostile}, kUsage, {"evil"});
-  expect_refusal({"spectrum", sound, "--matrix", hostile}, kUsage, {"evil"});
-  expect_refusal({"spectrum", sound, "--" + hostile}, kUsage, {"evil"});
-  expect_refusal({"spectrum", sound, "--out", path("absent/" + hostile)}, kIo, {"evil"});
+  expect_refusal({"spectrum", audio, "--matrix", hostile}, kUsage, {"evil"});
+  expect_refusal({"spectrum", audio, "--" + hostile}, kUsage, {"evil"});
+  expect_refusal({"spectrum", audio, "--out", path("absent/" + hostile)}, kIo, {"evil"});
   with_config("hostile config", "model_type", hostile);
   expect_refusal({"info", path("hostile config")}, kUnsupported, {"evil"});
   const std::string header = json{{hostile, {{"dtype", "F32"}}}}.dump();

@@ -102,7 +102,7 @@ std::string wide_layers(const TempFolder& folder) {
 }
 
 /// "takes up to 123 MB beside the model".
-std::uint64_t said_bytes(const std::string& notes) {
+std::uint64_t declared_byte_count(const std::string& notes) {
   const std::string before = "takes up to ";
   const std::size_t found = notes.find(before);
   if (found == notes.npos) return 0;
@@ -126,7 +126,7 @@ TEST(Memory, PlansTakeWhatTheySay) {
     const RunResult run = run_attnscope(
         command + form, {.timeout = std::chrono::milliseconds(240s), .measures_memory = true});
     EXPECT_EQ(run.exit_code, 0) << run.err;
-    const std::uint64_t said = said_bytes(run.err), held = run.peak_bytes - file;
+    const std::uint64_t said = declared_byte_count(run.err), held = run.peak_bytes - file;
     EXPECT_LE(held, said) << run.err;
     EXPECT_GE(3 * held, said) << run.err;
   }

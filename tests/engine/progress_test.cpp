@@ -5,7 +5,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(Progress, NothingIsForetoldBeforeAnItemHasEnded) {
+TEST(Progress, NoEndIsEstimatedBeforeAnItemHasEnded) {
   ProgressMeter meter({.items_total = 2, .flops_total = 200}, /*threads=*/1);
   meter.start(0, 100, /*now=*/0);
   const Progress progress = meter.read(5);

@@ -86,7 +86,7 @@ class RunnerTest : public testing::Test {
 
   Store open_store() const { return Store::open(store_path().string(), "1.0"); }
   fs::path store_path() const { return folder_.path() / "rows.sqlite"; }
-  long kept_items() const { return query_number(store_path(), "SELECT count(*) FROM items"); }
+  long stored_items() const { return query_number(store_path(), "SELECT count(*) FROM items"); }
 
   std::vector<std::int64_t> numbers(const Context& context) const {
     ReportCollector rows;
@@ -109,13 +109,13 @@ class RunnerTest : public testing::Test {
 
   /// A second run finds what the first one kept, and computes only the rest.
   void expect_goes_on() {
-    const long kept = kept_items();
+    const long kept = stored_items();
     computed = 0;
     stop_at_third = nullptr;
     Store store = open_store();
     EXPECT_EQ(numbers({.store = &store}), all_numbers());
     EXPECT_EQ(computed + kept, kLayers);
-    EXPECT_EQ(kept_items(), kLayers);
+    EXPECT_EQ(stored_items(), kLayers);
   }
 
   TempFolder folder_;
@@ -170,9 +170,9 @@ TEST_F(RunnerTest, AStopWithinItKeepsWhatIsFinished) {
                    Stopped);
     }
     if (threads == 1) {
-      EXPECT_EQ(kept_items(), 2);
+      EXPECT_EQ(stored_items(), 2);
     }
-    EXPECT_LT(kept_items(), kLayers - 5);
+    EXPECT_LT(stored_items(), kLayers - 5);
     expect_goes_on();
   }
 }
@@ -205,7 +205,7 @@ TEST_F(RunnerTest, WhatTheSinkThrowsEndsTheRun) {
     }
     EXPECT_FALSE(sink.ended);
     EXPECT_EQ(sink.report().rows.size(), rows);
-    EXPECT_GT(kept_items(), 0);
+    EXPECT_GT(stored_items(), 0);
     expect_goes_on();
   }
 }
@@ -221,7 +221,7 @@ TEST_F(RunnerTest, WhatTheProgressCallbackThrowsEndsTheRun) {
                  std::runtime_error);
     EXPECT_LT(computed, 400);
   }
-  const long kept = kept_items();
+  const long kept = stored_items();
   EXPECT_GT(kept, 1);
   computed = 0;
   Store store = open_store();

@@ -52,7 +52,7 @@ class Stops {
       EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
     }
     expect_nothing_half(result, to_file);
-    expect_sound_store();
+    expect_audio_store();
   }
 
   /// The run that is not stopped: it computes what is missing, and prints what one run would.
@@ -117,7 +117,7 @@ class Stops {
   }
 
   /// What is finished can be printed, and is what the whole run prints of it.
-  void expect_sound_store() {
+  void expect_audio_store() {
     const long now = items();
     EXPECT_GE(now, items_before_) << "a finished item was lost";
     items_before_ = now;

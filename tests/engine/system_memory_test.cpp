@@ -14,7 +14,7 @@ constexpr std::uint64_t kAvailable = 4'000'000ull * 1024;
 TEST(AvailableMemory, IsWhatTheSystemSaysIsAvailable) {
   const TempFolder root;
   root.write("proc/meminfo", kMeminfo);
-  EXPECT_EQ(free_memory(root.path()), kAvailable);
+  EXPECT_EQ(available_memory(root.path()), kAvailable);
 }
 
 TEST(AvailableMemory, IsLessInAControlGroupWithALimit) {
@@ -23,14 +23,14 @@ TEST(AvailableMemory, IsLessInAControlGroupWithALimit) {
   root.write("proc/self/cgroup", "0::/user/app\n");
   root.write("sys/fs/cgroup/user/app/memory.max", "max\n");
   root.write("sys/fs/cgroup/user/app/memory.current", "1000\n");
-  EXPECT_EQ(free_memory(root.path()), kAvailable);
+  EXPECT_EQ(available_memory(root.path()), kAvailable);
   // A group around it counts too, and cached file pages give way.
   root.write("sys/fs/cgroup/user/memory.max", "1000000\n");
   root.write("sys/fs/cgroup/user/memory.current", "600000\n");
   root.write("sys/fs/cgroup/user/memory.stat", "anon 400000\ninactive_file 200000\n");
-  EXPECT_EQ(free_memory(root.path()), 600'000u);
+  EXPECT_EQ(available_memory(root.path()), 600'000u);
   root.write("sys/fs/cgroup/user/app/memory.max", "500\n");
-  EXPECT_EQ(free_memory(root.path()), 0u);
+  EXPECT_EQ(available_memory(root.path()), 0u);
 }
 
 TEST(AvailableMemory, KnowsTheFirstVersionOfControlGroups) {
@@ -39,17 +39,17 @@ TEST(AvailableMemory, KnowsTheFirstVersionOfControlGroups) {
   root.write("proc/self/cgroup", "9:name=systemd:/x\n4:cpu,memory:/job\n3:cpuset:/\n");
   root.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
   root.write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "5\n");
-  EXPECT_EQ(free_memory(root.path()), kAvailable);
+  EXPECT_EQ(available_memory(root.path()), kAvailable);
   root.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "3000000\n");
   root.write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "2000000\n");
   root.write("sys/fs/cgroup/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n");
-  EXPECT_EQ(free_memory(root.path()), 1'000'100u);
+  EXPECT_EQ(available_memory(root.path()), 1'000'100u);
 }
 
 TEST(AvailableMemory, IsAllMemoryWhereTheSystemDoesNotSayWhatIsFree) {
   const TempFolder root;
-  ASSERT_TRUE(free_memory(root.path()));
-  EXPECT_GE(free_memory(root.path()), free_memory());
+  ASSERT_TRUE(available_memory(root.path()));
+  EXPECT_GE(available_memory(root.path()), available_memory());
 }
 
 }  // namespace

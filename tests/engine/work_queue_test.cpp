@@ -29,16 +29,16 @@ class Recorder {
               {
                 const std::scoped_lock lock(mutex_);
                 order_.push_back(index);
-                held_bytes_ += memory_bytes;
+                buffered_bytes_ += memory_bytes;
                 ++running_;
-                most_bytes_ = std::max(most_bytes_, held_bytes_);
+                most_bytes_ = std::max(most_bytes_, buffered_bytes_);
                 most_running_ = std::max(most_running_, running_);
                 if (running_ > 1)
-                  most_bytes_together_ = std::max(most_bytes_together_, held_bytes_);
+                  most_bytes_together_ = std::max(most_bytes_together_, buffered_bytes_);
               }
               std::this_thread::sleep_for(2ms);
               const std::scoped_lock lock(mutex_);
-              held_bytes_ -= memory_bytes;
+              buffered_bytes_ -= memory_bytes;
               --running_;
             }};
   }
@@ -52,7 +52,7 @@ class Recorder {
   std::mutex mutex_;
   std::size_t count_ = 0;
   std::vector<std::size_t> order_;
-  std::uint64_t held_bytes_ = 0, most_bytes_ = 0, most_bytes_together_ = 0;
+  std::uint64_t buffered_bytes_ = 0, most_bytes_ = 0, most_bytes_together_ = 0;
   int running_ = 0, most_running_ = 0;
 };
 

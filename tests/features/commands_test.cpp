@@ -21,7 +21,7 @@ using Words = std::vector<std::string>;
 const Command& command(std::string_view name) { return *find_command(all_commands(), name); }
 
 /// What is said of words after a command's name, as the command line says it; empty: nothing.
-std::string said_of(const Command& command, const Words& words) {
+std::string message_of(const Command& command, const Words& words) {
   try {
     parse_words(command, words);
   } catch (const Error& error) {
@@ -78,8 +78,9 @@ TEST(Commands, SayWhatTheyDoWithFiles) {
       const bool is_file = parameter.type == ParameterType::file;
       EXPECT_EQ(is_file && parameter.use == FileUse::read, read.contains(parameter.name));
       const bool is_made = is_file && parameter.use != FileUse::read && !parameter.positional;
-      const bool is_told_apart = parameter.name == "plan";  // from models, which it stands beside
-      EXPECT_EQ(parameter.endings.empty(), !is_made && !is_told_apart);
+      const bool is_distinguished =
+          parameter.name == "plan";  // from models, which it stands beside
+      EXPECT_EQ(parameter.endings.empty(), !is_made && !is_distinguished);
     }
   }
 }
@@ -113,7 +114,7 @@ TEST(Commands, TheirExamplesParse) {
       SCOPED_TRACE(line);
       Words words = split(line, ' ');
       words.erase(words.begin(), words.begin() + 2);
-      EXPECT_EQ(said_of(command, words), "");
+      EXPECT_EQ(message_of(command, words), "");
     }
   }
 }
@@ -138,10 +139,11 @@ TEST(Commands, OfferTheFormatsThatThereAre) {
 
 TEST(Commands, SayInOneWayWhatHasNoMeaningBesideWhat) {
   const Command& spectrum = command("spectrum");
-  EXPECT_EQ(said_of(spectrum, {"m", "--tensor", "x", "--layers", "0", "--per-head", "--matrix=q"}),
-            "--tensor: names one tensor, so --matrix, --layers and --per-head have no meaning "
-            "beside it");
-  EXPECT_EQ(said_of(command("info"), {"m", "--system"}),
+  EXPECT_EQ(
+      message_of(spectrum, {"m", "--tensor", "x", "--layers", "0", "--per-head", "--matrix=q"}),
+      "--tensor: names one tensor, so --matrix, --layers and --per-head have no meaning "
+      "beside it");
+  EXPECT_EQ(message_of(command("info"), {"m", "--system"}),
             "--system: says what this machine has, so MODEL has no meaning beside it");
   try {
     parse_words(spectrum, Words{"m", "--mla", "--rank", "3"});
@@ -153,11 +155,12 @@ TEST(Commands, SayInOneWayWhatHasNoMeaningBesideWhat) {
 }
 
 TEST(Commands, SayWhatIsMissing) {
-  EXPECT_EQ(said_of(command("matrix"), {"m", "--matrix", "q"}),
+  EXPECT_EQ(message_of(command("matrix"), {"m", "--matrix", "q"}),
             "--layer: is needed (for example: --layer 0 --matrix q)");
-  EXPECT_EQ(said_of(command("export"), {}), "STORE: name the file that --store made");
-  EXPECT_EQ(said_of(command("spectrum"), {}), "MODEL: name a folder with config.json and weights");
-  EXPECT_EQ(said_of(command("info"), {"--system"}), "");
+  EXPECT_EQ(message_of(command("export"), {}), "STORE: name the file that --store made");
+  EXPECT_EQ(message_of(command("spectrum"), {}),
+            "MODEL: name a folder with config.json and weights");
+  EXPECT_EQ(message_of(command("info"), {"--system"}), "");
 }
 
 TEST(Arguments, HoldValuesByName) {
@@ -201,20 +204,21 @@ TEST(CommandLine, AFlagMayTakeAChoice) {
   EXPECT_EQ(parse_words(fold, Words{"--fold-norm", "m"})->texts("models"), Words{"m"});
   EXPECT_EQ(parse_words(fold, Words{"--fold-norm=centred"})->text("fold_norm"), "centred");
   EXPECT_EQ(parse_words(fold, Words{})->text("fold_norm"), "");
-  EXPECT_EQ(said_of(fold, {"--fold-norm=center"}),
+  EXPECT_EQ(message_of(fold, {"--fold-norm=center"}),
             "--fold-norm: 'center' is not a kind (did you mean 'centred'?); kinds: gain, centred");
   EXPECT_EQ(usage_of(*find_parameter(fold, "fold_norm")), "--fold-norm[=KIND]");
 }
 
 TEST(CommandLine, ValuesFollowOrAreJoined) {
   const Command& weights = command("weights");
-  EXPECT_EQ(said_of(weights, {"m", "--threads"}), "--threads: needs a value");
-  EXPECT_EQ(said_of(weights, {"m", "--threads="}), "--threads: needs a value");
-  EXPECT_EQ(said_of(weights, {"m", "--out", "", "--format", "csv"}), "--out: needs a value");
-  EXPECT_EQ(said_of(weights, {"m", "--quiet=1"}), "--quiet: takes no value");
-  EXPECT_EQ(said_of(weights, {"m", "--quiet", "--quiet"}), "");
-  EXPECT_EQ(said_of(weights, {"m", "--threads=1", "--threads", "2"}), "--threads: is given twice");
-  EXPECT_EQ(said_of(command("export"), {"a", "b"}),
+  EXPECT_EQ(message_of(weights, {"m", "--threads"}), "--threads: needs a value");
+  EXPECT_EQ(message_of(weights, {"m", "--threads="}), "--threads: needs a value");
+  EXPECT_EQ(message_of(weights, {"m", "--out", "", "--format", "csv"}), "--out: needs a value");
+  EXPECT_EQ(message_of(weights, {"m", "--quiet=1"}), "--quiet: takes no value");
+  EXPECT_EQ(message_of(weights, {"m", "--quiet", "--quiet"}), "");
+  EXPECT_EQ(message_of(weights, {"m", "--threads=1", "--threads", "2"}),
+            "--threads: is given twice");
+  EXPECT_EQ(message_of(command("export"), {"a", "b"}),
             "b: is one argument too many (see attnscope export --help)");
   EXPECT_FALSE(parse_words(weights, Words{"m", "-h"}));
   EXPECT_EQ(parse_words(weights, Words{"--", "--quiet"})->texts("models"), Words{"--quiet"});

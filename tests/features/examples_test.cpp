@@ -20,7 +20,7 @@ void expect_trained(const json& report) {
   }
 }
 
-TEST(CliExamples, TheLlamaIsAnalysed) {
+TEST(CliExamples, TheLlamaIsAnalyzed) {
   const std::string path = source_path("examples/shakespeare-llama");
   const json report = report_of({"spectrum", path, "--per-head"});
   expect_trained(report);
@@ -39,7 +39,7 @@ TEST(CliExamples, TheLlamaIsAnalysed) {
       << lines.front();
 }
 
-TEST(CliExamples, TheGpt2IsAnalysed) {
+TEST(CliExamples, TheGpt2IsAnalyzed) {
   const std::string path = source_path("examples/shakespeare-gpt2");
   expect_trained(report_of({"spectrum", path, "--per-head"}));
   EXPECT_EQ(report_of({"info", path})["models"][0]["architecture"], "gpt2");

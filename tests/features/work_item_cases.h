@@ -99,7 +99,7 @@ inline void part_by_layers(std::vector<WorkItem>& items, std::span<const Model>)
 inline void add_mean_rows(std::vector<WorkItem>& items, std::span<const Model> models) {
   for (WorkItem& item : items) {
     const ForwardPass pass(models[item.model], /*copy_weights=*/false, {});
-    RaisesOfBatch::prepare(pass, item.batch->tokens, std::span(&item, 1));
+    AttendedTokenEffects::prepare(pass, item.batch->tokens, std::span(&item, 1));
   }
 }
 

@@ -17,16 +17,16 @@ namespace {
 using namespace std::string_literals;
 
 TEST(WorkItem, MalformedTextIsRefusedWithItsPlace) {
-  const std::string sound = work_item_text(
+  const std::string audio = work_item_text(
       {.analysis = "spectrum", .parameters = {{"values", true}}, .layer = 1, .role = Role::query});
   // Every beginning of the text, and every byte of it another one, is no item or a sound one.
-  for (std::size_t length = 0; length < sound.size(); ++length) {
-    EXPECT_ERROR_SAYING(ErrorKind::format, parse_work_item(sound.substr(0, length), "the place"),
+  for (std::size_t length = 0; length < audio.size(); ++length) {
+    EXPECT_ERROR_SAYING(ErrorKind::format, parse_work_item(audio.substr(0, length), "the place"),
                         "the place");
   }
-  for (std::size_t at = 0; at < sound.size(); ++at) {
+  for (std::size_t at = 0; at < audio.size(); ++at) {
     for (const char c : {'\0', '"', '{', '}', '-', '9', '\xFF'}) {
-      std::string text = sound;
+      std::string text = audio;
       text[at] = c;
       try {
         parse_work_item(text, "the place");
@@ -61,12 +61,12 @@ TEST(WorkItem, MalformedTextIsRefusedWithItsPlace) {
 TEST(WorkItem, NamingExpertsThatAreNotThereIsRefused) {
   const std::vector<Model> models = open_models({"forward/qwen2_moe-dense", "llama"});
   const std::vector<ModelSource> sources = sources_of(models);
-  WorkItem sound{.analysis = "weights",
+  WorkItem audio{.analysis = "weights",
                  .parameters = {{"per_head", false}, {"histogram", false}},
                  .layer = 1,
                  .role = Role::up,
                  .experts = {0, 5}};
-  EXPECT_EQ(compute_item(sound, sources, {}).size(), 3u);
+  EXPECT_EQ(compute_item(audio, sources, {}).size(), 3u);
   const std::pair<const char*, std::function<void(WorkItem&)>> wrong[] = {
       {"has no such experts", [](WorkItem& item) { item.experts = {6}; }},
       {"has no such experts", [](WorkItem& item) { item.layer = 0; }},
@@ -79,7 +79,7 @@ TEST(WorkItem, NamingExpertsThatAreNotThereIsRefused) {
        }},
   };
   for (const auto& [problem, change] : wrong) {
-    WorkItem item = sound;
+    WorkItem item = audio;
     change(item);
     EXPECT_ERROR_SAYING(ErrorKind::format, compute_item(item, sources, {}), problem);
   }
@@ -92,17 +92,17 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
   std::vector<std::pair<std::string, WorkItem>> wrong;
   for (const WorkItemCase& asked : work_item_cases()) {
     if (asked.models.front() != "llama") continue;  // see above
-    const WorkItem sound = items_of(asked, models).back();
-    EXPECT_FALSE(compute_item(sound, sources, {}).empty()) << asked.name;
+    const WorkItem audio = items_of(asked, models).back();
+    EXPECT_FALSE(compute_item(audio, sources, {}).empty()) << asked.name;
     const auto add = [&](const std::string& said, const std::function<void(WorkItem&)>& change) {
-      WorkItem item = sound;
+      WorkItem item = audio;
       change(item);
       wrong.emplace_back(said, item);
     };
     add("analysis", [](WorkItem& item) { item.analysis = "spectra"; });
     add("analysis", [](WorkItem& item) { item.analysis = ""; });
     add("model", [](WorkItem& item) { item.model = 3; });
-    if (sound.batch) {
+    if (audio.batch) {
       add("layer", [](WorkItem& item) { item.layer = 0; });
       add("layer", [](WorkItem& item) { item.batch->layers = {2}; });
       add("layer", [](WorkItem& item) { item.batch->layers.clear(); });

@@ -76,12 +76,12 @@ TEST(WorkItem, GivesTheRunnersRowsWhereverItIsComputed) {
   for (const WorkItemCase& asked : work_item_cases()) {
     SCOPED_TRACE(asked.name);
     const std::vector<Model> models = open_models(asked.models);
-    const std::vector<Model> opened_anew = open_models(asked.models);
-    const std::vector<ModelSource> sources = sources_of(opened_anew);
+    const std::vector<Model> reopened = open_models(asked.models);
+    const std::vector<ModelSource> sources = sources_of(reopened);
     ReportCollector rows;
     asked.run(models, rows);
     EXPECT_FALSE(rows.report().rows.empty());
-    EXPECT_EQ(computed_elsewhere(items_of(asked, opened_anew), sources), texts_of(rows.report()));
+    EXPECT_EQ(computed_elsewhere(items_of(asked, reopened), sources), texts_of(rows.report()));
   }
 }
 
@@ -108,7 +108,7 @@ TEST(WorkItem, PairsOfSeveralLengthsGiveTheSameElsewhere) {
     return Model::open_stacks(Checkpoint::open(model_path("encoder_decoders/t5")), std::nullopt,
                               "t5");
   };
-  const std::vector<Model> models = open(), opened_anew = open();
+  const std::vector<Model> models = open(), reopened = open();
   AblateRequest request{.parts = "all"};
   request.texts.sequences.assign(models.size(), {{0, 5, 6}, {0, 7, 8, 9, 1}});
   request.texts.sources.assign(models.size(), {{3, 4, 5, 6}, {7, 8}});
@@ -128,7 +128,7 @@ TEST(WorkItem, PairsOfSeveralLengthsGiveTheSameElsewhere) {
                                  .sources = request.texts.sources[model]};
     }
   }
-  EXPECT_EQ(computed_elsewhere(items, sources_of(opened_anew)), texts_of(rows.report()));
+  EXPECT_EQ(computed_elsewhere(items, sources_of(reopened)), texts_of(rows.report()));
 }
 
 }  // namespace

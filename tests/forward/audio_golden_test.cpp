@@ -13,10 +13,10 @@
 namespace attnscope {
 namespace {
 
-const std::filesystem::path kSoundStacks =
+const std::filesystem::path kAudioStacks =
     std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/stacks";
 
-std::vector<float> sound_values(const CheckpointTensor& tensor) {
+std::vector<float> audio_values(const CheckpointTensor& tensor) {
   std::vector<float> out(static_cast<std::size_t>(tensor.view.element_count()));
   decode_elements(tensor.view, 0, 1, std::ssize(out), out.data());
   return out;
@@ -27,7 +27,7 @@ class AudioGolden : public testing::TestWithParam<std::string> {};
 /// Of the largest value of a layer, as golden_test.cpp has it.
 void expect_near(const std::vector<float>& got, const CheckpointTensor* wanted, double tolerance) {
   if (wanted == nullptr) return;
-  const std::vector<float> values = sound_values(*wanted);
+  const std::vector<float> values = audio_values(*wanted);
   ASSERT_EQ(got.size(), values.size()) << wanted->name;
   const auto& shape = wanted->view.shape;
   const std::size_t parts = shape.size() > 2 ? static_cast<std::size_t>(shape[0]) : 1;
@@ -44,11 +44,11 @@ void expect_near(const std::vector<float>& got, const CheckpointTensor* wanted, 
 }
 
 TEST_P(AudioGolden, EqualsTransformers) {
-  const std::filesystem::path folder = kSoundStacks / GetParam();
+  const std::filesystem::path folder = kAudioStacks / GetParam();
   const Checkpoint expected = Checkpoint::open(folder / "audio.safetensors");
   const std::vector<Model> stacks = Model::open_stacks(Checkpoint::open(folder), {}, "model");
   const ForwardPass pass(stacks.front(), /*copy_weights=*/false, {});
-  ASSERT_TRUE(pass.reads_sound());
+  ASSERT_TRUE(pass.reads_audio());
   const auto append = [](std::vector<float>& out, MatrixView<const float> rows) {
     for (std::int64_t row = 0; row < rows.rows; ++row) {
       out.insert(out.end(), &rows(row, 0), &rows(row, 0) + rows.cols);
@@ -57,7 +57,7 @@ TEST_P(AudioGolden, EqualsTransformers) {
   for (int at = 0; at < 2; ++at) {
     const std::string end = "." + std::to_string(at);
     const CheckpointTensor& input = *expected.find("input_values" + end);
-    const Signal sound{.shape = input.view.shape, .values = sound_values(input)};
+    const MediaInput audio{.shape = input.view.shape, .values = audio_values(input)};
     std::vector<float> states, maps, last, logits;
     const ForwardObserver observer{
         .on_hidden_states = [&](std::int64_t,
@@ -66,8 +66,8 @@ TEST_P(AudioGolden, EqualsTransformers) {
             [&](const LayerMaps& layer) {
               for (const auto& map : layer.maps) append(maps, map);
             }};
-    const Matrix<float> given = pass.run(std::span(&sound, 1), observer, {});
-    EXPECT_EQ(given.rows(), pass.length_of(sound));
+    const Matrix<float> given = pass.run(std::span(&audio, 1), observer, {});
+    EXPECT_EQ(given.rows(), pass.length_of(audio));
     append(last, given.view());
     expect_near(states, expected.find("hidden_states" + end), 2e-5);
     expect_near(maps, expected.find("attentions" + end), 5e-5);
@@ -77,11 +77,11 @@ TEST_P(AudioGolden, EqualsTransformers) {
     append(logits, pass.logits(given.view(), {}).view());
     expect_near(logits, expected.find("logits" + end), 2e-5);
   }
-  Signal broken{.shape = expected.find("input_values.0")->view.shape,
-                .values = sound_values(*expected.find("input_values.0"))};
+  MediaInput broken{.shape = expected.find("input_values.0")->view.shape,
+                    .values = audio_values(*expected.find("input_values.0"))};
   broken.values[3] = NAN;
   EXPECT_ERROR_SAYING(ErrorKind::usage, pass.length_of(broken), "value 3", "NaN");
-  const Signal none{.shape = {1}, .values = {0}};
+  const MediaInput none{.shape = {1}, .values = {0}};
   EXPECT_ERROR_SAYING(ErrorKind::usage, pass.length_of(none), "model");
 }
 

@@ -57,7 +57,7 @@ TEST(CliEncoderDecoder, MeasuresOfCrossMapsAreNumPys) {
   }
 }
 
-TEST(CliEncoderDecoder, TargetsAreForetoldAsTransformersForetellsThem) {
+TEST(CliEncoderDecoder, TargetsAreScoredAsInTransformers) {
   for (const std::string& name : kSeq2SeqModels) {
     SCOPED_TRACE(name);
     const MeasuredPair pair(name);

@@ -48,20 +48,21 @@ using Named = std::map<std::string, std::vector<float>>;
 /// What encoders run on: one of these.
 struct Sources {
   std::vector<TokenIds> texts;
-  std::vector<Signal> sounds;
+  std::vector<MediaInput> audio_inputs;
 
-  std::size_t size() const { return texts.size() + sounds.size(); }
+  std::size_t size() const { return texts.size() + audio_inputs.size(); }
   Sources only(std::size_t at) const {
-    return texts.empty() ? Sources{{}, {sounds[at]}} : Sources{{texts[at]}, {}};
+    return texts.empty() ? Sources{{}, {audio_inputs[at]}} : Sources{{texts[at]}, {}};
   }
   std::vector<std::int64_t> lengths(const ForwardPass& pass) const {
     std::vector<std::int64_t> out;
     for (const TokenIds& text : texts) out.push_back(std::ssize(text));
-    for (const Signal& sound : sounds) out.push_back(pass.encoder()->length_of(sound));
+    for (const MediaInput& audio : audio_inputs) out.push_back(pass.encoder()->length_of(audio));
     return out;
   }
-  Memory encoded(const ForwardPass& pass, const ForwardObserver& observer) const {
-    return texts.empty() ? pass.encode(sounds, observer, {}) : pass.encode(texts, observer, {});
+  EncoderOutput encoded(const ForwardPass& pass, const ForwardObserver& observer) const {
+    return texts.empty() ? pass.encode(audio_inputs, observer, {})
+                         : pass.encode(texts, observer, {});
   }
 };
 
@@ -97,9 +98,10 @@ ForwardObserver taking(std::vector<Named>& out, const std::vector<std::int64_t>&
 std::vector<Named> run(const ForwardPass& pass, const Sources& sources,
                        const std::vector<TokenIds>& targets) {
   std::vector<Named> out(sources.size());
-  const Memory memory = sources.encoded(pass, taking(out, sources.lengths(pass), "encoder_"));
+  const EncoderOutput encoder_output =
+      sources.encoded(pass, taking(out, sources.lengths(pass), "encoder_"));
   const Matrix<float> last =
-      pass.run(targets, taking(out, lengths_of(targets), ""), {}, {}, &memory);
+      pass.run(targets, taking(out, lengths_of(targets), ""), {}, {}, &encoder_output);
   const Matrix<float> logits = pass.logits(last.view(), {});
   std::int64_t first = 0;
   for (std::size_t at = 0; at < out.size(); ++at) {
@@ -110,9 +112,10 @@ std::vector<Named> run(const ForwardPass& pass, const Sources& sources,
 }
 
 Sources golden_sources(const GoldenTensors& expected) {
-  Sources out{.texts = texts_of(expected, "sources"), .sounds = {}};
-  while (const auto* features = expected.find("features." + std::to_string(out.sounds.size()))) {
-    out.sounds.push_back({.shape = features->view.shape, .values = values_of(*features)});
+  Sources out{.texts = texts_of(expected, "sources"), .audio_inputs = {}};
+  while (const auto* features =
+             expected.find("features." + std::to_string(out.audio_inputs.size()))) {
+    out.audio_inputs.push_back({.shape = features->view.shape, .values = values_of(*features)});
   }
   return out;
 }
@@ -197,17 +200,17 @@ Written written_by(const nlohmann::json& written, const std::string& model, cons
   const ForwardPass pass(decoder_of(stacks), true, {});
   const GenerationRules rules =
       generation_rules(pass.model(), end_tokens(pass.model(), /*tokenizer=*/nullptr));
-  const Memory memory = source.encoded(pass, {});
+  const EncoderOutput encoder_output = source.encoded(pass, {});
   const DecoderPrompt own = decoder_prompt(pass.model());
-  Written out{.prompt = with_language(pass, own, memory, {}), .tokens = {}};
+  Written out{.prompt = with_language(pass, own, encoder_output, {}), .tokens = {}};
   const std::int64_t given = std::ssize(out.prompt);
   const ChooseToken choose = [&](std::span<float> logits, std::span<const std::int64_t> text) {
     apply_rules(rules, text, given, count, logits);
-    return likeliest_token(logits);
+    return most_likely_token(logits);
   };
   std::vector<KeyValueCache> cache;
   cache.emplace_back(pass.model().spec(), count + given);
-  const Matrix<float> states = pass.run(std::span(&out.prompt, 1), {}, {}, cache, &memory);
+  const Matrix<float> states = pass.run(std::span(&out.prompt, 1), {}, {}, cache, &encoder_output);
   Matrix<float> logits = pass.logits(states.view().row_block(given - 1, 1), {});
   const std::int64_t first =
       choose({logits.data(), static_cast<std::size_t>(logits.cols())}, out.prompt);
@@ -246,20 +249,20 @@ TEST(EncoderDecoderGeneration, WritesWhatTransformersWritesByEachRule) {
 }
 
 /// What a run of the whole text gives, by steps with a cache.
-TEST(EncoderDecoderGeneration, KeepsKeysAndValuesOfTheMemory) {
+TEST(EncoderDecoderGeneration, KeepsKeysAndValuesOfTheEncoderOutput) {
   const Variant main{.model = "t5", .data = "encoder_decoders"};
   const VariantFolder folder(main);
   const std::vector<Model> stacks = folder.open();
   const ForwardPass pass(decoder_of(stacks), true, {});
   const TokenIds source = {5, 9, 3, 11, 7}, target = {0, 4, 8, 15, 16, 22};
-  const Memory memory = pass.encode(std::span(&source, 1), {}, {});
-  const Matrix<float> whole = pass.run(std::span(&target, 1), {}, {}, {}, &memory);
+  const EncoderOutput encoder_output = pass.encode(std::span(&source, 1), {}, {});
+  const Matrix<float> whole = pass.run(std::span(&target, 1), {}, {}, {}, &encoder_output);
   std::vector<KeyValueCache> cache;
   cache.emplace_back(pass.model().spec(), std::ssize(target));
   for (std::size_t at = 0; at < target.size(); ++at) {
     const TokenIds next = {target[at]};
     const Matrix<float> states =
-        pass.run(std::span(&next, 1), {}, {}, cache, at == 0 ? &memory : nullptr);
+        pass.run(std::span(&next, 1), {}, {}, cache, at == 0 ? &encoder_output : nullptr);
     for (std::int64_t col = 0; col < states.cols(); ++col) {
       ASSERT_EQ(states(0, col), whole(static_cast<std::int64_t>(at), col)) << "token " << at;
     }

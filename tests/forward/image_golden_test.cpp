@@ -100,7 +100,7 @@ TEST_P(ImageGolden, EqualsTransformers) {
     for (; expected.find("pixel_values." + std::to_string(at)) != nullptr; ++at) {
       const std::string end = "." + std::to_string(at);
       const CheckpointTensor& pixels = *expected.find("pixel_values" + end);
-      const Signal image{.shape = pixels.view.shape, .values = values(pixels)};
+      const MediaInput image{.shape = pixels.view.shape, .values = values(pixels)};
       Matrix<float> last;
       const Seen seen = seen_by(pass, image, last);
       EXPECT_EQ(last.rows(), pass.grid_of(image).length());

@@ -96,7 +96,7 @@ TEST_P(CachedRun, OfPartsIsThatOfTheWholeText) {
   }
 }
 
-std::int64_t likeliest(const ForwardPass& pass, const TokenIds& text) {
+std::int64_t most_likely(const ForwardPass& pass, const TokenIds& text) {
   const Matrix<float> states = pass.run(std::span(&text, 1), {}, test_compute());
   const Matrix<float> logits =
       pass.logits(states.view().row_block(states.rows() - 1, 1), test_compute());
@@ -107,7 +107,7 @@ std::int64_t likeliest(const ForwardPass& pass, const TokenIds& text) {
 TokenIds written_without_cache(const ForwardPass& pass, TokenIds text, std::int64_t count) {
   TokenIds written;
   while (std::ssize(written) < count) {
-    written.push_back(likeliest(pass, text));
+    written.push_back(most_likely(pass, text));
     text.push_back(written.back());
   }
   return written;
@@ -118,7 +118,7 @@ Generated written_with_cache(const ForwardPass& pass, const TokenIds& prompt, st
   pass.run(std::span(&prompt, 1), {}, test_compute(), std::span(&text, 1));
   TokenIds seen;
   const Generated written = generate_greedily(
-      pass, text, likeliest(pass, prompt), count, /*ends=*/{},
+      pass, text, most_likely(pass, prompt), count, /*ends=*/{},
       [&](std::int64_t token) { seen.push_back(token); }, test_compute());
   EXPECT_EQ(seen, written.tokens);
   return written;

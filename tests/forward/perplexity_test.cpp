@@ -27,7 +27,7 @@ TEST(PerplexityWindows, CoverATextWithoutOverlap) {
   EXPECT_EQ(windows(3, 3, 3), (std::vector<Window>{{0, 3, 2}}));
 }
 
-TEST(PerplexityWindows, ALastWindowOfOneTokenForetellsNothing) {
+TEST(PerplexityWindows, ALastWindowOfOneTokenPredictsNothing) {
   EXPECT_EQ(windows(5, 4, 4), (std::vector<Window>{{0, 4, 3}, {4, 1, 0}}));
 }
 

@@ -30,7 +30,7 @@ TEST(Router, SaysWhereAnotherChoiceWasAsGood) {
   EXPECT_EQ(
       route({.chosen = 2, .score = RouterScore::sparsemixer, .jitter = 0.01}, {3, 2, 1, 2}).tied,
       (Tied{1}));
-  const ExpertSpec grouped{.chosen = 1, .groups = 2, .kept_groups = 1};
+  const ExpertSpec grouped{.chosen = 1, .groups = 2, .kept_mlp_groups = 1};
   EXPECT_EQ(route(grouped, {4, 1, 4, 2}).tied, (Tied{1}));
   EXPECT_EQ(route(grouped, {4, 1, 3, 2}).tied, (Tied{0}));
 }
@@ -58,20 +58,20 @@ TEST(Router, GroupsByTheirBestOrByTwo) {
   ExpertSpec spec{.chosen = 2,
                   .score = RouterScore::softmax_of_chosen,
                   .groups = 3,
-                  .kept_groups = 1,
+                  .kept_mlp_groups = 1,
                   .group_score = GroupScore::best};
   EXPECT_EQ(route(spec, logits).experts, (Numbers{0, 1}));
   spec.group_score = GroupScore::sum_of_two_best;
   EXPECT_EQ(route(spec, logits).experts, (Numbers{2, 3}));
 }
 
-TEST(Router, Normalises) {
+TEST(Router, Normalizes) {
   const std::vector<float> logits = {0, 0};
-  ExpertSpec spec{.chosen = 2, .score = RouterScore::sigmoid, .normalise = true, .times = 3};
+  ExpertSpec spec{.chosen = 2, .score = RouterScore::sigmoid, .normalize = true, .times = 3};
   EXPECT_FLOAT_EQ(route(spec, logits).weights[0], 1.5F);
-  spec.normalise_epsilon = 1;
+  spec.normalize_epsilon = 1;
   EXPECT_FLOAT_EQ(route(spec, logits).weights[0], 0.75F);
-  spec.normalise_least = 4;
+  spec.normalize_least = 4;
   EXPECT_FLOAT_EQ(route(spec, logits).weights[0], 0.375F);
 }
 

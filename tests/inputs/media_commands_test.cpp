@@ -17,7 +17,7 @@ namespace attnscope::test {
 namespace {
 
 std::string stack_path(const std::string& name) { return data_path("stacks/" + name); }
-std::string picture_path(const std::string& name) { return data_path("images/" + name); }
+std::string image_path(const std::string& name) { return data_path("images/" + name); }
 
 std::vector<float> golden_values(const Checkpoint& golden, const std::string& name) {
   const CheckpointTensor* found = golden.find(name);
@@ -46,8 +46,8 @@ std::string with_size(std::string png, std::uint32_t size) {
 /// Files of what golden checkpoints were run on.
 class CliMedia : public testing::Test {
  protected:
-  std::string file_of(const Signal& signal, const std::string& name = "input.npy") const {
-    folder_.write(name, npy_bytes(signal));
+  std::string file_of(const MediaInput& media_input, const std::string& name = "input.npy") const {
+    folder_.write(name, npy_bytes(media_input));
     return path(name);
   }
   std::string file_of(const Checkpoint& golden, const std::string& name) const {
@@ -103,7 +103,7 @@ TEST_F(CliMedia, DistancesInPatchesAreNumPys) {
 /// One after the other, or as one array.
 TEST_F(CliMedia, SeveralImagesAreSequences) {
   const auto golden = Checkpoint::open(stack_path("vit") + "/images.safetensors");
-  Signal both{.shape = {2, 3, 16, 16}, .values = golden_values(golden, "pixel_values.0")};
+  MediaInput both{.shape = {2, 3, 16, 16}, .values = golden_values(golden, "pixel_values.0")};
   for (const float value : golden_values(golden, "pixel_values.1")) both.values.push_back(value);
   const auto ranks = [&](const std::string& file) {
     std::vector<double> out;
@@ -159,8 +159,8 @@ TEST_F(CliMedia, WhatIsSavedIsWhatTransformersGives) {
 }
 
 TEST_F(CliMedia, AMapOfAnImageHasNoTokens) {
-  const Words command = {
-      "attention", stack_path("vit"), "--image", picture_path("odd.png"), "--heatmap", "1,2"};
+  const Words command = {"attention",           stack_path("vit"), "--image",
+                         image_path("odd.png"), "--heatmap",       "1,2"};
   const json report = report_of(command);
   ASSERT_EQ(report["rows"].size(), 5U);
   EXPECT_TRUE(report["rows"][4]["token"].is_null());
@@ -171,30 +171,30 @@ TEST_F(CliMedia, AMapOfAnImageHasNoTokens) {
   EXPECT_TRUE(contains(drawn.out, "5 places")) << drawn.out;
 }
 
-TEST_F(CliMedia, PicturesAndSoundsAreReadFromTheirFiles) {
+TEST_F(CliMedia, ImagesAndAudioAreReadFromTheirFiles) {
   for (const std::string picture : {"odd.png", "grey.jpg", "turned6.jpg", "palette.png"}) {
-    const json report = report_of({"predict", stack_path("vit"), "--image", picture_path(picture)});
+    const json report = report_of({"predict", stack_path("vit"), "--image", image_path(picture)});
     EXPECT_EQ(report["parameters"]["input"], picture);
     EXPECT_EQ(report["models"][0]["patches"], (json{{"rows", 2}, {"columns", 2}, {"before", 1}}));
   }
-  const RunResult grey =
-      run_attnscope({"predict", stack_path("vit"), "--image", picture_path("grey16.png")});
-  EXPECT_EQ(grey.exit_code, 0);
-  EXPECT_TRUE(contains(grey.err, "grey16.png: its grey values of 16 bits")) << grey.err;
-  const json sound =
+  const RunResult gray =
+      run_attnscope({"predict", stack_path("vit"), "--image", image_path("grey16.png")});
+  EXPECT_EQ(gray.exit_code, 0);
+  EXPECT_TRUE(contains(gray.err, "grey16.png: its grey values of 16 bits")) << gray.err;
+  const json audio =
       report_of({"attention", stack_path("wav2vec2"), "--audio", data_path("audio/steps.wav")});
-  EXPECT_EQ(sound["parameters"]["source"], "steps.wav");
-  EXPECT_EQ(sound["rows"].size(), 10U);
+  EXPECT_EQ(audio["parameters"]["source"], "steps.wav");
+  EXPECT_EQ(audio["rows"].size(), 10U);
 }
 
 /// Cut, of another kind, too large, empty: each in one line that names the file.
-TEST_F(CliMedia, RefusesHostileFiles) {
+TEST_F(CliMedia, RefusesUntrustedFiles) {
   const auto write = [&](const std::string& name, const std::string& bytes) {
     folder_.write(name, bytes);
     return path(name);
   };
-  const std::string png = read_file(picture_path("odd.png"));
-  const std::string jpeg = read_file(picture_path("tall.jpg"));
+  const std::string png = read_file(image_path("odd.png"));
+  const std::string jpeg = read_file(image_path("tall.jpg"));
   const std::string wave = read_file(data_path("audio/chirp.wav"));
   const std::string huge = with_size(png, 100'000), empty = with_size(png, 0);
   std::string fast = wave;
@@ -208,7 +208,7 @@ TEST_F(CliMedia, RefusesHostileFiles) {
   const auto at = [&](const Words& command, const std::string& file) {
     return command + Words{file};
   };
-  Signal not_finite{.shape = {3, 16, 16}, .values = std::vector<float>(768, 0)};
+  MediaInput not_finite{.shape = {3, 16, 16}, .values = std::vector<float>(768, 0)};
   not_finite.values[5] = NAN;
   expect_refusals(
       kBadFile,
@@ -219,7 +219,7 @@ TEST_F(CliMedia, RefusesHostileFiles) {
        {"no picture",
         at(image, write("text.png", "hello")),
         {"text.png", "neither a PNG nor a JPEG"}},
-       {"four inks", at(image, picture_path("four-inks.jpeg")), {"four-inks.jpeg", "CMYK"}},
+       {"four inks", at(image, image_path("four-inks.jpeg")), {"four-inks.jpeg", "CMYK"}},
        {"no pixels", at(image, write("none.png", empty)), {"none.png", "broken PNG"}},
        {"an empty file", at(image, write("empty.png", "")), {"empty.png", "is empty"}},
        {"a cut sound", at(audio, write("cut.wav", wave.substr(0, 30))), {"cut.wav"}},
@@ -260,13 +260,13 @@ TEST_F(CliMedia, RefusesHostileFiles) {
                     {"attention", stack_path("vit"), "--image", "x.png", "--text", "a"},
                     {"--image", "--text"}},
                    {"text that is written of an image",
-                    at(image, picture_path("odd.png")) + Words{"--generate", "3"},
+                    at(image, image_path("odd.png")) + Words{"--generate", "3"},
                     {"--generate", "is for encoder-decoders"}},
                    {"a target of an image",
-                    at(image, picture_path("odd.png")) + Words{"--target-tokens", "3"},
+                    at(image, image_path("odd.png")) + Words{"--target-tokens", "3"},
                     {"--target-tokens"}},
                    {"texts for labels",
-                    at(image, picture_path("odd.png")) + Words{"--text", "a cat"},
+                    at(image, image_path("odd.png")) + Words{"--text", "a cat"},
                     {"--text", "reads no texts"}}});
   expect_refusal(at(image, path("absent.png")), kIo, {"absent.png"});
 }

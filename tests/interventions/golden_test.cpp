@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, Interventions,
 
 class DirectLogits : public testing::TestWithParam<std::string> {};
 
-TEST_P(DirectLogits, RaisesAreTransformers) {
+TEST_P(DirectLogits, AttendedTokenEffectIsTransformers) {
   const json golden = intervention_golden(GetParam());
   const TempFolder folder;
   json rows = report_of(Words{"attention"} + windows_of(golden, folder))["rows"];
@@ -84,9 +84,9 @@ TEST(Attribution, OfOneTokenAgainstAnotherIsTheDifferenceOfTheirLogits) {
                                 Words{"--attribution", "--token", " be", "--against", " the"});
   double sum = 0;
   for (const json& row : report["rows"]) sum += row["direct"].get<double>();
-  const json likeliest = report_of(Words{"predict"} + text + Words{"--top", "1024"})["rows"];
+  const json most_likely = report_of(Words{"predict"} + text + Words{"--top", "1024"})["rows"];
   double be = 0, the = 0;
-  for (const json& row : likeliest) {
+  for (const json& row : most_likely) {
     if (row["text"] == " be") be = row["logit"];
     if (row["text"] == " the") the = row["logit"];
   }
@@ -167,7 +167,7 @@ TEST(Ablate, ModelsWhoseLayersReadMoreThanTheStreamRunWholePasses) {
   }
 }
 
-TEST(Ablate, AMaskedLanguageModelForetellsItsMasks) {
+TEST(Ablate, AMaskedLanguageModelPredictsItsMasks) {
   const RunResult none = run_attnscope({"ablate", data_path("forward/bert"), "--tokens", "1,2,3"});
   EXPECT_NE(none.exit_code, 0);
   EXPECT_TRUE(contains(none.err, "a tokenizer with a mask")) << none.err;
@@ -186,7 +186,7 @@ TEST(Ablate, WhatHasNoTextOrNoLogitsIsRefused) {
   EXPECT_TRUE(contains(no_head.err, "no logits")) << no_head.err;
 }
 
-TEST(Ablate, WhatHasNoTextOfItsOwnToForetellIsRefused) {
+TEST(Ablate, ModelsWithoutATextToPredictAreRefused) {
   const struct {
     Words command;
     std::string reason;
@@ -237,7 +237,7 @@ TEST(Lens, OfATextIsTheModelAtItsLastState) {
 
 /// The last state's tokens are those of `predict`, each first token is the one without the list,
 /// and all else stays as it is.
-TEST(Lens, ListsTheLikeliestTokensOfEveryState) {
+TEST(Lens, ListsTheMostLikelyTokensOfEveryState) {
   const Words grid = {"lens", kShakespeare, "--text", "To be, or not to be", "--grid"};
   const json one = report_of(grid), three = report_of(grid + Words{"--top", "3"});
   EXPECT_FALSE(one["parameters"].contains("top"));

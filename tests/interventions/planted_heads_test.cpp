@@ -90,7 +90,7 @@ std::vector<json> rows_of_heads(const Words& command) {
 
 /// What a head that writes `factor` times what it reads raises. The other heads cancel: the scale
 /// of the stream is √(1/12) wherever it is normed, and even attention is a mean.
-double expected_raise(const std::vector<std::uint16_t>& tokens, double factor) {
+double expected_effect(const std::vector<std::uint16_t>& tokens, double factor) {
   std::vector<double> frequency(kPlantedTokens, 0.0);
   for (const auto token : tokens) frequency[token] += 1.0 / static_cast<double>(tokens.size());
   double sum = 0;
@@ -104,13 +104,13 @@ double expected_raise(const std::vector<std::uint16_t>& tokens, double factor) {
   return factor * kPlantedTokens * sum / static_cast<double>(tokens.size());
 }
 
-TEST(PlantedHeads, RaiseLowerOrLeaveTheTokensThatTheyRead) {
+TEST(PlantedHeads, CopyOrSuppressAttendedTokens) {
   const TempFolder folder;
   const std::vector<std::uint16_t> tokens = repetitive_tokens();
   const auto heads =
       rows_of_heads(Words{"attention", planted_model(folder)} + on_planted_text(folder, tokens));
   ASSERT_EQ(heads.size(), static_cast<std::size_t>(kPlanted));
-  const double expected = expected_raise(tokens, 2);
+  const double expected = expected_effect(tokens, 2);
   EXPECT_NEAR(heads[kCopies]["raises"].get<double>(), expected, 1e-5 * expected);
   EXPECT_NEAR(heads[kSuppresses]["raises"].get<double>(), -expected, 1e-5 * expected);
   EXPECT_EQ(heads[kInert]["raises"], 0.0);
@@ -119,7 +119,7 @@ TEST(PlantedHeads, RaiseLowerOrLeaveTheTokensThatTheyRead) {
   }
 }
 
-TEST(PlantedHeads, AreWorthWhatTheyWereBuiltFor) {
+TEST(PlantedHeads, HaveTheEffectTheyWereBuiltFor) {
   const TempFolder folder;
   for (const char* how : {"mean", "zero", "resample"}) {
     SCOPED_TRACE(how);

@@ -71,7 +71,7 @@ class Stories260K : public testing::Test {
       figured_text("stories260K", source_path("../shared/models/stories260K"));
 };
 
-TEST_F(Stories260K, EachLayerForetellsWhatTheReferenceSays) {
+TEST_F(Stories260K, EachLayerPredictsAsTheReference) {
   const json layers = rows("lens");
   const std::vector<double> median_ranks = {74.5, 23.5, 10, 4, 1, 1};
   ASSERT_EQ(layers.size(), median_ranks.size());
@@ -88,7 +88,7 @@ TEST_F(Stories260K, EachLayerForetellsWhatTheReferenceSays) {
   EXPECT_EQ(layers[5]["predicted"], 114);
 }
 
-TEST_F(Stories260K, AHeadIsWorthWhatTheReferenceSays) {
+TEST_F(Stories260K, AHeadsAblationEffectIsTheReferences) {
   for (const auto& [how, wanted] : {std::pair("zero", .044529), std::pair("mean", .044561)}) {
     const json found = rows("ablate", {"--layers", "4", "--parts", "heads", "--how", how});
     const json head = row_at(found, 4, 3);
@@ -115,7 +115,7 @@ TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
   const struct {
     std::vector<std::int64_t> ids;
     double coherence;
-  } poles[] = {{{317, 311, 438, 358, 310}, .120}, {{345, 346, 271, 451, 405}, .079}};
+  } signs[] = {{{317, 311, 438, 358, 310}, .120}, {{345, 346, 271, 451, 405}, .079}};
   std::size_t found = 0;
   for (const json& row : report["rows"]) {
     EXPECT_NEAR(row["value"].get<double>(), 1.823958, 1e-6 * 1.823958);
@@ -125,7 +125,7 @@ TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
     if (row["side"] != "write") continue;
     // Six generators of the reference gave .244 to .306.
     EXPECT_NEAR(row["null_coherence"].get<double>(), .275, .045);
-    for (const auto& [ids, coherence] : poles) {
+    for (const auto& [ids, coherence] : signs) {
       bool same = true;
       for (std::size_t at = 0; at < ids.size(); ++at) {
         same = same && row["tokens"][at]["token_id"] == ids[at];

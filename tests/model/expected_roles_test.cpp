@@ -18,7 +18,7 @@ using nlohmann::json;
 using test::TempFolder;
 
 /// The gated T5 of tests/data, whose config says only `said` of its MLPs.
-std::vector<Model> t5_that_says(const TempFolder& folder, const json& said) {
+std::vector<Model> t5_with_config(const TempFolder& folder, const json& said) {
   const fs::path from = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/encoder_decoders/t5-gated";
   std::ifstream file(from / "config.json");
   json config = json::parse(file);
@@ -56,7 +56,7 @@ TEST(ExpectedRoles, FormsOfT5FollowTheConfig) {
   const TempFolder folder;
   for (const auto& [said, gated, activation] : cases) {
     SCOPED_TRACE(said);
-    for (const Model& stack : t5_that_says(folder, json::parse(said))) {
+    for (const Model& stack : t5_with_config(folder, json::parse(said))) {
       if (stack.stack() == "cross") continue;
       SCOPED_TRACE(stack.stack());
       EXPECT_EQ(stack.spec().layers.front().activation, activation);
@@ -73,9 +73,9 @@ TEST(ExpectedRoles, FormsOfT5FollowTheConfig) {
 
 TEST(ExpectedRoles, MatricesThatNothingReadsAreNamed) {
   const TempFolder folder;
-  const std::vector<Model> sound = t5_that_says(folder, {{"is_gated_act", true}});
-  EXPECT_EQ(unread_matrices(sound.front()), std::vector<std::string>{});
-  const std::vector<Model> plain = t5_that_says(folder, json::object());
+  const std::vector<Model> audio = t5_with_config(folder, {{"is_gated_act", true}});
+  EXPECT_EQ(unread_matrices(audio.front()), std::vector<std::string>{});
+  const std::vector<Model> plain = t5_with_config(folder, json::object());
   const std::string place = ".block.0.layer.";
   EXPECT_EQ(unread_matrices(plain[0]).size(), 4u) << "two of each MLP";
   EXPECT_EQ(unread_matrices(plain[0]).front(), "encoder" + place + "1.DenseReluDense.wi_0.weight");

@@ -55,7 +55,7 @@ TEST(CliHybrid, ABlockAloneHasNothingElse) {
                          "layer 3 has experts in place of attention"}));
 }
 
-TEST(CliHybrid, OtherCommandsLookAtTheAttentionToo) {
+TEST(CliHybrid, OtherCommandsReadTheAttentionToo) {
   const std::string model = forward_model("qwen3_next-fourth");
   for (const Words& command :
        {Words{"circuits", model}, Words{"weights", model, "--matrix", "q"},

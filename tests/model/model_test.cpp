@@ -193,7 +193,7 @@ TEST(Model, NothingThereIsAnError) {
                       "tensor 'transformer.h.0.attn.c_attn.weight' is missing");
 }
 
-TEST(Model, MissingTensorsThatTheIndexPromisesAreNamedWithTheirShard) {
+TEST(Model, MissingTensorsOfTheIndexAreNamedWithTheirShard) {
   const TempFolder folder;
   folder.write("config.json", R"({"model_type":"gpt2","n_layer":1,"n_head":1,"n_embd":2})");
   folder.write("shard.safetensors", test::safetensors_bytes({}));  // without it
@@ -204,10 +204,10 @@ TEST(Model, MissingTensorsThatTheIndexPromisesAreNamedWithTheirShard) {
                       "the index puts it in shard.safetensors, which lacks it");
 }
 
-TEST(Model, UnknownQuantisationsAreUnsupported) {
-  const json quantised = {{"quantization_config", {{"quant_method", "quanto"}}}};
+TEST(Model, UnknownQuantizationsAreUnsupported) {
+  const json quantized = {{"quantization_config", {{"quant_method", "quanto"}}}};
   const TempFolder folder;
-  const fs::path path = changed_copy(folder, "bert", quantised);
+  const fs::path path = changed_copy(folder, "bert", quantized);
   // A quantisation that left these weights alone takes nothing away.
   EXPECT_NO_THROW(Model::open(path));
 

@@ -25,19 +25,19 @@ TEST(Model, EightBitWeightsOfBitsandbytes) {
                                         test::counting_tensor(query + "SCB", {2})}));
   for (const json& method :
        {json{{"quant_method", "bitsandbytes"}}, json{{"load_in_8bit", true}}, json()}) {
-    json quantised = config;
-    if (!method.is_null()) quantised["quantization_config"] = method;
-    folder.write("config.json", quantised.dump());
+    json quantized = config;
+    if (!method.is_null()) quantized["quantization_config"] = method;
+    folder.write("config.json", quantized.dump());
     const Model model = Model::open(folder.path());
     const CheckpointTensor& tensor = *model.weight(0, Role::query).tensor;
-    EXPECT_EQ(why_not_analysed(model.checkpoint(), tensor), std::nullopt);
+    EXPECT_EQ(why_not_analyzed(model.checkpoint(), tensor), std::nullopt);
     EXPECT_NE(tensor.view.source, nullptr);
     EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);
   }
 }
 
 // GPT-2 stores the transpose of what nn.Linear does; whoever quantises it stores linear layers.
-TEST(Model, QuantisedWeightsAreLinearLayers) {
+TEST(Model, QuantizedWeightsAreLinearLayers) {
   const std::string query = "transformer.h.0.attn.c_attn.";
   std::string codes(6 * 2, '\0');
   for (std::size_t at = 0; at < codes.size(); ++at) codes[at] = static_cast<char>(at);
@@ -59,7 +59,7 @@ TEST(Model, QuantisedWeightsAreLinearLayers) {
   EXPECT_EQ(values(1, 1), 7.0f * 3.0f * (1.0f / 127));
 }
 
-TEST(Model, WhyNotAnalysed) {
+TEST(Model, WhyNotAnalyzed) {
   const TempFolder folder;
   std::vector<test::TensorToWrite> tensors;
   for (const DTypeInfo& info : all_dtypes()) {
@@ -72,12 +72,12 @@ TEST(Model, WhyNotAnalysed) {
   for (const DTypeInfo& info : all_dtypes()) {
     const CheckpointTensor& tensor = *checkpoint.find(info.name);
     if (info.kind == DTypeClass::real) {
-      EXPECT_EQ(why_not_analysed(checkpoint, tensor), std::nullopt) << info.name;
+      EXPECT_EQ(why_not_analyzed(checkpoint, tensor), std::nullopt) << info.name;
     } else if (info.kind == DTypeClass::integer) {
-      EXPECT_EQ(why_not_analysed(checkpoint, tensor),
+      EXPECT_EQ(why_not_analyzed(checkpoint, tensor),
                 "dtype " + std::string(info.name) + " holds no real numbers");
     } else {
-      EXPECT_ERROR_SAYING(ErrorKind::unsupported, why_not_analysed(checkpoint, tensor),
+      EXPECT_ERROR_SAYING(ErrorKind::unsupported, why_not_analyzed(checkpoint, tensor),
                           "model.safetensors: tensor '" + std::string(info.name) + "'",
                           "is not decoded yet");
     }

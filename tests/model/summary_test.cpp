@@ -18,7 +18,7 @@ using test::TempFolder;
 
 std::vector<TensorPair> same_by_bytes(const Model& model) {
   std::vector<TensorPair> pairs = possible_copies(model);
-  std::erase_if(pairs, [&](const TensorPair& pair) { return !holds_same_bytes(model, pair); });
+  std::erase_if(pairs, [&](const TensorPair& pair) { return !has_same_bytes(model, pair); });
   return pairs;
 }
 
@@ -92,7 +92,7 @@ TEST(Inventory, FactsTakeTheConfigsWordForAHeadThatRepeatsTheEmbedding) {
     EXPECT_EQ(summarize(model).parameters, 16000 + 64 + (tied ? 0 : 16000));
     ASSERT_EQ(possible_copies(model).size(), 1u);
     EXPECT_EQ(possible_copies(model)[0].copy, model.checkpoint().find("lm_head.weight"));
-    EXPECT_FALSE(holds_same_bytes(model, possible_copies(model)[0]));
+    EXPECT_FALSE(has_same_bytes(model, possible_copies(model)[0]));
     EXPECT_EQ(declared_copies(model).size(), tied ? 1u : 0u);
   }
   write_separate_head(folder, /*tied=*/true, /*head_shape=*/{1000, 8});

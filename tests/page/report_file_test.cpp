@@ -169,8 +169,9 @@ TEST(ReportFile, ATextCanBeTakenOutAgain) {
   ReportFile file({}, {});
   file.add_matrix("m", 0, "q", Matrix<float>(2, 2), 2);
   file.add_text("m", {.ids = {1, 2}, .texts = {"a", "b"}});
-  file.add_picture("image", {.rows = 1, .cols = 1, .bytes = "rgb", .grid = {0, 1, 1}, .names = {}});
-  file.add_sound("sound", {.seconds = 1, .levels = {0, 1}});
+  file.add_shown_image("image",
+                       {.rows = 1, .cols = 1, .bytes = "rgb", .grid = {0, 1, 1}, .names = {}});
+  file.add_audio("sound", {.seconds = 1, .levels = {0, 1}});
   file.add_map({"m", 0, 0}, map, /*causal=*/true);
   file.remove_text();
   const json results = json::parse(file.results(0));
@@ -209,14 +210,14 @@ TEST(ReportFile, KeepsMapsOfMoreKeysThanQueries) {
   EXPECT_EQ(file.maps(), (std::string{all, 0, 0, 0, half, half, all, 0, 0, half}));
 }
 
-TEST(ReportFile, KeepsAPictureAndASoundAsBytes) {
+TEST(ReportFile, StoresAnImageAndAudioAsBytes) {
   ReportFile file({}, {});
-  file.add_picture("image", {.rows = 1,
-                             .cols = 2,
-                             .bytes = "rgbRGB",
-                             .grid = {.before = 1, .rows = 1, .cols = 2},
-                             .names = {"class token"}});
-  file.add_sound("sound", {.seconds = 0.5, .levels = {0, 0.2, 1}});
+  file.add_shown_image("image", {.rows = 1,
+                                 .cols = 2,
+                                 .bytes = "rgbRGB",
+                                 .grid = {.before = 1, .rows = 1, .cols = 2},
+                                 .names = {"class token"}});
+  file.add_audio("sound", {.seconds = 0.5, .levels = {0, 0.2, 1}});
   const json results = json::parse(file.results(0));
   EXPECT_EQ(results["pictures"].at(0).dump(),
             R"({"at":0,"cols":2,"model":"image","names":["class token"],"patch_cols":2,)"

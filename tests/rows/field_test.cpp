@@ -10,9 +10,9 @@ namespace attnscope::test {
 namespace {
 
 TEST(Field, EachIsDescribedWhole) {
-  for (const FieldPlace& place : field_places()) {
-    const Field& field = *place.field;
-    SCOPED_TRACE(std::string(place.part) + " " + place.path);
+  for (const FieldLocation& location : field_locations()) {
+    const Field& field = *location.field;
+    SCOPED_TRACE(std::string(location.part) + " " + location.path);
     EXPECT_FALSE(field.meaning.empty());
     EXPECT_EQ(field.meaning.find('\n'), std::string::npos);
     const std::string_view page = field.where.substr(0, field.where.find('#'));
@@ -23,9 +23,9 @@ TEST(Field, EachIsDescribedWhole) {
 
 TEST(Field, NamesAreUniqueWithinAReportsPart) {
   std::set<std::string> seen;
-  for (const FieldPlace& place : field_places()) {
-    const std::string kind(place.kind == nullptr ? "" : place.kind->name);
-    const std::string name = kind + " " + std::string(place.part) + " " + place.path;
+  for (const FieldLocation& location : field_locations()) {
+    const std::string kind(location.kind == nullptr ? "" : location.kind->name);
+    const std::string name = kind + " " + std::string(location.part) + " " + location.path;
     EXPECT_TRUE(seen.insert(name).second) << name;
   }
 }
@@ -33,7 +33,7 @@ TEST(Field, NamesAreUniqueWithinAReportsPart) {
 TEST(Field, IsFoundByItsNameAndByItsPath) {
   const auto ranks = find_fields("energy_rank");
   std::set<std::string> kinds;
-  for (const FieldPlace& place : ranks) kinds.emplace(place.kind->name);
+  for (const FieldLocation& location : ranks) kinds.emplace(location.kind->name);
   EXPECT_EQ(kinds, (std::set<std::string>{"activations", "attention", "circuits", "diff", "experts",
                                           "mla", "spectrum", "tensor"}));
 

@@ -26,13 +26,13 @@ std::set<std::string> places_of(const json& entries) {
 
 const Words kPerHead = {"--per-head", "--matrix", "q,k,v,o,up,qk,ov"};
 
-/// Rows of `broken` are those of `sound` but for the skipped ones, to the last digit.
-void expect_only_skipped(const Words& command, const std::string& broken, const std::string& sound,
+/// Rows of `broken` are those of `audio` but for the skipped ones, to the last digit.
+void expect_only_skipped(const Words& command, const std::string& broken, const std::string& audio,
                          const std::set<std::string>& skipped) {
   const json report = report_of(Words{"spectrum", broken} + command);
   EXPECT_EQ(places_of(report["skipped"]), skipped);
   json expected = json::array();
-  const json whole = report_of(Words{"spectrum", sound} + command);
+  const json whole = report_of(Words{"spectrum", audio} + command);
   for (json row : whole["rows"]) {
     row["model"] = report["models"][0]["name"];
     if (skipped.count(place_of(row)) == 0) expected.push_back(row);
@@ -47,7 +47,7 @@ void expect_only_skipped(const Words& command, const std::string& broken, const 
 
 TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
   const TempFolder folder;
-  const std::string sound = TinyLlama().write(folder, "sound");
+  const std::string audio = TinyLlama().write(folder, "sound");
   // Heads have 4 rows; in o they have 4 columns.
   const struct {
     char matrix;
@@ -65,7 +65,7 @@ TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
     TinyLlama model;
     set_element(model.attention(1, matrix), row, col, value);
     const std::string broken = model.write(folder, std::string("broken-") + matrix);
-    expect_only_skipped(kPerHead, broken, sound, skipped);
+    expect_only_skipped(kPerHead, broken, audio, skipped);
   }
 }
 
@@ -244,7 +244,7 @@ TEST(CliSkipped, ATensorByNameHasItsDashToo) {
   TinyLlama model;
   set_element(model.tensor("lm_head.weight"), 0, 0, kSkippedNan);
   const std::string broken = model.write(folder, "broken"),
-                    sound = TinyLlama().write(folder, "sound");
+                    audio = TinyLlama().write(folder, "sound");
   const Words tensor = {"--tensor", "lm_head.weight"};
 
   const RunResult alone = run_attnscope(Words{"spectrum", broken, "--format", "json"} + tensor);
@@ -255,7 +255,7 @@ TEST(CliSkipped, ATensorByNameHasItsDashToo) {
   EXPECT_EQ(skipped[0]["layer"], nullptr);
   EXPECT_EQ(skipped[0]["head"], nullptr);
 
-  const std::string table = output_of(Words{"spectrum", broken, sound} + tensor);
+  const std::string table = output_of(Words{"spectrum", broken, audio} + tensor);
   bool dash = false;
   for (const std::string& line : lines_of(table)) {
     const Words words = words_of(line);

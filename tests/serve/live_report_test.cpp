@@ -144,7 +144,7 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
   EXPECT_TRUE(contains(failed["error"]["message"].get<std::string>(), "target")) << failed;
 }
 
-TEST(Serve, RunsAPictureThatIsSent) {
+TEST(Serve, RunsAnUploadedImage) {
   const std::string model = data_path("stacks/clip"), file = data_path("images/odd.png");
   const Server server({model});
   const json input = {{"image", base64(read_file(file))}};
@@ -164,7 +164,7 @@ TEST(Serve, RunsAPictureThatIsSent) {
   EXPECT_EQ(text["texts"].at(0)["model"], "clip:text");
 }
 
-TEST(Serve, SaysInALineWhyAPictureIsNotRun) {
+TEST(Serve, ReportsWhyAnImageIsNotRun) {
   const Server server({data_path("stacks/vit")});
   const auto said = [&](const json& input) {
     const json job = server.finished(server.start("/api/attention", input));

@@ -11,7 +11,7 @@ namespace attnscope::test {
 namespace {
 
 /// Rows of weights, divided by their sums.
-Matrix<float> normalised(const Matrix<double>& weights) {
+Matrix<float> normalized(const Matrix<double>& weights) {
   Matrix<float> map(weights.rows(), weights.cols());
   for (std::int64_t query = 0; query < map.rows(); ++query) {
     double sum = 0;
@@ -37,7 +37,7 @@ Matrix<float> softmax_map(std::int64_t tokens, std::int64_t width, double sharpn
       weights(query, key) = std::exp(sharpness * score / std::sqrt(static_cast<double>(width)));
     }
   }
-  return normalised(weights);
+  return normalized(weights);
 }
 
 Matrix<float> banded_map(std::int64_t tokens, std::int64_t band) {
@@ -47,7 +47,7 @@ Matrix<float> banded_map(std::int64_t tokens, std::int64_t band) {
       weights(query, query - back) = 1.0 / static_cast<double>(1 + back);
     }
   }
-  return normalised(weights);
+  return normalized(weights);
 }
 
 Matrix<float> one_column_map(std::int64_t tokens, std::int64_t column) {
@@ -55,7 +55,7 @@ Matrix<float> one_column_map(std::int64_t tokens, std::int64_t column) {
   for (std::int64_t query = 0; query < tokens; ++query) {
     weights(query, std::min(query, column)) = 1;
   }
-  return normalised(weights);
+  return normalized(weights);
 }
 
 Matrix<float> uniform_causal_map(std::int64_t tokens) {
@@ -63,7 +63,7 @@ Matrix<float> uniform_causal_map(std::int64_t tokens) {
   for (std::int64_t query = 0; query < tokens; ++query) {
     for (std::int64_t key = 0; key <= query; ++key) weights(query, key) = 1;
   }
-  return normalised(weights);
+  return normalized(weights);
 }
 
 Matrix<float> mixed_map(std::int64_t tokens, double sink, double local, double sharpness,
@@ -77,7 +77,7 @@ Matrix<float> mixed_map(std::int64_t tokens, double sink, double local, double s
     }
     weights(query, 0) += sink;
   }
-  return normalised(weights);
+  return normalized(weights);
 }
 
 std::vector<NamedMap> maps_of_every_kind(std::int64_t tokens) {

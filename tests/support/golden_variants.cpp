@@ -106,7 +106,7 @@ json config_of(const Variant& variant) {
 
 Model model_of(const Variant& variant) {
   Checkpoint checkpoint = Checkpoint::open(variant.folder() / "model.safetensors");
-  compose_as_config_says(checkpoint);
+  compose_by_config(checkpoint);
   return Model(std::move(checkpoint), parse_config(config_of(variant).dump(), variant.title()));
 }
 

@@ -77,9 +77,9 @@ Matrix<double> geometric_decay(std::int64_t rows, std::int64_t cols, std::uint64
 /// Values in four groups; inside a group they differ by about 1e-12 of themselves.
 Matrix<double> clusters(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   std::vector<double> planted(static_cast<std::size_t>(std::min(rows, cols)));
-  constexpr double kCentres[] = {3, 1, 1e-3, 1e-6};
+  constexpr double kCenters[] = {3, 1, 1e-3, 1e-6};
   for (std::size_t index = 0; index < planted.size(); ++index) {
-    planted[index] = kCentres[index % 4] * (1 + 1e-12 * static_cast<double>(index));
+    planted[index] = kCenters[index % 4] * (1 + 1e-12 * static_cast<double>(index));
   }
   return matrix_with_singular_values(rows, cols, planted, seed);
 }

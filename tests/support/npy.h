@@ -11,7 +11,7 @@
 namespace attnscope::test {
 
 /// float32, row by row.
-inline std::string npy_bytes(const Signal& array) {
+inline std::string npy_bytes(const MediaInput& array) {
   std::string shape;
   for (const std::int64_t size : array.shape) shape += std::to_string(size) + ", ";
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";

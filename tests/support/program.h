@@ -130,7 +130,7 @@ inline void expect_refusal(const Words& arguments, int exit_code, const Words& s
 }
 
 /// Of multimodal checkpoints every command says what it leaves out; see tests/features/info.
-inline std::string without_word_of_towers(const std::string& err) {
+inline std::string without_notes_on_towers(const std::string& err) {
   std::string kept;
   for (const std::string& line : lines_of(err)) {
     if (!contains(line, "its language model is read, and not ")) kept += line + '\n';
@@ -143,7 +143,7 @@ inline std::string output_of(const Words& arguments, const RunOptions& options =
   SCOPED_TRACE(command_text(arguments));
   const RunResult run = run_attnscope(arguments, options);
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_EQ(without_word_of_towers(run.err), "");
+  EXPECT_EQ(without_notes_on_towers(run.err), "");
   return run.out;
 }
 

@@ -27,9 +27,9 @@ std::string common_fields(const ZipEntryToWrite& entry, std::string_view name,
                           std::size_t extra_bytes) {
   const auto size = static_cast<std::uint32_t>(entry.bytes.size());
   return little_endian(entry.flags, 2) + little_endian(entry.method, 2) + little_endian(0, 4) +
-         little_endian(entry.says_crc.value_or(checksum(entry.bytes)), 4) +
-         little_endian(entry.says_packed.value_or(size), 4) +
-         little_endian(entry.says_bytes.value_or(size), 4) + little_endian(name.size(), 2) +
+         little_endian(entry.declares_crc.value_or(checksum(entry.bytes)), 4) +
+         little_endian(entry.declares_packed.value_or(size), 4) +
+         little_endian(entry.declares_bytes.value_or(size), 4) + little_endian(name.size(), 2) +
          little_endian(extra_bytes, 2);
 }
 
@@ -42,7 +42,7 @@ std::string little_endian(std::uint64_t value, std::size_t bytes) {
 }
 
 std::string zip_bytes(const std::vector<ZipEntryToWrite>& entries,
-                      std::optional<std::uint16_t> says_entries, std::string_view comment) {
+                      std::optional<std::uint16_t> declares_entries, std::string_view comment) {
   std::string file, directory;
   for (const ZipEntryToWrite& entry : entries) {
     const std::string& local_name = entry.local_name.empty() ? entry.name : entry.local_name;
@@ -51,9 +51,10 @@ std::string zip_bytes(const std::vector<ZipEntryToWrite>& entries,
             entry.bytes;
     directory += "PK\1\2" + little_endian(20, 2) + little_endian(20, 2) +
                  common_fields(entry, entry.name, entry.extra.size()) + std::string(10, '\0') +
-                 little_endian(entry.says_header.value_or(header), 4) + entry.name + entry.extra;
+                 little_endian(entry.declares_header.value_or(header), 4) + entry.name +
+                 entry.extra;
   }
-  const std::uint64_t count = says_entries.value_or(static_cast<std::uint16_t>(entries.size()));
+  const std::uint64_t count = declares_entries.value_or(static_cast<std::uint16_t>(entries.size()));
   const std::size_t begin = file.size();
   return file + directory + "PK\5\6" + std::string(4, '\0') + little_endian(count, 2) +
          little_endian(count, 2) + little_endian(directory.size(), 4) + little_endian(begin, 4) +

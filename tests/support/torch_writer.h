@@ -17,17 +17,18 @@ struct ZipEntryToWrite {
   std::string bytes;  // as they are stored
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
-  std::optional<std::uint32_t> says_packed;  // its size by the directory
-  std::optional<std::uint32_t> says_bytes;   // unpacked
-  std::optional<std::uint32_t> says_header;  // where it begins
-  std::optional<std::uint32_t> says_crc;
+  std::optional<std::uint32_t> declares_packed;  // its size by the directory
+  std::optional<std::uint32_t> declares_bytes;   // unpacked
+  std::optional<std::uint32_t> declares_header;  // where it begins
+  std::optional<std::uint32_t> declares_crc;
   std::string extra;       // of the directory
   std::string local_name;  // of its own header
 };
 
-/// An archive with the entries in the order given. `says_entries`: how many its end record counts.
+/// An archive with the entries in the order given. `declares_entries`: how many its end record
+/// counts.
 std::string zip_bytes(const std::vector<ZipEntryToWrite>& entries,
-                      std::optional<std::uint16_t> says_entries = {},
+                      std::optional<std::uint16_t> declares_entries = {},
                       std::string_view comment = "");
 
 /// The lowest bytes of `value`, little-endian.

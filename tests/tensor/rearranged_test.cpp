@@ -65,7 +65,7 @@ TEST(Rearranged, ReadsOnlyTheRowsOfAHead) {
   EXPECT_EQ(parts[0].size(), 8u * 16);
 }
 
-TEST(Rearranged, TurnsPlainTensorsAndSources) {
+TEST(Rearranged, TransposesPlainTensorsAndSources) {
   const Counting stored({2, 3});
   const std::vector<float> turned = {0, 3, 1, 4, 2, 5};
   const TensorView plain = transposed(stored.view);
@@ -82,7 +82,7 @@ TEST(Rearranged, PutsPartsOneAfterAnother) {
   // Two rows, the two rows of a transpose, one of zeros, one row.
   const Counting rows({2, 3}), columns({3, 2}), last({1, 3});
   const TensorView view = one_after_another({{.stored = rows.view},
-                                             {.stored = columns.view, .turned = true},
+                                             {.stored = columns.view, .transposed = true},
                                              {.stored = rows_of_zeros(rows.view, 1)},
                                              {.stored = last.view}});
   EXPECT_EQ(view.shape, (Shape{6, 3}));

@@ -83,8 +83,8 @@ void add_expert_groups(json& config, const GgufFamily& family, std::vector<std::
   config["topk_method"] = grouped ? "group_limited_greedy" : "greedy";
 }
 
-void add_latent_sizes(json& config, const GgufFile& file, const GgufFamily& family,
-                      const GgufFacts& facts, const GgufHeads& heads) {
+void add_mla_sizes(json& config, const GgufFile& file, const GgufFamily& family,
+                   const GgufFacts& facts, const GgufHeads& heads) {
   const auto either = [&](std::string_view own, std::string_view older) {
     const auto size = size_at(file, family_key(family, own));
     return size ? size : size_at(file, family_key(family, older));
@@ -215,7 +215,7 @@ GgufHeads heads_of(const GgufFile& file, const GgufFamily& family) {
   if (out.padding_rows > kFarthestPadding) out.padding_rows = 2;  // 2^32 - 1 stands for none
   if (family.linear_attention) out.linear = linear_heads_of(file, family);
   const auto value_dim = size_at(file, key("attention.value_length"));
-  if (family.latent) return out;
+  if (family.mla) return out;
   if (value_dim && *value_dim != out.head_dim) {
     throw Error(ErrorKind::unsupported,
                 {.file = file.name,
@@ -254,10 +254,10 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
                        [&](const GgufKey& known) { return known.transformers == key; });
   };
   // Where these are absent, transformers would take a number of its own.
-  if (has_key("num_key_value_heads") && !family.latent) {
+  if (has_key("num_key_value_heads") && !family.mla) {
     config["num_key_value_heads"] = heads.kv_heads;
   }
-  if (has_key("head_dim") && !family.latent) config["head_dim"] = heads.head_dim;
+  if (has_key("head_dim") && !family.mla) config["head_dim"] = heads.head_dim;
 
   const auto blocks = required_size(file, family_key(family, "block_count"));
   const auto drafts = file.whole(family_key(family, "nextn_predict_layers")).value_or(0);
@@ -283,8 +283,8 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   if (family.name == "gemma2" || family.name == "gemma3") {
     config["query_pre_attn_scalar"] = score_dimension(family, blocks, heads);
   }
-  if (family.latent) {
-    add_latent_sizes(config, file, family, facts, heads);
+  if (family.mla) {
+    add_mla_sizes(config, file, family, facts, heads);
     if (config.contains("n_routed_experts")) add_expert_groups(config, family, notes);
   }
   if (family.linear_attention) {

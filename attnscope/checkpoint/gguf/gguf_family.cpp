@@ -12,7 +12,7 @@ const std::vector<GgufFamily>& gguf_families() {
   static const std::vector<GgufFamily> all = [] {
     std::vector<GgufFamily> made;
     for (const auto& some :
-         {gguf::decoders_with_experts(), gguf::latent_decoders(), gguf::hybrid_decoders(),
+         {gguf::decoders_with_experts(), gguf::mla_decoders(), gguf::hybrid_decoders(),
           gguf::dense_decoders(), gguf::decoders_of_own_names(), gguf::encoders(),
           gguf::encoder_decoders()}) {
       made.insert(made.end(), some.begin(), some.end());
@@ -22,7 +22,7 @@ const std::vector<GgufFamily>& gguf_families() {
   return all;
 }
 
-bool value_holds(const GgufCondition& condition, const GgufFile& file) {
+bool value_contains(const GgufCondition& condition, const GgufFile& file) {
   const auto found = file.values.find(condition.key);
   if (found == file.values.end()) return false;
   if (std::holds_alternative<std::string_view>(found->second)) {
@@ -32,8 +32,8 @@ bool value_holds(const GgufCondition& condition, const GgufFile& file) {
   return std::to_string(file.whole(condition.key).value()) == condition.value;
 }
 
-bool condition_holds(const GgufCondition& condition, std::span<const GgufFile> parts) {
-  return (condition.key.empty() || value_holds(condition, parts.front())) &&
+bool condition_is_true(const GgufCondition& condition, std::span<const GgufFile> parts) {
+  return (condition.key.empty() || value_contains(condition, parts.front())) &&
          (condition.tensor.empty() || find_tensor(parts, condition.tensor) != nullptr);
 }
 
@@ -76,7 +76,7 @@ const GgufFamily* find_gguf_family(std::span<const GgufFile> parts) {
   const auto architecture = parts.front().text("general.architecture").value_or("");
   const auto& all = gguf_families();
   const auto found = std::find_if(all.begin(), all.end(), [&](const GgufFamily& family) {
-    return family.name == architecture && condition_holds(family.only_if, parts);
+    return family.name == architecture && condition_is_true(family.only_if, parts);
   });
   return found == all.end() ? nullptr : &*found;
 }

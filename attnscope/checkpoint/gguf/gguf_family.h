@@ -107,7 +107,7 @@ struct GgufFamily {
   bool published_groups = false;
   /// What layers without kv heads are called in config.json's `layer_types`; empty: all attend.
   std::string_view kind_without_kv = {};
-  bool latent = false;            // keys and values come from a latent vector
+  bool mla = false;               // keys and values come from a latent vector
   bool linear_attention = false;  // in layers that do not attend: Gated DeltaNet
   bool causal = true;             // unless the file says otherwise
   bool has_head = true;           // in the file: kept, or tied to the embedding

@@ -146,7 +146,7 @@ json of_full_layers(const GgufFile& file, const GgufFamily& family, const GgufFa
     // All published models have this number twice. Of DeepSeek's, the converter writes a tenth.
     const auto multiplier = number("rope.scaling.yarn_log_multiplier");
     if (multiplier) {
-      rope["mscale"] = rope["mscale_all_dim"] = *multiplier * (family.latent ? 10 : 1);
+      rope["mscale"] = rope["mscale_all_dim"] = *multiplier * (family.mla ? 10 : 1);
     }
     const auto growth = number("attention.temperature_scale");
     if (growth) rope["llama_4_scaling_beta"] = *growth;

@@ -44,7 +44,7 @@ void check_parts(std::span<const GgufFile> parts) {
 
 }  // namespace
 
-bool recognises_gguf(std::span<const std::byte> start) {
+bool recognizes_gguf(std::span<const std::byte> start) {
   return start.size() >= 4 && std::memcmp(start.data(), "GGUF", 4) == 0;
 }
 

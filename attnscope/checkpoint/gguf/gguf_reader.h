@@ -12,7 +12,7 @@
 
 namespace attnscope {
 
-bool recognises_gguf(std::span<const std::byte> start);
+bool recognizes_gguf(std::span<const std::byte> start);
 
 /// All parts of a file named like "X-00002-of-00003.gguf"; for other names the file itself.
 std::vector<std::filesystem::path> gguf_parts(const std::filesystem::path& file);

@@ -98,7 +98,7 @@ GgufFacts gguf_facts(std::span<const GgufFile> parts, const NeedBytes& need) {
     parts.front().refuse("has no embedding 'token_embd.weight' of two dimensions");
   }
   const GgufTensor* output = find_tensor(parts, "blk.0.attn_output.weight");
-  const bool sound = output != nullptr && output->shape.size() == 2;
+  const bool audio = output != nullptr && output->shape.size() == 2;
   return {
       .vocabulary = embedding->shape[0],
       .tied = head == nullptr || same_bytes(*head, *embedding, need),
@@ -107,7 +107,7 @@ GgufFacts gguf_facts(std::span<const GgufFile> parts, const NeedBytes& need) {
       .head_norms = ends_with_any(parts, {".attn_q_norm.weight"}),
       .values_are_keys = layers_with(parts, "attn_k.weight") != layers_with(parts, "attn_v.weight"),
       .last_expert_layer = last_with(parts, "ffn_gate_inp.weight"),
-      .values_width = sound ? std::optional(output->shape[1]) : std::nullopt,
+      .values_width = audio ? std::optional(output->shape[1]) : std::nullopt,
       .rope_divisors = small_values(parts, "rope_freqs.weight", need),
       .short_divisors = small_values(parts, "rope_factors_short.weight", need),
       .long_divisors = small_values(parts, "rope_factors_long.weight", need)};

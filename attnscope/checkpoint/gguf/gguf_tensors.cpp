@@ -28,7 +28,7 @@ bool is_rope_tensor(std::string_view name) {
 }
 
 /// What an error says of: a tensor of a file.
-struct TensorPlace {
+struct TensorLocation {
   const GgufFile& file;
   const std::string& name;
 
@@ -38,11 +38,11 @@ struct TensorPlace {
 };
 
 /// Values that are put in another order are computed as float32.
-void check_reordered(const TensorView& stored, const TensorPlace& place) {
+void check_reordered(const TensorView& stored, const TensorLocation& location) {
   if (dtype_info(stored.dtype).kind != DTypeClass::real || stored.dtype == DType::f64) {
-    place.refuse(ErrorKind::unsupported, "rows of " + std::string(stored.storage_name()) +
-                                             " that llama.cpp has put in another order are not "
-                                             "read");
+    location.refuse(ErrorKind::unsupported, "rows of " + std::string(stored.storage_name()) +
+                                                " that llama.cpp has put in another order are not "
+                                                "read");
   }
 }
 
@@ -64,15 +64,15 @@ GgufTensor item_of(const GgufTensor& tensor, std::int64_t index) {
 }
 
 /// The queries of each kv head, its key and its value, of a tensor of all Q, all K, all V.
-TensorView of_kv_heads(const GgufTensor& tensor, const GgufHeads& heads, const TensorPlace& place,
-                       bool big_endian) {
+TensorView of_kv_heads(const GgufTensor& tensor, const GgufHeads& heads,
+                       const TensorLocation& location, bool big_endian) {
   const std::int64_t rows = tensor.shape[0], groups = heads.kv_heads;
   const std::int64_t sharing = heads.heads / groups;  // heads with the same key
   const std::int64_t head = rows / (groups * (sharing + 2));
   if (heads.heads % groups != 0 || rows == 0 || head * groups * (sharing + 2) != rows) {
-    place.refuse(ErrorKind::format, counted(rows, "row") + " cannot be shared out to " +
-                                        counted(heads.heads, "head") + " and " +
-                                        counted(groups, "kv head"));
+    location.refuse(ErrorKind::format, counted(rows, "row") + " cannot be shared out to " +
+                                           counted(heads.heads, "head") + " and " +
+                                           counted(groups, "kv head"));
   }
   const std::int64_t keys = heads.heads * head, values = keys + groups * head;
   std::vector<RowPart> parts;
@@ -90,14 +90,15 @@ TensorView of_kv_heads(const GgufTensor& tensor, const GgufHeads& heads, const T
 /// Of each key head its queries, keys, values and gates, of a tensor of all of the former three and
 /// one of the gates.
 std::vector<RowPart> rows_of_key_heads(const GgufTensor& all, const GgufTensor& gates,
-                                       const GgufLinearHeads& heads, const TensorPlace& place,
+                                       const GgufLinearHeads& heads, const TensorLocation& location,
                                        bool big) {
   const std::int64_t keys = heads.key_heads * heads.key_dim, own = heads.values_of_key_head();
   if (all.shape[0] != 2 * keys + heads.values || gates.shape[0] != heads.values) {
-    place.refuse(ErrorKind::format, "its shape and that of the gates beside it, " +
-                                        shape_text(all.shape) + " and " + shape_text(gates.shape) +
-                                        ", are not of " + counted(heads.key_heads, "key head") +
-                                        " and " + counted(heads.value_heads, "value head"));
+    location.refuse(ErrorKind::format, "its shape and that of the gates beside it, " +
+                                           shape_text(all.shape) + " and " +
+                                           shape_text(gates.shape) + ", are not of " +
+                                           counted(heads.key_heads, "key head") + " and " +
+                                           counted(heads.value_heads, "value head"));
   }
   std::vector<RowPart> rows;
   const auto take = [&](const GgufTensor& from, std::int64_t first, std::int64_t count) {
@@ -129,7 +130,8 @@ bool is_of_values(Conversion conversion) {
 
 /// Of linear attention, whose value heads lie in llama.cpp's order.
 TensorView of_value_heads(const GgufTensor& tensor, Conversion conversion,
-                          const GgufLinearHeads& heads, const TensorPlace& place, bool big_endian) {
+                          const GgufLinearHeads& heads, const TensorLocation& location,
+                          bool big_endian) {
   const TensorView stored = view_of(tensor, big_endian);
   const bool by_columns = conversion == Conversion::value_columns;
   const bool after_keys =
@@ -139,10 +141,10 @@ TensorView of_value_heads(const GgufTensor& tensor, Conversion conversion,
   const bool has_axes = axes == 2 || (axes == 1 && conversion == Conversion::value_rows);
   const std::int64_t values = has_axes ? stored.shape[by_columns ? 1 : 0] - keys : 0;
   if (values <= 0 || values % heads.value_heads != 0) {
-    place.refuse(ErrorKind::format, "shape " + shape_text(stored.shape) + " is not of " +
-                                        counted(heads.value_heads, "value head"));
+    location.refuse(ErrorKind::format, "shape " + shape_text(stored.shape) + " is not of " +
+                                           counted(heads.value_heads, "value head"));
   }
-  check_reordered(stored, place);
+  check_reordered(stored, location);
   const RowOrder order = order_of_values(heads, values);
   if (by_columns) return with_columns_in_order(stored, order);
   if (!after_keys) return with_rows_in_order(stored, order);
@@ -164,12 +166,12 @@ RowOrder order_of(Conversion conversion, const GgufHeads& heads, std::int64_t ro
 }
 
 TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufHeads& heads,
-                    const TensorPlace& place, bool big_endian) {
+                    const TensorLocation& location, bool big_endian) {
   TensorView stored = view_of(tensor, big_endian);
   if (conversion == Conversion::none || stored.dtype == DType::packed) return stored;
   if (is_of_values(conversion)) {
     if (heads.linear.key_heads != heads.linear.value_heads) {
-      return of_value_heads(tensor, conversion, heads.linear, place, big_endian);
+      return of_value_heads(tensor, conversion, heads.linear, location, big_endian);
     }
     if (conversion != Conversion::value_channels) return stored;
     conversion = Conversion::one_channel;
@@ -185,27 +187,28 @@ TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufH
   }
   const bool of_two = conversion == Conversion::turned || conversion == Conversion::after_padding;
   if (axes != 2 && (of_two || axes != 1)) {
-    place.refuse(ErrorKind::format,
-                 "shape " + shape_text(stored.shape) + " has not two dimensions");
+    location.refuse(ErrorKind::format,
+                    "shape " + shape_text(stored.shape) + " has not two dimensions");
   }
   if (conversion == Conversion::turned) return transposed(stored);
   const bool grouped = conversion == Conversion::heads_of_blocks && heads.kv_heads != heads.heads;
   if (grouped && heads.kv_heads == 1) return stored;  // there is nothing to put in order
-  check_reordered(stored, place);
+  check_reordered(stored, location);
   if (conversion == Conversion::after_padding) {
     return one_after_another(
         {{.stored = rows_of_zeros(stored, heads.padding_rows)}, {.stored = stored}});
   }
-  if (grouped && axes == 2) return of_kv_heads(tensor, heads, place, big_endian);
+  if (grouped && axes == 2) return of_kv_heads(tensor, heads, location, big_endian);
   if (grouped) {
-    place.refuse(ErrorKind::unsupported,
-                 "biases of groups of heads that llama.cpp has put in "
-                 "another order are not read");
+    location.refuse(ErrorKind::unsupported,
+                    "biases of groups of heads that llama.cpp has put in "
+                    "another order are not read");
   }
   const RowOrder order = order_of(conversion, heads, stored.shape[0]);
   if (order.rows() != stored.shape[0]) {
-    place.refuse(ErrorKind::format, counted(stored.shape[0], "row") + " cannot be shared out to " +
-                                        counted(heads.heads, "head"));
+    location.refuse(ErrorKind::format, counted(stored.shape[0], "row") +
+                                           " cannot be shared out to " +
+                                           counted(heads.heads, "head"));
   }
   return with_rows_in_order(stored, order);
 }
@@ -260,7 +263,7 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
   }
   const auto differ = [&](const std::string& what) {
     const std::string shapes = shape_text(tensor.shape) + " and " + shape_text(second->shape);
-    TensorPlace{part, tensor.name}.refuse(
+    TensorLocation{part, tensor.name}.refuse(
         ErrorKind::format,
         "its shape and that of '" + second_name + "', " + shapes + ", differ in " + what);
   };
@@ -270,14 +273,14 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
     rows = rows_of_key_heads(tensor, *second, heads_.linear, {part, tensor.name}, big);
   } else if (join->order == GgufJoin::Order::heads) {
     if (tensor.shape[0] != heads_.heads) {
-      TensorPlace{part, tensor.name}.refuse(
+      TensorLocation{part, tensor.name}.refuse(
           ErrorKind::format, "has " + counted(tensor.shape[0], "head") + ", the file says " +
                                  std::to_string(heads_.heads));
     }
     if (tensor.shape[0] != second->shape[0]) differ("heads");
     if (tensor.shape[1] != second->shape[2]) differ("columns");
     for (std::int64_t head = 0; head < tensor.shape[0]; ++head) {
-      rows.push_back({.stored = view_of(item_of(tensor, head), big), .turned = true});
+      rows.push_back({.stored = view_of(item_of(tensor, head), big), .transposed = true});
       rows.push_back({.stored = view_of(item_of(*second, head), big)});
     }
   } else {
@@ -292,21 +295,21 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
 void GgufTensors::add_numbered(const GgufFile& part, const GgufTensor& tensor,
                                const std::string& name, std::vector<NamedTensor>& out) {
   constexpr std::string_view kPlace = "{number}";
-  const TensorPlace place{part, tensor.name};
+  const TensorLocation location{part, tensor.name};
   const bool empty = std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
   if (tensor.shape.size() < 2 || empty) {
-    place.refuse(ErrorKind::format, "shape " + shape_text(tensor.shape) + " stacks no tensors");
+    location.refuse(ErrorKind::format, "shape " + shape_text(tensor.shape) + " stacks no tensors");
   }
   const std::int64_t count = tensor.shape[0];
   if (tensor.name.find("_exps.") != std::string::npos && heads_.experts.value_or(count) != count) {
-    place.refuse(ErrorKind::format, "has " + counted(count, "expert") + ", the file says " +
-                                        std::to_string(*heads_.experts));
+    location.refuse(ErrorKind::format, "has " + counted(count, "expert") + ", the file says " +
+                                           std::to_string(*heads_.experts));
   }
   numbered_ += static_cast<std::size_t>(count);
   if (numbered_ > kMaxNumbered) {
-    place.refuse(ErrorKind::unsupported, "with it, there are more than " +
-                                             std::to_string(kMaxNumbered) +
-                                             " matrices of experts, which is not read");
+    location.refuse(ErrorKind::unsupported, "with it, there are more than " +
+                                                std::to_string(kMaxNumbered) +
+                                                " matrices of experts, which is not read");
   }
   const std::size_t at = name.find(kPlace);
   for (std::int64_t index = 0; index < count; ++index) {

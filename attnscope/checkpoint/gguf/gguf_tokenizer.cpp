@@ -106,7 +106,7 @@ json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
 }
 
 /// SentencePiece's as transformers writes it for T5 and XLM-RoBERTa: the likeliest pieces.
-json likeliest_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
+json most_likely_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
   const auto scores = file.numbers(tokenizer_key("scores")).value_or(std::vector<float>());
   if (scores.size() != vocabulary.tokens.size()) {
     file.refuse("its tokenizer has " + counted(std::ssize(vocabulary.tokens), "token") + " and " +
@@ -244,7 +244,7 @@ std::string tokenizer_text(const GgufFile& file) {
   if (kind == "llama") out = sentence_piece(file, vocabulary);
   if (kind == "gpt2") out = byte_pairs(file, vocabulary);
   if (kind == "bert") out = word_pieces(file, vocabulary);
-  if (kind == "t5") out = likeliest_pieces(file, vocabulary);
+  if (kind == "t5") out = most_likely_pieces(file, vocabulary);
   if (out["added_tokens"].empty()) out["added_tokens"] = vocabulary.added();
   // Spellings that are not UTF-8 can stand for no text.
   return out.dump(-1, ' ', false, json::error_handler_t::replace);

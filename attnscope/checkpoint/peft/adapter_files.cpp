@@ -72,7 +72,7 @@ std::string adapter_weights(const CheckpointFolder& folder) {
   return "";
 }
 
-bool holds_adapter(const CheckpointFolder& folder) {
+bool has_adapter(const CheckpointFolder& folder) {
   if (!folder.has(kAdapterConfigName)) return false;
   if (!folder.has("config.json")) return true;
   const std::string own = adapter_weights(folder);

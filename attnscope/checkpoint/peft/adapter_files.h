@@ -18,7 +18,7 @@ std::string adapter_weights(const CheckpointFolder& folder);
 
 /// Whether the folder holds an adapter and no model. A trainer's folder may hold the base's
 /// config.json too.
-bool holds_adapter(const CheckpointFolder& folder);
+bool has_adapter(const CheckpointFolder& folder);
 
 /// What PEFT calls the kind of adapter that an adapter_config.json describes: "LoRA", "DoRA",
 /// "IA3", "prompt tuning".

@@ -59,7 +59,7 @@ void Archive::check_version() const {
 std::span<const std::byte> Archive::content(std::string_view name,
                                             std::vector<std::byte>& memory) const {
   const auto& [path, entry] = *entries_.find(top_ + std::string(name));
-  const FilePlace where = {file_, "entry '" + path + "'"};
+  const FileLocation where = {file_, "entry '" + path + "'"};
   if (entry.bytes > kMaxContentBytes) refuse(where, "is over the limit of 100000000 bytes");
   const auto packed = packed_bytes(bytes_, path, entry, {file_}, need_);
   if (need_) need_(packed);

@@ -40,14 +40,14 @@ Pickles read_pickles(std::span<const std::byte> bytes, const std::string& file,
   return out;
 }
 
-bool says_big_endian(const Pickle& system) {
+bool declares_big_endian(const Pickle& system) {
   const PickleRef little = find_item(system, system.root, "little_endian");
   return little != kNoPickleRef && system.at(little).integer == 0;
 }
 
 /// Every storage that the object names, by its key.
 std::map<std::string, PickledStorage, std::less<>> named_storages(const Pickle& object,
-                                                                  const FilePlace& where) {
+                                                                  const FileLocation& where) {
   std::map<std::string, PickledStorage, std::less<>> named;
   for (const PickleNode& node : object.nodes) {
     const auto storage = describe_storage(object, node, where);
@@ -73,12 +73,12 @@ bool starts_legacy_stream(std::span<const std::byte> start) {
 LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::string& file,
                                 const NeedBytes& need) {
   Pickles pickles = read_pickles(bytes, file, need);
-  const FilePlace where = {file};
+  const FileLocation where = {file};
   const PickleNode& version = pickles.version.at(pickles.version.root);
   if (version.kind != PickleKind::integer || version.integer != kVersion) {
     refuse(where, "is a torch stream of another version than 1001");
   }
-  LegacyStream out{.big_endian = says_big_endian(pickles.system)};
+  LegacyStream out{.big_endian = declares_big_endian(pickles.system)};
   const auto named = named_storages(pickles.object, {file, "object"});
 
   ByteReader data(bytes, where, "the file", need, sizeof(std::uint64_t));
@@ -88,20 +88,20 @@ LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::str
   if (keys.kind != PickleKind::list) refuse({file, "storage keys"}, "are no list");
   for (const PickleRef item : keys.items) {
     const std::string key(pickles.keys.at(item).text);
-    const FilePlace place = {file, "storage '" + key + "'"};
+    const FileLocation location = {file, "storage '" + key + "'"};
     const auto storage = named.find(key);
-    if (storage == named.end()) refuse(place, "no tensor names it, so its size is unknown");
+    if (storage == named.end()) refuse(location, "no tensor names it, so its size is unknown");
     const auto count = data.take_number<std::uint64_t>();
     const auto size = checked_mul(count, storage->second.element_bytes);
     if (!size || *size > data.left()) {
-      refuse(place,
+      refuse(location,
              "its " + counted(count, "element reaches", "elements reach") +
                  " past the end of the file",
              "truncated download?");
     }
     const auto stored = data.pass_over(*size);
     if (!out.storages.emplace(key, StorageRecord{.packed = stored, .bytes = *size}).second) {
-      refuse(place, "is listed twice");
+      refuse(location, "is listed twice");
     }
   }
   if (data.left() > 0) {

@@ -18,7 +18,7 @@ constexpr std::uint8_t kNewestProtocol = 5;
 /// would have made.
 class Machine {
  public:
-  Machine(std::span<const std::byte> bytes, const FilePlace& where, const NeedBytes& need)
+  Machine(std::span<const std::byte> bytes, const FileLocation& where, const NeedBytes& need)
       : in_(bytes.first(std::min(bytes.size(), kMaxBytes)), where, "the pickle", need) {}
 
   Pickle run() {
@@ -297,7 +297,7 @@ class Machine {
 
 }  // namespace
 
-Pickle read_pickle(std::span<const std::byte> bytes, const FilePlace& where,
+Pickle read_pickle(std::span<const std::byte> bytes, const FileLocation& where,
                    const NeedBytes& need) {
   return Machine(bytes, where, need).run();
 }

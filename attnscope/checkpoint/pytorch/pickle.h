@@ -63,7 +63,7 @@ struct Pickle {
 /// Throws Error(format) for unsupported opcodes, globals that no checkpoint needs (`may_be_named`),
 /// and anything that Python would not accept as a pickle. Limits: 100,000,000 bytes, 4,000,000
 /// values, nesting of 1,000.
-Pickle read_pickle(std::span<const std::byte> bytes, const FilePlace& where,
+Pickle read_pickle(std::span<const std::byte> bytes, const FileLocation& where,
                    const NeedBytes& need = {});
 
 }  // namespace attnscope

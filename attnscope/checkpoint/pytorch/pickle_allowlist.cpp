@@ -92,7 +92,7 @@ constexpr Listed kListed[] = {
     {"zoneinfo", " ZoneInfo._unpickle "},
 };
 
-bool holds_word(std::string_view words, std::string_view word) {
+bool contains_word(std::string_view words, std::string_view word) {
   return word.find(' ') == std::string_view::npos &&
          words.find(" " + std::string(word) + " ") != std::string_view::npos;
 }
@@ -101,10 +101,10 @@ bool holds_word(std::string_view words, std::string_view word) {
 
 bool may_be_named(std::string_view module, std::string_view name) {
   for (const Listed& listed : kListed) {
-    if (listed.module == module) return holds_word(listed.names, name);
+    if (listed.module == module) return contains_word(listed.names, name);
   }
   const std::string_view package = module.substr(0, module.find('.'));
-  return !holds_word(kPythonModules, package) && !holds_word(kTorchModules, module);
+  return !contains_word(kPythonModules, package) && !contains_word(kTorchModules, module);
 }
 
 }  // namespace attnscope

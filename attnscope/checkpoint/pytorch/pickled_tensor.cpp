@@ -98,7 +98,7 @@ const Rebuilder* rebuilder_of(const Pickle& pickle, const PickleNode& value) {
 /// One description being read: a call of a function, with what its arguments must be.
 class Call {
  public:
-  Call(const Pickle& pickle, PickleRef arguments, const FilePlace& where)
+  Call(const Pickle& pickle, PickleRef arguments, const FileLocation& where)
       : pickle_(pickle), items_(pickle.at(arguments).items), where_(where) {
     if (pickle.at(arguments).kind != PickleKind::tuple) wrong("arguments");
   }
@@ -145,7 +145,7 @@ class Call {
 
   const Pickle& pickle_;
   const std::vector<PickleRef>& items_;
-  const FilePlace& where_;
+  const FileLocation& where_;
 };
 
 /// Whether a tensor is marked to be read with its signs turned, or those of its imaginary parts.
@@ -160,7 +160,7 @@ bool is_marked(const Pickle& pickle, const Call& call, std::size_t index) {
 }
 
 PickledTensor strided_tensor(const Pickle& pickle, const Call& call, bool with_dtype,
-                             const FilePlace& where) {
+                             const FileLocation& where) {
   const PickleNode& persistent = call.at(0, "storage");
   const auto storage = describe_storage(pickle, persistent, where);
   if (!storage) call.wrong("storage");
@@ -186,7 +186,7 @@ PickledTensor strided_tensor(const Pickle& pickle, const Call& call, bool with_d
 }
 
 PickledTensor describe_call(const Pickle& pickle, const Rebuilder& rebuilder, PickleRef arguments,
-                            const FilePlace& where, int depth) {
+                            const FileLocation& where, int depth) {
   const Call call(pickle, arguments, where);
   if (depth > kMaxWrappers) call.wrong("wrapping");
   switch (rebuilder.way) {
@@ -215,13 +215,13 @@ bool is_tensor(const Pickle& pickle, PickleRef value) {
   return rebuilder_of(pickle, pickle.at(value)) != nullptr;
 }
 
-PickledTensor describe_tensor(const Pickle& pickle, PickleRef value, const FilePlace& where) {
+PickledTensor describe_tensor(const Pickle& pickle, PickleRef value, const FileLocation& where) {
   const PickleNode& node = pickle.at(value);
   return describe_call(pickle, *rebuilder_of(pickle, node), node.arguments, where, 0);
 }
 
 std::optional<PickledStorage> describe_storage(const Pickle& pickle, const PickleNode& persistent,
-                                               const FilePlace& where) {
+                                               const FileLocation& where) {
   if (persistent.kind != PickleKind::persistent) return std::nullopt;
   // ("storage", class, key, place, count[, none or (key, first, count)])
   const Call id(pickle, persistent.arguments, where);

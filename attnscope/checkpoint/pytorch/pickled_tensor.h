@@ -39,10 +39,10 @@ bool is_tensor(const Pickle& pickle, PickleRef value);
 
 /// Describes a value for which is_tensor() holds. `where` names the tensor. Throws Error(format)
 /// for a description that torch could not have written. Does not check the storage's size.
-PickledTensor describe_tensor(const Pickle& pickle, PickleRef value, const FilePlace& where);
+PickledTensor describe_tensor(const Pickle& pickle, PickleRef value, const FileLocation& where);
 
 /// The storage that a persistent id refers to; none for other ids.
 std::optional<PickledStorage> describe_storage(const Pickle& pickle, const PickleNode& persistent,
-                                               const FilePlace& where);
+                                               const FileLocation& where);
 
 }  // namespace attnscope

@@ -47,7 +47,7 @@ void add_tensors(FileContents& contents, const Pickle& pickle, Storages& storage
   using Identity = std::tuple<const std::byte*, DType, Shape, Shape>;
   std::map<Identity, std::string> known;
   for (const PickledName& named : find_state_dict(pickle, {file})) {
-    const FilePlace where = {file, "tensor '" + named.name + "'"};
+    const FileLocation where = {file, "tensor '" + named.name + "'"};
     const PickledTensor tensor = describe_tensor(pickle, named.tensor, where);
     if (!tensor.left_out.empty()) {
       contents.notes.push_back(

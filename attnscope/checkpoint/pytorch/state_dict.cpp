@@ -29,7 +29,7 @@ bool is_beside(std::string_view key) {
 /// Collects tensors from dicts in dicts, lists and pickled modules.
 class Collector {
  public:
-  Collector(const Pickle& pickle, const FilePlace& where) : pickle_(pickle), where_(where) {}
+  Collector(const Pickle& pickle, const FileLocation& where) : pickle_(pickle), where_(where) {}
 
   std::vector<PickledName> collect(PickleRef value) {
     names_.clear();
@@ -99,7 +99,7 @@ class Collector {
   }
 
   const Pickle& pickle_;
-  const FilePlace& where_;
+  const FileLocation& where_;
   std::vector<PickledName> names_;
   std::vector<PickleRef> path_;  // the values that are being visited, one in the other
   std::size_t visits_ = 0;
@@ -155,7 +155,7 @@ PickleRef find_item(const Pickle& pickle, PickleRef mapping, std::string_view ke
   return kNoPickleRef;
 }
 
-std::vector<PickledName> find_state_dict(const Pickle& pickle, const FilePlace& where) {
+std::vector<PickledName> find_state_dict(const Pickle& pickle, const FileLocation& where) {
   Collector collector(pickle, where);
   std::vector<PickledName> names = collector.collect(pickle.root);
   PickleRef level = pickle.root;

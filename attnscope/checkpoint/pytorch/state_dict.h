@@ -19,7 +19,7 @@ struct PickledName {
 /// - for a whole pickled module, its parameters and buffers;
 /// - without the prefix `module.` if all have it, and without `_orig_mod.`. Throws Error(format) if
 ///   there is none, or if two tensors have the same name.
-std::vector<PickledName> find_state_dict(const Pickle& pickle, const FilePlace& where);
+std::vector<PickledName> find_state_dict(const Pickle& pickle, const FileLocation& where);
 
 /// The value under `key` of a dict, an OrderedDict or the like; kNoPickleRef if there is none.
 PickleRef find_item(const Pickle& pickle, PickleRef mapping, std::string_view key);

@@ -61,13 +61,14 @@ void swap_bytes(std::vector<std::byte>& bytes, std::uint64_t element_bytes) {
 }  // namespace
 
 std::span<const std::byte> Storages::bytes_of(const PickledTensor& tensor,
-                                              std::uint64_t element_bytes, const FilePlace& where) {
+                                              std::uint64_t element_bytes,
+                                              const FileLocation& where) {
   const std::string key(tensor.storage.key);
   auto record = records_.find(key);
   if (record == records_.end()) record = records_.emplace(key, find_(tensor.storage)).first;
   const StorageRecord& stored = record->second;
-  const auto promised = checked_mul(tensor.storage.kept_count, tensor.storage.element_bytes);
-  if (promised != stored.bytes) {
+  const auto declared_bytes = checked_mul(tensor.storage.kept_count, tensor.storage.element_bytes);
+  if (declared_bytes != stored.bytes) {
     refuse(where, "its storage should hold " + counted(tensor.storage.kept_count, "element") +
                       " of " + counted(tensor.storage.element_bytes, "byte") + ", and holds " +
                       counted(stored.bytes, "byte"));
@@ -92,7 +93,7 @@ std::span<const std::byte> Storages::bytes_of(const PickledTensor& tensor,
   return *memory;
 }
 
-TensorView Storages::view(const PickledTensor& tensor, const FilePlace& where) {
+TensorView Storages::view(const PickledTensor& tensor, const FileLocation& where) {
   const auto element_bytes = static_cast<std::uint64_t>(dtype_info(*tensor.dtype).bits / 8);
   const auto reach = reach_of(tensor);
   const auto end = reach ? checked_add(tensor.offset, *reach) : std::nullopt;

@@ -41,14 +41,14 @@ class Storages {
 
   /// The view of a tensor that is not left out. `where` names the tensor. Throws Error(format) if
   /// the tensor reaches past its storage, or if the storage has the wrong length.
-  TensorView view(const PickledTensor& tensor, const FilePlace& where);
+  TensorView view(const PickledTensor& tensor, const FileLocation& where);
 
   /// The unpacked bytes. Keep them as long as the views.
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory() const;
 
  private:
   std::span<const std::byte> bytes_of(const PickledTensor& tensor, std::uint64_t element_bytes,
-                                      const FilePlace& where);
+                                      const FileLocation& where);
 
   FindRecord find_;
   bool big_endian_;

@@ -28,7 +28,7 @@ constexpr std::uint16_t kEncrypted = 0x0001 | 0x0040 | 0x2000;  // also its stro
 constexpr std::uint16_t kPatch = 0x0020;
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 
-struct DirectoryPlace {
+struct DirectoryLocation {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   std::uint64_t entries = 0;
@@ -36,7 +36,7 @@ struct DirectoryPlace {
 
 /// The end record: the last one whose comment ends with the file. Asks for as much of the file's
 /// end as it may lie in, which often holds the whole directory.
-std::size_t find_directory_end(std::span<const std::byte> archive, const FilePlace& where,
+std::size_t find_directory_end(std::span<const std::byte> archive, const FileLocation& where,
                                const NeedBytes& need) {
   const auto tail =
       archive.last(std::min<std::size_t>(archive.size(), kDirectoryEndBytes + kMaxComment));
@@ -53,8 +53,8 @@ std::size_t find_directory_end(std::span<const std::byte> archive, const FilePla
   refuse(where, "the zip archive has no central directory", "truncated download?");
 }
 
-DirectoryPlace read_end64(std::span<const std::byte> archive, std::size_t locator,
-                          const FilePlace& where, const NeedBytes& need) {
+DirectoryLocation read_end64(std::span<const std::byte> archive, std::size_t locator,
+                             const FileLocation& where, const NeedBytes& need) {
   ByteReader pointer(archive.subspan(locator), where, "the zip64 locator", need, kLocator64Bytes);
   pointer.take(8);
   const auto begin = pointer.take_number<std::uint64_t>();
@@ -71,28 +71,28 @@ DirectoryPlace read_end64(std::span<const std::byte> archive, std::size_t locato
   const auto directory_disk = record.take_number<std::uint32_t>();
   if (disk != 0 || directory_disk != 0) refuse(where, "the zip archive is one part of several");
   record.take(8);  // entries on this disk
-  DirectoryPlace place;
-  place.entries = record.take_number<std::uint64_t>();
-  place.bytes = record.take_number<std::uint64_t>();
-  place.begin = record.take_number<std::uint64_t>();
-  if (checked_add(place.begin, place.bytes) != begin) {
+  DirectoryLocation location;
+  location.entries = record.take_number<std::uint64_t>();
+  location.bytes = record.take_number<std::uint64_t>();
+  location.begin = record.take_number<std::uint64_t>();
+  if (checked_add(location.begin, location.bytes) != begin) {
     refuse(where, "the central directory does not end where its end record begins");
   }
-  return place;
+  return location;
 }
 
-DirectoryPlace find_directory(std::span<const std::byte> archive, const FilePlace& where,
-                              const NeedBytes& need) {
+DirectoryLocation find_directory(std::span<const std::byte> archive, const FileLocation& where,
+                                 const NeedBytes& need) {
   const std::size_t end = find_directory_end(archive, where, need);
   ByteReader record(archive.subspan(end), where, "the end record");
   record.take(4);
   const auto disk = record.take_number<std::uint16_t>();
   const auto directory_disk = record.take_number<std::uint16_t>();
   record.take(2);  // entries on this disk
-  DirectoryPlace place;
-  place.entries = record.take_number<std::uint16_t>();
-  place.bytes = record.take_number<std::uint32_t>();
-  place.begin = record.take_number<std::uint32_t>();
+  DirectoryLocation location;
+  location.entries = record.take_number<std::uint16_t>();
+  location.bytes = record.take_number<std::uint32_t>();
+  location.begin = record.take_number<std::uint32_t>();
   if (end >= kLocator64Bytes) {
     const std::size_t locator = end - kLocator64Bytes;
     ByteReader before(archive.subspan(locator), where, "the zip64 locator", need, kLocator64Bytes);
@@ -102,15 +102,16 @@ DirectoryPlace find_directory(std::span<const std::byte> archive, const FilePlac
     }
   }
   if (disk != 0 || directory_disk != 0) refuse(where, "the zip archive is one part of several");
-  if (checked_add(place.begin, place.bytes) != end) {
+  if (checked_add(location.begin, location.bytes) != end) {
     refuse(where, "the central directory does not end where its end record begins",
            "something was put before or into the archive?");
   }
-  return place;
+  return location;
 }
 
 /// The numbers that did not fit into 32 bits stand in the extra field 1, in this order.
-void read_zip64_extra(ZipEntry& entry, std::span<const std::byte> extra, const FilePlace& where) {
+void read_zip64_extra(ZipEntry& entry, std::span<const std::byte> extra,
+                      const FileLocation& where) {
   std::vector<std::uint64_t*> wanted;
   for (std::uint64_t* number : {&entry.bytes, &entry.packed_bytes, &entry.header}) {
     if (*number == kSeeExtra) wanted.push_back(number);
@@ -164,7 +165,7 @@ NamedEntry read_entry(ByteReader& directory) {
   directory.take(8);  // disk, attributes
   entry.header = directory.take_number<std::uint32_t>();
   out.name = directory.take_text(name_bytes);
-  const FilePlace where = {directory.where().file, "entry '" + out.name + "'"};
+  const FileLocation where = {directory.where().file, "entry '" + out.name + "'"};
   read_zip64_extra(entry, directory.take(extra_bytes), where);
   directory.take(comment_bytes);
 
@@ -184,14 +185,14 @@ NamedEntry read_entry(ByteReader& directory) {
 
 /// Sets the limits: each entry must end before the next one's header.
 void check_no_overlap(std::vector<NamedEntry>& entries, std::uint64_t directory_begin,
-                      const FilePlace& file) {
+                      const FileLocation& file) {
   std::sort(entries.begin(), entries.end(), [](const NamedEntry& a, const NamedEntry& b) {
     return a.entry.header < b.entry.header;
   });
   std::uint64_t limit = directory_begin;
   for (auto named = entries.rbegin(); named != entries.rend(); ++named) {
     ZipEntry& entry = named->entry;
-    const FilePlace where = {file.file, "entry '" + named->name + "'"};
+    const FileLocation where = {file.file, "entry '" + named->name + "'"};
     const auto header_end = checked_add(entry.header, kLocalHeaderBytes + named->name.size());
     const auto end = header_end ? checked_add(*header_end, entry.packed_bytes) : std::nullopt;
     if (!end || *end > limit) {
@@ -205,25 +206,26 @@ void check_no_overlap(std::vector<NamedEntry>& entries, std::uint64_t directory_
 
 }  // namespace
 
-ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePlace& where,
+ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FileLocation& where,
                                 const NeedBytes& need) {
-  const DirectoryPlace place = find_directory(archive, where, need);
-  if (place.bytes > kMaxDirectoryBytes) {
+  const DirectoryLocation location = find_directory(archive, where, need);
+  if (location.bytes > kMaxDirectoryBytes) {
     refuse(where, "the central directory is over the limit of 100000000 bytes");
   }
-  if (place.entries > place.bytes / kDirectoryEntryBytes) {
-    refuse(where, counted(place.entries, "entry does", "entries do") +
-                      " not fit into a central directory of " + counted(place.bytes, "byte"));
+  if (location.entries > location.bytes / kDirectoryEntryBytes) {
+    refuse(where, counted(location.entries, "entry does", "entries do") +
+                      " not fit into a central directory of " + counted(location.bytes, "byte"));
   }
-  ByteReader directory(
-      archive.subspan(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.bytes)),
-      where, "the central directory", need, static_cast<std::size_t>(place.bytes));
+  ByteReader directory(archive.subspan(static_cast<std::size_t>(location.begin),
+                                       static_cast<std::size_t>(location.bytes)),
+                       where, "the central directory", need,
+                       static_cast<std::size_t>(location.bytes));
   std::vector<NamedEntry> entries;
-  for (std::uint64_t count = 0; count < place.entries; ++count) {
+  for (std::uint64_t count = 0; count < location.entries; ++count) {
     entries.push_back(read_entry(directory));
   }
   if (directory.left() > 0) refuse(where, "the central directory holds more than its entries");
-  check_no_overlap(entries, place.begin, where);
+  check_no_overlap(entries, location.begin, where);
 
   ZipDirectory out;
   for (NamedEntry& named : entries) {
@@ -234,14 +236,14 @@ ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePl
 }
 
 std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std::string_view name,
-                                        const ZipEntry& entry, const FilePlace& where,
+                                        const ZipEntry& entry, const FileLocation& where,
                                         const NeedBytes& need) {
-  const FilePlace place = {where.file, "entry '" + std::string(name) + "'"};
+  const FileLocation location = {where.file, "entry '" + std::string(name) + "'"};
   const auto header = static_cast<std::size_t>(entry.header);
-  ByteReader local(archive.subspan(header, static_cast<std::size_t>(entry.limit) - header), place,
-                   "its part of the file", need, kLocalHeaderBytes + name.size());
+  ByteReader local(archive.subspan(header, static_cast<std::size_t>(entry.limit) - header),
+                   location, "its part of the file", need, kLocalHeaderBytes + name.size());
   if (local.take_number<std::uint32_t>() != kLocalHeader) {
-    refuse(place, "the central directory points to something that is no entry");
+    refuse(location, "the central directory points to something that is no entry");
   }
   local.take(4);  // version, flags
   const auto method = local.take_number<std::uint16_t>();
@@ -249,12 +251,12 @@ std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std:
   const auto name_bytes = local.take_number<std::uint16_t>();
   const auto extra_bytes = local.take_number<std::uint16_t>();
   if (local.take_text(name_bytes) != name || method != (entry.deflated ? kDeflated : kStored)) {
-    refuse(place, "its own header disagrees with the central directory");
+    refuse(location, "its own header disagrees with the central directory");
   }
   const std::uint64_t begin = local.position() + std::uint64_t{extra_bytes};
   if (begin > local.left() + local.position() ||
       entry.packed_bytes > entry.limit - entry.header - begin) {
-    refuse(place, "its bytes overlap another entry or the central directory");
+    refuse(location, "its bytes overlap another entry or the central directory");
   }
   return archive.subspan(header + static_cast<std::size_t>(begin),
                          static_cast<std::size_t>(entry.packed_bytes));
@@ -271,7 +273,7 @@ uInt piece(std::size_t left) { return static_cast<uInt>(std::min<std::size_t>(le
 }  // namespace
 
 std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uint64_t size,
-                                     std::uint32_t crc, const FilePlace& where) {
+                                     std::uint32_t crc, const FileLocation& where) {
   if (size / kMaxBytesOfOne > packed.size()) {
     refuse(where, counted(packed.size(), "deflated byte") + " cannot hold the " +
                       std::to_string(size) + " that its entry promises");

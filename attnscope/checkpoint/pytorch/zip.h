@@ -29,13 +29,13 @@ using ZipDirectory = std::map<std::string, ZipEntry, std::less<>>;
 /// Reads the central directory, zip64 or not. Throws Error(format) for damaged or malicious
 /// archives: entries that overlap, share a name, are encrypted, or whose names lead out of a
 /// folder.
-ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FilePlace& where,
+ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FileLocation& where,
                                 const NeedBytes& need = {});
 
 /// The bytes of an entry as stored, packed or not. Does not call `need` for them. Throws
 /// Error(format) if its local header disagrees with the directory.
 std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std::string_view name,
-                                        const ZipEntry& entry, const FilePlace& where,
+                                        const ZipEntry& entry, const FileLocation& where,
                                         const NeedBytes& need = {});
 
 // Deflated bytes, as zip files hold them.
@@ -44,6 +44,6 @@ std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std:
 /// is that of the result. Throws Error(format) if the stream is damaged or holds more or fewer
 /// bytes. Checks before allocating that so few packed bytes can hold `size` bytes.
 std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uint64_t size,
-                                     std::uint32_t crc, const FilePlace& where);
+                                     std::uint32_t crc, const FileLocation& where);
 
 }  // namespace attnscope

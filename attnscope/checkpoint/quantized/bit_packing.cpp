@@ -6,12 +6,12 @@ namespace attnscope {
 namespace {
 
 /// Where a number lies: the word that has its first bit, and that bit.
-struct BitPlace {
+struct BitPosition {
   std::int64_t word;
   int bit;
 };
 
-BitPlace place_of(BitPacking packing, int bits, std::int64_t index) {
+BitPosition place_of(BitPacking packing, int bits, std::int64_t index) {
   if (packing == BitPacking::per_word) {
     const std::int64_t in_word = kWordBits / bits;
     return {index / in_word, static_cast<int>(index % in_word) * bits};
@@ -20,13 +20,13 @@ BitPlace place_of(BitPacking packing, int bits, std::int64_t index) {
 }
 
 std::uint8_t unpack_one(BitPacking packing, int bits, const std::byte* words, std::int64_t index) {
-  const BitPlace place = place_of(packing, bits, index);
-  const std::byte* word = words + place.word * kWordBytes;
+  const BitPosition position = place_of(packing, bits, index);
+  const std::byte* word = words + position.word * kWordBytes;
   std::uint64_t both = load_word(word);
-  if (place.bit + bits > kWordBits) {
+  if (position.bit + bits > kWordBits) {
     both |= static_cast<std::uint64_t>(load_word(word + kWordBytes)) << kWordBits;
   }
-  return static_cast<std::uint8_t>(both >> place.bit & ((1u << bits) - 1));
+  return static_cast<std::uint8_t>(both >> position.bit & ((1u << bits) - 1));
 }
 
 /// Eight numbers of a dense stream are `bits` whole bytes: from such a place on, as many eights as
@@ -72,7 +72,7 @@ void unpack_eights(int bits, const std::byte* at, std::int64_t eights, std::uint
 
 std::int64_t packed_words(BitPacking packing, int bits, std::int64_t count) {
   if (count == 0) return 0;
-  const BitPlace last = place_of(packing, bits, count - 1);
+  const BitPosition last = place_of(packing, bits, count - 1);
   return last.word + (last.bit + bits > kWordBits ? 2 : 1);
 }
 
@@ -97,18 +97,18 @@ void unpack_bits(BitPacking packing, int bits, const std::byte* words, std::int6
 void unpack_down_columns(BitPacking packing, int bits, const std::byte* words,
                          std::int64_t words_per_row, std::int64_t index, std::int64_t first_col,
                          std::span<std::uint8_t> out) {
-  const BitPlace place = place_of(packing, bits, index);
-  const std::byte* row = words + (place.word * words_per_row + first_col) * kWordBytes;
+  const BitPosition position = place_of(packing, bits, index);
+  const std::byte* row = words + (position.word * words_per_row + first_col) * kWordBytes;
   const std::uint32_t mask = (1u << bits) - 1;
   const std::int64_t count = std::ssize(out);
   std::uint8_t* to = out.data();
   for (std::int64_t col = 0; col < count; ++col) {
-    to[col] = static_cast<std::uint8_t>(load_word(row + col * kWordBytes) >> place.bit & mask);
+    to[col] = static_cast<std::uint8_t>(load_word(row + col * kWordBytes) >> position.bit & mask);
   }
-  if (place.bit + bits <= kWordBits) return;
+  if (position.bit + bits <= kWordBits) return;
   const std::byte* next = row + words_per_row * kWordBytes;
   for (std::int64_t col = 0; col < count; ++col) {
-    const std::uint32_t upper = load_word(next + col * kWordBytes) << (kWordBits - place.bit);
+    const std::uint32_t upper = load_word(next + col * kWordBytes) << (kWordBits - position.bit);
     to[col] |= static_cast<std::uint8_t>(upper & mask);
   }
 }

@@ -27,7 +27,7 @@ constexpr Method kMethods[] = {
 
 }  // namespace
 
-bool is_known_quantisation(std::string_view method) {
+bool is_known_quantization(std::string_view method) {
   return std::any_of(std::begin(kMethods), std::end(kMethods),
                      [&](const Method& known) { return known.name == method; });
 }
@@ -39,7 +39,7 @@ std::vector<CheckpointTensor> composed_tensors(const Checkpoint& checkpoint,
       config.empty() ? nlohmann::json::object() : parse_python_json(config, config_file);
   WeightParts parts(checkpoint, parsed, std::string(config_file));
   for (const Method& known : kMethods) {
-    const bool wanted = is_known_quantisation(method) ? known.name == method : known.is_evident;
+    const bool wanted = is_known_quantization(method) ? known.name == method : known.is_evident;
     if (wanted) known.compose(parts);
   }
   return std::move(parts).take();

@@ -10,7 +10,7 @@
 namespace attnscope {
 
 /// Whether the parts of weights of such a method are known.
-bool is_known_quantisation(std::string_view method);
+bool is_known_quantization(std::string_view method);
 
 /// The checkpoint's tensors, with each quantised weight as one tensor "….weight" in place of its
 /// parts ("….qweight", "….scales", …). Its source decodes them. `method` and `config` (a JSON

@@ -143,9 +143,9 @@ void Store::Connection::for_each_rows(std::int64_t id,
     StoredRows rows{
         .layer = place.optional_integer(1), .matrix = place.text(2), .position = place.integer(3)};
     const std::string item = place.text(7);
-    const bool sound = place_digest(id, place.integer(0), rows.layer, rows.matrix, rows.position,
+    const bool audio = place_digest(id, place.integer(0), rows.layer, rows.matrix, rows.position,
                                     item) == place.text(4);
-    if (model == model_ids.end() || !sound) refuse_damaged("a place has changed");
+    if (model == model_ids.end() || !audio) refuse_damaged("a place has changed");
     rows.model = static_cast<std::size_t>(model - model_ids.begin());
     rows.outcomes = outcomes_of(place.integer(5), place.text(6), item);
     place.reset();

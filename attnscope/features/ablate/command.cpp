@@ -53,7 +53,7 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
   }
   if (arguments.given("prompts")) return run_prompts_of(arguments, session, models, sink);
   run_ablate(models,
-             {.texts = foretold_texts_or_targets(arguments, session, models, sink),
+             {.texts = scored_texts_or_targets(arguments, session, models, sink),
               .layers = arguments.layers("layers"),
               .parts = arguments.text("parts"),
               .how = arguments.text("how")},
@@ -106,7 +106,7 @@ Command ablate_command() {
                     {"layers", "-4-"},
                     {"store", "runs.sqlite"}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
-                            window_parameters(kForetoldWindows), example_parameters(),
+                            window_parameters(kScoredWindows), example_parameters(),
                             ablate_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",

@@ -171,10 +171,10 @@ void run_ablate_induction(std::span<const Model> models, const InductionRequest&
                    .problem = verbatim(model.name()) + " sees texts both ways, and foretells " +
                               "nothing from what it read before"});
     }
-    check_foretelling(ready.pass(index), {}, {});
+    check_predicts_tokens(ready.pass(index), {}, {});
     const std::vector<TokenIds> sequences = repeated_tokens(
         fits, std::min(ready.pass(index).vocabulary(), ready.pass(index).logits_width()));
-    check_foretelling(ready.pass(index), sequences, {});
+    check_predicts_tokens(ready.pass(index), sequences, {});
     note_past_context(ready.pass(index), {.tokens = sequences}, sink);
     std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
     std::optional<std::int64_t> head;

@@ -18,7 +18,7 @@ const Analysis& ablate_induction_analysis();
 
 /// Rows: each head of the chosen layers with each later head, whose induction is given before and
 /// after the first is replaced; with `later`, each earlier head taken out of that head's queries or
-/// keys alone. Texts are no longer than the models take. Throws as check_foretelling().
+/// keys alone. Texts are no longer than the models take. Throws as check_predicts_tokens().
 void run_ablate_induction(std::span<const Model> models, const InductionRequest& request,
                           std::optional<HeadPlace> later, const Context& context, RowSink& sink);
 

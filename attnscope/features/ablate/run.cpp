@@ -21,12 +21,12 @@ namespace {
 
 /// Of a stack of an encoder-decoder, whose texts have sources, that stack's layer.
 AblationRequest request_of(const WorkItem& item, const Model& model) {
-  LayerPlace place{.layer = item.batch->layers.front()};
+  LayerInStack layer_in_stack{.layer = item.batch->layers.front()};
   if (!item.batch->sources.empty()) {
-    if (model.stack() == "encoder") place.of = LayerPlace::Of::encoder;
-    if (model.stack() == "cross") place.of = LayerPlace::Of::cross;
+    if (model.stack() == "encoder") layer_in_stack.of = LayerInStack::Of::encoder;
+    if (model.stack() == "cross") layer_in_stack.of = LayerInStack::Of::cross;
   }
-  return {.place = place,
+  return {.place = layer_in_stack,
           .parts = parts_named(expect<std::string>(item.parameters, "parts")),
           .how = replacement_named(expect<std::string>(item.parameters, "how"))};
 }
@@ -35,7 +35,7 @@ std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& so
                                      const Compute& compute) {
   const ItemPass ready(source, compute, /*foretells=*/true);
   const LayerAblation found =
-      ablate_layer(*ready, foretold_places(item), request_of(item, *source.model), compute);
+      ablate_layer(*ready, scored_positions(item), request_of(item, *source.model), compute);
   std::vector<Outcome> outcomes;
   for (const AblationEffect& effect : found.effects) {
     Record fields = {{"component", part_name(effect.part.part)},
@@ -81,10 +81,10 @@ void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSour
 }
 
 /// What a text is called.
-const char* one_of(const ForetoldTexts& texts) { return texts.sources.empty() ? "window" : "pair"; }
+const char* one_of(const ScoredTexts& texts) { return texts.sources.empty() ? "window" : "pair"; }
 
 /// Throws Error(usage) where there is no other text to take parts of, or not at every place.
-void check_resampling(const ForetoldTexts& texts, std::size_t model) {
+void check_resampling(const ScoredTexts& texts, std::size_t model) {
   const auto refuse = [](const std::string& problem) {
     throw Error(ErrorKind::usage, {.parameter = "how", .problem = problem});
   };
@@ -182,15 +182,15 @@ double ablate_flops(const Model& model, const std::string& parts, std::int64_t w
 
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink) {
-  const ForetoldTexts& texts = request.texts;
+  const ScoredTexts& texts = request.texts;
   Plan plan{.analysis = &ablate_analysis(), .parameters = {{"how", request.how}}};
   plan.parameters.add("layers", request.layers.parameter())
       .add("tokens_hash", tokens_hash(texts.sequences, texts.sources, texts.scored));
   const ReadyModels ready(models, context, /*foretell=*/true);
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (request.how == "resample") check_resampling(texts, index);
-    check_foretelling(ready.pass(index), texts.sequences[index], texts.masks[index],
-                      texts.sources_of(index));
+    check_predicts_tokens(ready.pass(index), texts.sequences[index], texts.masks[index],
+                          texts.sources_of(index));
     note_past_context(ready.pass(index), texts.sequences[index], texts.sources_of(index), sink);
     const std::vector<std::int64_t> layers = attention_layers(request.layers, models[index], &sink);
     const std::string parts = parts_or_usual(request.parts, models[index], layers, sink);

@@ -23,7 +23,7 @@ const Analysis& ablate_analysis();
 inline constexpr std::int64_t kUsualHeads = 200;
 
 struct AblateRequest {
-  ForetoldTexts texts;
+  ScoredTexts texts;
   LayerSelection layers;
   /// all, heads, attention, mlp, or layers: the latter two. Empty: all, without heads where they
   /// are more than kUsualHeads.
@@ -33,7 +33,7 @@ struct AblateRequest {
 
 /// Rows: of each layer its attention and MLP, then its heads; of an encoder-decoder those of each
 /// of its stacks, which are models of their own: what its decoder foretells. A note says what it
-/// will cost. Throws as check_foretelling(), and Error(usage) where one sequence is to be
+/// will cost. Throws as check_predicts_tokens(), and Error(usage) where one sequence is to be
 /// resampled, or pairs that differ in length.
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink);

@@ -40,7 +40,7 @@ void keep_first(ShownTokens& tokens) {
   const auto cut = [](auto& list) { list.resize(std::min(list.size(), std::size_t{1})); };
   cut(tokens.ids);
   cut(tokens.source);
-  cut(tokens.signal);
+  cut(tokens.media_input);
 }
 
 /// Of the first sequence of each model.
@@ -55,7 +55,7 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
     ShownTokens& tokens = request.tokens.emplace_back();
     tokens.ids = std::move(found.of_model);
     tokens.source = std::move(found.sources);
-    tokens.signal = std::move(found.signals);
+    tokens.media_input = std::move(found.media_inputs);
     keep_first(tokens);
     const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
     if (!tokenizer) continue;
@@ -83,13 +83,14 @@ void check_one_length(const BatchInputs& inputs) {
 void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
                      const AttentionRequest& request, const Context& context, RowSink& sink) {
   const std::int64_t heads = model.dimensions().heads.heads;
-  const KeptMapsRequest kept{.sequences = request.sequences.front(),
-                             .layers = attention_layers(request.layers, model),
-                             .mean = arguments.text("maps_of") == "mean",
-                             .sources = request.sources.front(),
-                             .signals = request.signals.front()};
-  const std::int64_t layers = std::ssize(kept.layers), length = kept.map_rows(model);
-  const BatchInputs shown = kept.inputs();
+  const SavedMapsRequest maps_request{.sequences = request.sequences.front(),
+                                      .layers = attention_layers(request.layers, model),
+                                      .mean = arguments.text("maps_of") == "mean",
+                                      .sources = request.sources.front(),
+                                      .media_inputs = request.media_inputs.front()};
+  const std::int64_t layers = std::ssize(maps_request.layers),
+                     length = maps_request.map_rows(model);
+  const BatchInputs shown = maps_request.inputs();
   check_one_length(shown);
   std::vector<SavedTensor> tensors = {{.name = "layers", .type = DType::i64, .shape = {layers}}};
   const auto add_ids = [&](const char* name, std::span<const TokenIds> sequences) {
@@ -101,21 +102,21 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   add_ids("tokens", shown.tokens);
   add_ids("source_tokens", shown.sources);
   tensors.push_back(
-      {.name = "attentions", .shape = {layers, heads, length, kept.map_columns(model)}});
+      {.name = "attentions", .shape = {layers, heads, length, maps_request.map_columns(model)}});
   SafetensorsWriter file(std::move(tensors), open_output(arguments, session, "maps"));
-  file.write(kept.layers);
+  file.write(maps_request.layers);
   for (const auto& sequences : {shown.tokens, shown.sources}) {
     for (const TokenIds& sequence : sequences) file.write(sequence);
   }
   const auto take = [&](std::span<const float> maps) { file.write(maps); };
   const std::span<const Model> models(&model, 1);
-  if (kept.mean) {
-    keep_maps(model, kept, session.context, take);
+  if (maps_request.mean) {
+    visit_saved_maps(model, maps_request, session.context, take);
     run_attention(models, request, context, sink);
   } else {
-    HeldMaps held(model, kept);
-    run_attention(models, request, held.watching(context), sink);
-    held.give(session.context, take);
+    SavedMaps saved(model, maps_request);
+    run_attention(models, request, saved.watching(context), sink);
+    saved.give(session.context, take);
   }
   file.end();
 }
@@ -126,7 +127,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   if (arguments.flag("induction")) {
     check_repeats_tokens(models);
   } else {
-    keep_readers(arguments, models);
+    keep_media_models(arguments, models);
     models = stacks_with_targets(std::move(models), arguments, sink);
   }
   if (arguments.given("maps") && models.size() > 1) {
@@ -201,7 +202,7 @@ void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink&
   if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
   request.text = std::move(sequences.parameters);
   request.sequences.push_back(std::move(sequences.of_model));
-  request.signals.push_back(std::move(sequences.signals));
+  request.media_inputs.push_back(std::move(sequences.media_inputs));
   request.sources.push_back(std::move(sequences.sources));
   request.scored.push_back(std::move(sequences.scored));
 }
@@ -232,7 +233,7 @@ Command attention_command() {
                     {"heatmap", "3,0"},
                     {"log", ""}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
-                            window_parameters(), example_parameters(), signal_parameters(),
+                            window_parameters(), example_parameters(), media_parameters(),
                             attention_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
@@ -245,7 +246,7 @@ Command attention_command() {
              "score_positions"},
             "gives one map as it is"}},
           joined_exclusions(
-              signal_exclusions(kOfTexts),
+              media_exclusions(kOfTexts),
               joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
                                                   example_exclusions(/*with_windows=*/true)),
                                 line_target_exclusions()))),

@@ -22,7 +22,7 @@ std::int64_t count_of(const std::vector<std::vector<std::int64_t>>& kept, std::i
 }
 
 /// Places that are kept, as a run where they follow each other.
-struct Places {
+struct KeptPositions {
   const std::vector<std::int64_t>* list = nullptr;  // null: all
   std::int64_t count = 0;
 
@@ -32,8 +32,8 @@ struct Places {
   bool is_run() const { return count == 0 || (*this)[count - 1] - (*this)[0] == count - 1; }
 };
 
-Places places_of(const std::vector<std::vector<std::int64_t>>& kept, std::int64_t sequence,
-                 std::int64_t all) {
+KeptPositions places_of(const std::vector<std::vector<std::int64_t>>& kept, std::int64_t sequence,
+                        std::int64_t all) {
   if (kept.empty()) return {.count = all};
   const auto& list = kept[static_cast<std::size_t>(sequence)];
   return {.list = &list, .count = std::ssize(list)};
@@ -83,8 +83,8 @@ RowCheck check_row(const float* line, std::int64_t count) {
   return check;
 }
 
-struct MapPlaceText {
-  const GivenMaps& given;
+struct MapLocationText {
+  const UserMaps& given;
   std::int64_t sequence, head, query;
 
   [[noreturn]] void refuse(const std::string& problem, const std::string& hint = "") const {
@@ -96,11 +96,12 @@ struct MapPlaceText {
   }
 };
 
-void check_map(MatrixView<const float> map, const MapPlaceText& place, const Places& queries) {
+void check_map(MatrixView<const float> map, const MapLocationText& place,
+               const KeptPositions& queries) {
   const double tolerance = sum_tolerance(place.given.maps.dtype, map.cols);
   for (std::int64_t row = 0; row < map.rows; ++row) {
     const RowCheck check = check_row(map.data + row * map.row_stride, map.cols);
-    MapPlaceText at = place;
+    MapLocationText at = place;
     at.query = queries[row];
     if (!std::isfinite(check.sum)) at.refuse("holds NaN or Inf");
     if (check.negative) at.refuse("has negative weights", "maps are wanted after softmax");
@@ -140,21 +141,21 @@ bool crosses(MatrixView<const float> map, std::int64_t chunk) {
   return false;
 }
 
-MatrixView<const float> in_place(const GivenMaps& given, std::int64_t first_element,
-                                 const Places& queries, const Places& keys) {
-  const auto* start = reinterpret_cast<const float*>(given.maps.bytes.data());
-  const std::int64_t stride = given.maps.stride(2);
+MatrixView<const float> in_place(const UserMaps& user_maps, std::int64_t first_element,
+                                 const KeptPositions& queries, const KeptPositions& keys) {
+  const auto* start = reinterpret_cast<const float*>(user_maps.maps.bytes.data());
+  const std::int64_t stride = user_maps.maps.stride(2);
   return {start + first_element + queries[0] * stride + keys[0], queries.count, keys.count, stride};
 }
 
-Matrix<float> decoded(const GivenMaps& given, std::int64_t first_element, const Places& queries,
-                      const Places& keys) {
+Matrix<float> decoded(const UserMaps& user_maps, std::int64_t first_element,
+                      const KeptPositions& queries, const KeptPositions& keys) {
   Matrix<float> map(queries.count, keys.count);
   std::vector<float> line(static_cast<std::size_t>(keys[keys.count - 1] - keys[0] + 1));
   for (std::int64_t row = 0; row < queries.count; ++row) {
-    const std::int64_t step = given.maps.stride(3);
-    decode_elements(given.maps,
-                    first_element + queries[row] * given.maps.stride(2) + keys[0] * step, step,
+    const std::int64_t step = user_maps.maps.stride(3);
+    decode_elements(user_maps.maps,
+                    first_element + queries[row] * user_maps.maps.stride(2) + keys[0] * step, step,
                     std::ssize(line), line.data());
     for (std::int64_t col = 0; col < keys.count; ++col) {
       map(row, col) = line[static_cast<std::size_t>(keys[col] - keys[0])];
@@ -165,11 +166,11 @@ Matrix<float> decoded(const GivenMaps& given, std::int64_t first_element, const 
 
 }  // namespace
 
-std::int64_t GivenMaps::query_count(std::int64_t sequence) const {
+std::int64_t UserMaps::query_count(std::int64_t sequence) const {
   return count_of(queries, sequence, maps.shape[2]);
 }
 
-std::int64_t GivenMaps::key_count(std::int64_t sequence) const {
+std::int64_t UserMaps::key_count(std::int64_t sequence) const {
   return count_of(keys, sequence, maps.shape[3]);
 }
 
@@ -186,30 +187,31 @@ AttentionMask SeenKeys::mask(std::int64_t tokens) const {
   return mask;
 }
 
-FloatMaps float_maps(const GivenMaps& given, std::int64_t sequence, std::int64_t first,
+FloatMaps float_maps(const UserMaps& user_maps, std::int64_t sequence, std::int64_t first,
                      std::int64_t count, const Compute& compute) {
-  const Places queries = places_of(given.queries, sequence, given.maps.shape[2]);
-  const Places keys = places_of(given.keys, sequence, given.maps.shape[3]);
+  const KeptPositions queries = places_of(user_maps.queries, sequence, user_maps.maps.shape[2]);
+  const KeptPositions keys = places_of(user_maps.keys, sequence, user_maps.maps.shape[3]);
   const bool lies_ready =
-      given.maps.dtype == DType::f32 && given.maps.stride(3) == 1 && queries.is_run() &&
+      user_maps.maps.dtype == DType::f32 && user_maps.maps.stride(3) == 1 && queries.is_run() &&
       keys.is_run() &&
-      reinterpret_cast<std::uintptr_t>(given.maps.bytes.data()) % alignof(float) == 0;
+      reinterpret_cast<std::uintptr_t>(user_maps.maps.bytes.data()) % alignof(float) == 0;
   FloatMaps out;
   out.maps.resize(static_cast<std::size_t>(count));
   if (!lies_ready) out.decoded.resize(out.maps.size());
   std::vector<SeenKeys> seen(out.maps.size());
   run_parts(compute, out.maps.size(), [&](std::size_t part) {
     const std::int64_t head = first + static_cast<std::int64_t>(part);
-    const std::int64_t element = sequence * given.maps.stride(0) + head * given.maps.stride(1);
+    const std::int64_t element =
+        sequence * user_maps.maps.stride(0) + head * user_maps.maps.stride(1);
     if (lies_ready) {
-      out.maps[part] = in_place(given, element, queries, keys);
+      out.maps[part] = in_place(user_maps, element, queries, keys);
     } else {
-      out.decoded[part] = decoded(given, element, queries, keys);
+      out.decoded[part] = decoded(user_maps, element, queries, keys);
       out.maps[part] = std::as_const(out.decoded[part]).view();
     }
-    const MapPlaceText place{.given = given, .sequence = sequence, .head = head, .query = 0};
+    const MapLocationText place{.given = user_maps, .sequence = sequence, .head = head, .query = 0};
     check_map(out.maps[part], place, queries);
-    if (given.cross) return;
+    if (user_maps.cross) return;
     seen[part] = seen_in(out.maps[part]);
     seen[part].crosses_chunks = crosses(out.maps[part], seen[part].before + 1);
   });
@@ -236,17 +238,18 @@ struct Measured {
   }
 };
 
-Measured measure_all(const GivenMaps& given, AttentionMapOptions options, const Compute& compute) {
+Measured measure_all(const UserMaps& user_maps, AttentionMapOptions options,
+                     const Compute& compute) {
   Measured out;
-  for (std::int64_t sequence = 0; sequence < given.sequences(); ++sequence) {
-    const std::int64_t bytes =
-        given.query_count(sequence) * given.key_count(sequence) * std::int64_t{sizeof(float)};
+  for (std::int64_t sequence = 0; sequence < user_maps.sequences(); ++sequence) {
+    const std::int64_t bytes = user_maps.query_count(sequence) * user_maps.key_count(sequence) *
+                               std::int64_t{sizeof(float)};
     const std::int64_t together = std::max(kLeastTogether, kDecodedBytes / bytes);
     auto& measures = out.of_sequences.emplace_back();
-    for (std::int64_t head = 0; head < given.heads(); head += together) {
-      const std::int64_t count = std::min(together, given.heads() - head);
-      const FloatMaps maps = float_maps(given, sequence, head, count, compute);
-      options.causal = !given.cross && maps.seen.after == 0;
+    for (std::int64_t head = 0; head < user_maps.heads(); head += together) {
+      const std::int64_t count = std::min(together, user_maps.heads() - head);
+      const FloatMaps maps = float_maps(user_maps, sequence, head, count, compute);
+      options.causal = !user_maps.cross && maps.seen.after == 0;
       auto measured = measure_attention_maps(maps.maps, options, compute);
       std::move(measured.begin(), measured.end(), std::back_inserter(measures));
       out.see(maps.seen);
@@ -255,9 +258,11 @@ Measured measure_all(const GivenMaps& given, AttentionMapOptions options, const 
   return out;
 }
 
-EvenAttention even_of(const GivenMaps& given, std::int64_t sequence, const SeenKeys& seen) {
-  const std::int64_t queries = given.query_count(sequence), keys = given.key_count(sequence);
-  if (given.cross) {
+UniformAttention uniform_attention_of(const UserMaps& user_maps, std::int64_t sequence,
+                                      const SeenKeys& seen) {
+  const std::int64_t queries = user_maps.query_count(sequence),
+                     keys = user_maps.key_count(sequence);
+  if (user_maps.cross) {
     return {.tokens = keys, .mask = AttentionMask::bidirectional(), .queries = queries};
   }
   return {.tokens = keys, .mask = seen.mask(keys)};
@@ -265,29 +270,29 @@ EvenAttention even_of(const GivenMaps& given, std::int64_t sequence, const SeenK
 
 }  // namespace
 
-std::vector<Outcome> measure_given(const GivenMaps& given, AttentionMapOptions options,
-                                   const Compute& compute) {
+std::vector<Outcome> measure_user_maps(const UserMaps& user_maps, AttentionMapOptions options,
+                                       const Compute& compute) {
   static const std::size_t unattended = map_measure_index("unattended");
-  options.across = given.cross;
-  Measured measured = measure_all(given, options, compute);
+  options.across = user_maps.cross;
+  Measured measured = measure_all(user_maps, options, compute);
   const SeenKeys seen = measured.seen.value_or(SeenKeys());
   std::vector<Outcome> outcomes;
-  for (std::int64_t first = 0, end = 0; first < given.sequences(); first = end) {
+  for (std::int64_t first = 0, end = 0; first < user_maps.sequences(); first = end) {
     std::vector<AttentionMapMeasures> run;
     const auto is_alike = [&](std::int64_t sequence) {
-      return given.query_count(sequence) == given.query_count(first) &&
-             given.key_count(sequence) == given.key_count(first);
+      return user_maps.query_count(sequence) == user_maps.query_count(first) &&
+             user_maps.key_count(sequence) == user_maps.key_count(first);
     };
-    for (; end < given.sequences() && is_alike(end); ++end) {
+    for (; end < user_maps.sequences() && is_alike(end); ++end) {
       for (AttentionMapMeasures& map : measured.of_sequences[static_cast<std::size_t>(end)]) {
         // Without sinks, what is missing from 1 is the rounding of the weights' type.
-        if (!given.sinks) map.values[unattended] = 0;
+        if (!user_maps.sinks) map.values[unattended] = 0;
         run.push_back(std::move(map));
       }
     }
-    outcomes.push_back(
-        attention_outcome(given.layer, given.heads(), run, even_of(given, first, seen), options));
-    outcomes.back().fields.add("causal", !given.cross && seen.after == 0);
+    outcomes.push_back(attention_outcome(user_maps.layer, user_maps.heads(), run,
+                                         uniform_attention_of(user_maps, first, seen), options));
+    outcomes.back().fields.add("causal", !user_maps.cross && seen.after == 0);
   }
   return outcomes;
 }

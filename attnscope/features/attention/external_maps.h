@@ -17,7 +17,7 @@
 namespace attnscope {
 
 /// The maps of some sequences from one layer, after softmax.
-struct GivenMaps {
+struct UserMaps {
   std::size_t model = 0;  // which of those that LiveAttention was told of
   std::int64_t layer = 0;
   std::string name;                   // of the layer, in errors
@@ -57,7 +57,7 @@ struct FloatMaps {
 /// Heads [first, first + count) of a sequence. Throws Error(numerical) that names layer, sequence,
 /// head and query where a weight is not finite or negative, or where a query's weights do not sum
 /// to 1 within the rounding of their type.
-FloatMaps float_maps(const GivenMaps& given, std::int64_t sequence, std::int64_t first,
+FloatMaps float_maps(const UserMaps& user_maps, std::int64_t sequence, std::int64_t first,
                      std::int64_t count, const Compute& compute);
 
 // From maps that a program gives to what they say.
@@ -65,7 +65,7 @@ FloatMaps float_maps(const GivenMaps& given, std::int64_t sequence, std::int64_t
 /// An attention_outcome() for each run of sequences of one length, in their order, with whether the
 /// layer is `causal`. `options`: energy and without_first. The null that stands beside the measures
 /// is of even attention over the keys that some head looked at. Throws as head_maps() does.
-std::vector<Outcome> measure_given(const GivenMaps& given, AttentionMapOptions options,
-                                   const Compute& compute);
+std::vector<Outcome> measure_user_maps(const UserMaps& user_maps, AttentionMapOptions options,
+                                       const Compute& compute);
 
 }  // namespace attnscope

@@ -35,7 +35,7 @@ void add_mean(std::vector<Field>& fields, std::string_view name, std::string_vie
 }
 
 /// What queries would give that look alike at all keys that they see.
-Field null_of(std::string_view name, std::string_view meaning) {
+Field uniform_field(std::string_view name, std::string_view meaning) {
   return {.name = name, .meaning = meaning, .where = kAttentionSection, .optional = true};
 }
 
@@ -107,11 +107,11 @@ std::vector<Field> own_fields() {
   of_head("entropy", "entropy_error", "entropy",
           "of a head: entropy of a query's weights, mean over queries", "nats");
   of_head("sink_mass", "sink_mass_error", "sink", "of a head: mean weight on key 0");
-  fields.push_back(null_of("null_sink_mass", "of a head: that of even attention"));
+  fields.push_back(uniform_field("null_sink_mass", "of a head: that of even attention"));
   of_head("previous_token", "previous_token_error", "previous",
           "of a head: mean weight on the key before the query; null of texts of one token");
-  fields.push_back(null_of("null_previous_token",
-                           "of a head: that of even attention; null of texts of one token"));
+  fields.push_back(uniform_field("null_previous_token",
+                                 "of a head: that of even attention; null of texts of one token"));
   fields.back().nulls = Nulls::whole;
   of_head("diagonal", "diagonal_error", "itself", "of a head: mean weight on the query's own key");
   of_head("mean_distance", "mean_distance_error", "distance",
@@ -124,19 +124,21 @@ std::vector<Field> own_fields() {
           "of a head, on images: mean distance from a patch to the patches that it looks at, by "
           "weight",
           "patches");
-  fields.push_back(null_of("null_patch_distance", "of a head, on images: that of even attention"));
+  fields.push_back(
+      uniform_field("null_patch_distance", "of a head, on images: that of even attention"));
   of_head("diagonality", "diagonality_error", "diagonal",
           "of a head of cross attention: how near its weights are to the line from the first token "
           "of both texts to the last; null of a source of one token");
-  fields.push_back(null_of("null_diagonality",
-                           "of a head of cross attention: that of even attention; null of a source "
-                           "of one token"));
+  fields.push_back(
+      uniform_field("null_diagonality",
+                    "of a head of cross attention: that of even attention; null of a source "
+                    "of one token"));
   fields.back().nulls = Nulls::whole;
   of_head("monotonicity", "monotonicity_error", "in order",
           "of a head of cross attention: share of pairs of target tokens that look at the source "
           "in their own order; null of one token");
-  fields.push_back(
-      null_of("null_monotonicity", "of a head of cross attention: that of even attention, 0.5"));
+  fields.push_back(uniform_field("null_monotonicity",
+                                 "of a head of cross attention: that of even attention, 0.5"));
   of_head("raises", "raises_error", "raises",
           "of a head: what it adds directly to the logits of the tokens that it reads, against the "
           "text's mean token, mean over queries; null where logits are no sum of what heads write, "
@@ -158,7 +160,7 @@ std::vector<Field> own_fields() {
            /*of_heads=*/false, "singular values");
   add_mean(fields, "mean_columns", "mean_columns_error", "columns",
            "of a layer: columns, mean over heads and sequences", /*of_heads=*/false, "columns");
-  fields.push_back(null_of("null_columns", "of a layer: columns of even attention"));
+  fields.push_back(uniform_field("null_columns", "of a layer: columns of even attention"));
   fields.back().type = integer;
   fields.push_back({.name = "collapsed",
                     .type = flag,
@@ -267,10 +269,10 @@ RowKind induction_rows() {
   add_mean(kind.fields, "induction", "induction_error", "induction",
            "mean weight from a repeated token to the one after its first occurrence",
            /*of_heads=*/true);
-  kind.fields.push_back(null_of("null_induction", "that of even attention"));
+  kind.fields.push_back(uniform_field("null_induction", "that of even attention"));
   add_mean(kind.fields, "duplicate_token", "duplicate_token_error", "duplicate",
            "mean weight from a repeated token to its first occurrence", /*of_heads=*/true);
-  kind.fields.push_back(null_of("null_duplicate_token", "that of even attention"));
+  kind.fields.push_back(uniform_field("null_duplicate_token", "that of even attention"));
   for (Field& field : kind.fields) field.optional = false;  // all rows are of heads
   kind.parameters.insert(kind.parameters.begin(),
                          Field{.name = "induction",

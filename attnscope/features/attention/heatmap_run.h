@@ -20,9 +20,11 @@ struct ShownTokens {
   std::vector<std::string> texts = {};
   std::vector<TokenIds> source = {};  // likewise, of a decoder: what its encoder runs on
   std::vector<std::string> source_texts = {};
-  std::vector<Signal> signal = {};  // what is run in place of one of these
+  std::vector<MediaInput> media_input = {};  // what is run in place of one of these
 
-  BatchInputs inputs() const { return {.tokens = ids, .signals = signal, .sources = source}; }
+  BatchInputs inputs() const {
+    return {.tokens = ids, .media_inputs = media_input, .sources = source};
+  }
 };
 
 struct AttentionMapRequest {

@@ -30,7 +30,7 @@ constexpr std::array kRepeatScores = {
     RepeatScore{"duplicate_token", duplicate_token_score, 0},
 };
 
-std::string null_name(const RepeatScore& score) { return std::string("null_") + score.name; }
+std::string uniform_name(const RepeatScore& score) { return std::string("null_") + score.name; }
 
 std::vector<Outcome> induction_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
@@ -39,7 +39,7 @@ std::vector<Outcome> induction_outcomes(const WorkItem& item, const ModelSource&
   std::vector<Outcome> outcomes;
   run_batch(item, source, compute, [&](const LayerMaps& layer) {
     const std::vector<std::int64_t> shape = {std::ssize(layer.maps) / layer.heads, layer.heads};
-    const EvenAttention even = {
+    const UniformAttention uniform = {
         .tokens = tokens,
         .mask = mask_of(layers[static_cast<std::size_t>(layer.layer)].attention.mask)};
     Record fields = {{"layer", layer.layer}};
@@ -49,7 +49,8 @@ std::vector<Outcome> induction_outcomes(const WorkItem& item, const ModelSource&
         numbers.push_back(score.of_map(map, block, 0).value_or(0));
       }
       fields.add(score.name, Array{shape, std::move(numbers)})
-          .add(null_name(score), repeated_token(even, block, block - score.after).value_or(0));
+          .add(uniform_name(score),
+               repeated_token(uniform, block, block - score.after).value_or(0));
     }
     outcomes.push_back({.fields = std::move(fields)});
   });
@@ -71,7 +72,7 @@ class InductionRows {
         const auto numbers = expect_matrix<double>(outcome.fields, score.name);
         scores[at].heads.resize(static_cast<std::size_t>(numbers.cols));
         if (scores[at].heads.size() != scores.front().heads.size()) refuse_field(score.name);
-        scores[at].of_even = expect<double>(outcome.fields, null_name(score));
+        scores[at].of_uniform = expect<double>(outcome.fields, uniform_name(score));
         for (std::int64_t sequence = 0; sequence < numbers.rows; ++sequence) {
           for (std::int64_t head = 0; head < numbers.cols; ++head) {
             scores[at].heads[static_cast<std::size_t>(head)].add(numbers(sequence, head));
@@ -91,7 +92,7 @@ class InductionRows {
           const MeanWithError mean = scores[at].heads[head].result();
           row.add(name, mean.mean)
               .add(name + "_error", mean.standard_error)
-              .add(null_name(kRepeatScores[at]), scores[at].of_even);
+              .add(uniform_name(kRepeatScores[at]), scores[at].of_uniform);
         }
         sink_.add_row(std::move(row));
       }
@@ -103,7 +104,7 @@ class InductionRows {
  private:
   struct ScoreSums {
     std::vector<RunningMean> heads;
-    double of_even = 0;  // of even attention
+    double of_uniform = 0;  // of even attention
   };
 
   RowSink& sink_;

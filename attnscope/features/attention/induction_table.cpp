@@ -40,7 +40,7 @@ std::vector<Head> strongest(const Report& report, const std::string& model, cons
 
 /// What even attention has in the layers of one model: "0.014", or "0.010–0.014" where some see
 /// less than others.
-std::string null_text(const Report& report, const std::string& model, const char* field) {
+std::string uniform_text(const Report& report, const std::string& model, const char* field) {
   std::optional<double> least, most;
   for (const Record& row : report.rows) {
     const auto value = number_field(row, field);
@@ -73,9 +73,9 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
       line.emplace_back();
       add(duplicate);
     }
-    if (const std::string even = null_text(report, name, "null_induction"); !even.empty()) {
+    if (const std::string even = uniform_text(report, name, "null_induction"); !even.empty()) {
       lines.push_back({style.dim("even"), style.dim(even), "", style.dim("even"),
-                       style.dim(null_text(report, name, "null_duplicate_token"))});
+                       style.dim(uniform_text(report, name, "null_duplicate_token"))});
     }
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n"
         << align(lines, /*left_columns=*/5) << '\n';

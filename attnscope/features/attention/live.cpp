@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kAnalysis = "attention";
 
-std::uint64_t bytes_of(const GivenMaps& maps) { return maps.maps.bytes.size(); }
+std::uint64_t bytes_of(const UserMaps& maps) { return maps.maps.bytes.size(); }
 
 /// Facts of a model that nobody has read; what only weights say is null. `layers`: at least so
 /// many.
@@ -51,21 +51,21 @@ Record facts_of(const LiveModel& model, std::int64_t layers, std::int64_t heads,
 }
 
 /// What the outcomes of maps depend on beside the analysis: the maps.
-std::string inputs_of(const GivenMaps& given) {
+std::string inputs_of(const UserMaps& user_maps) {
   const auto lists = [](const std::vector<std::vector<std::int64_t>>& kept) {
     Value::List all;
     for (const auto& of_sequence : kept) all.emplace_back(of_sequence);
     return all;
   };
-  return record_text({{"given_maps", content_hash(given.maps.bytes)},
-                      {"layer", given.layer},
-                      {"storage", storage_text(given.maps)},
-                      {"shape", given.maps.shape},
-                      {"strides", given.maps.strides},
-                      {"cross", given.cross},
-                      {"sinks", given.sinks},
-                      {"queries", lists(given.queries)},
-                      {"keys", lists(given.keys)}});
+  return record_text({{"given_maps", content_hash(user_maps.maps.bytes)},
+                      {"layer", user_maps.layer},
+                      {"storage", storage_text(user_maps.maps)},
+                      {"shape", user_maps.maps.shape},
+                      {"strides", user_maps.maps.strides},
+                      {"cross", user_maps.cross},
+                      {"sinks", user_maps.sinks},
+                      {"queries", lists(user_maps.queries)},
+                      {"keys", lists(user_maps.keys)}});
 }
 
 }  // namespace
@@ -111,15 +111,15 @@ class LiveAttention::Worker {
     return !wanted || std::binary_search(wanted->begin(), wanted->end(), layer);
   }
 
-  bool put(GivenMaps& maps, std::uint64_t layer_bytes, std::chrono::milliseconds most) {
+  bool put(UserMaps& maps, std::uint64_t layer_bytes, std::chrono::milliseconds most) {
     std::unique_lock lock(mutex_);
     const std::uint64_t room = std::max(layer_bytes, bytes_of(maps));
     changed_.wait_for(lock, most, [&] {
-      return failure_ || held_bytes_ == 0 || held_bytes_ + bytes_of(maps) <= room;
+      return failure_ || buffered_bytes_ == 0 || buffered_bytes_ + bytes_of(maps) <= room;
     });
     rethrow();
-    if (held_bytes_ != 0 && held_bytes_ + bytes_of(maps) > room) return false;
-    held_bytes_ += bytes_of(maps);
+    if (buffered_bytes_ != 0 && buffered_bytes_ + bytes_of(maps) > room) return false;
+    buffered_bytes_ += bytes_of(maps);
     queue_.push_back(std::move(maps));
     changed_.notify_all();
     return true;
@@ -127,9 +127,9 @@ class LiveAttention::Worker {
 
   bool wait(std::chrono::milliseconds most) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, most, [&] { return failure_ || held_bytes_ == 0; });
+    changed_.wait_for(lock, most, [&] { return failure_ || buffered_bytes_ == 0; });
     rethrow();
-    return held_bytes_ == 0;
+    return buffered_bytes_ == 0;
   }
 
   void give(RowSink& sink) {
@@ -175,7 +175,7 @@ class LiveAttention::Worker {
       while (measure_next(team.compute())) {
       }
     } catch (...) {
-      std::deque<GivenMaps> dropped;  // whose owners may wait for others to let go of the mutex
+      std::deque<UserMaps> dropped;  // whose owners may wait for others to let go of the mutex
       const std::scoped_lock lock(mutex_);
       failure_ = std::current_exception();
       dropped.swap(queue_);
@@ -185,7 +185,7 @@ class LiveAttention::Worker {
 
   /// False: the run is over.
   bool measure_next(const Compute& compute) {
-    GivenMaps maps;
+    UserMaps maps;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return over_ || !queue_.empty(); });
@@ -197,17 +197,17 @@ class LiveAttention::Worker {
     measure(maps, compute);
     maps = {};  // their memory goes before there is room for others
     const std::scoped_lock lock(mutex_);
-    held_bytes_ -= bytes;
+    buffered_bytes_ -= bytes;
     changed_.notify_all();
     return true;
   }
 
-  void measure(const GivenMaps& maps, const Compute& compute) {
+  void measure(const UserMaps& maps, const Compute& compute) {
     Known& model = model_of(maps.model);
     const std::int64_t first = model.sequences[maps.layer];
     std::vector<Outcome> outcomes;
     if (context_.store == nullptr) {
-      outcomes = measure_given(maps, request_.measures, compute);
+      outcomes = measure_user_maps(maps, request_.measures, compute);
     } else {
       begin_storing();
       const std::string inputs = inputs_of(maps);
@@ -219,7 +219,7 @@ class LiveAttention::Worker {
       if (auto found = context_.store->find(inputs, std::span(&place, 1))) {
         outcomes = *std::move(found);
       } else {
-        outcomes = measure_given(maps, request_.measures, compute);
+        outcomes = measure_user_maps(maps, request_.measures, compute);
         context_.store->save(inputs, outcomes, std::span(&place, 1));
       }
     }
@@ -271,9 +271,9 @@ class LiveAttention::Worker {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Known> models_;
-  std::deque<GivenMaps> queue_;
-  std::uint64_t held_bytes_ = 0;  // that wait or are measured
-  std::size_t begun_ = 0;         // how many models the store was told of
+  std::deque<UserMaps> queue_;
+  std::uint64_t buffered_bytes_ = 0;  // that wait or are measured
+  std::size_t begun_ = 0;             // how many models the store was told of
   std::exception_ptr failure_;
   bool over_ = false;
   std::thread thread_;
@@ -291,8 +291,7 @@ bool LiveAttention::wants(std::size_t model, std::int64_t layer) const {
   return worker_->wants(model, layer);
 }
 
-bool LiveAttention::put(GivenMaps& maps, std::uint64_t layer_bytes,
-                        std::chrono::milliseconds most) {
+bool LiveAttention::put(UserMaps& maps, std::uint64_t layer_bytes, std::chrono::milliseconds most) {
   return worker_->put(maps, layer_bytes, most);
 }
 

@@ -51,8 +51,8 @@ class LiveAttention {
 
   /// Takes maps where there is room for them: one layer's maps wait or are measured at a time, of
   /// which `maps` may be a part. False: there was none for so long. Sequences of a layer are
-  /// numbered as they come. Throws what measuring threw, see measure_given().
-  bool put(GivenMaps& maps, std::uint64_t layer_bytes, std::chrono::milliseconds most);
+  /// numbered as they come. Throws what measuring threw, see measure_user_maps().
+  bool put(UserMaps& maps, std::uint64_t layer_bytes, std::chrono::milliseconds most);
 
   /// Whether all is measured. Throws likewise.
   bool wait(std::chrono::milliseconds most);

@@ -25,7 +25,7 @@ std::int64_t rank_from(std::span<const double> values, MatrixView<const float> m
     return energy_rank(values, threshold);
   }
   const Matrix<double> exact = as_float64(map);
-  return energy_rank(solve_in_turn(fallback_solvers(), exact.view(), compute).values, threshold);
+  return energy_rank(solve_one_by_one(fallback_solvers(), exact.view(), compute).values, threshold);
 }
 
 /// Of maps whose queries and keys are of two texts.

@@ -39,7 +39,7 @@ constexpr double kSumRounding = 1e-12;
 
 /// A query that leaves less than this is one whose weights sum to 1: those of float32 miss it by
 /// far less, and a learned sink that takes as little does nothing.
-constexpr double kLeastUnattended = 1e-6;
+constexpr double kLeastLearnedSinkMass = 1e-6;
 
 /// Maps that are worked on together: as many as the widest registers hold in one call.
 constexpr std::size_t kMapsPerPart = 32;
@@ -136,11 +136,11 @@ std::optional<double> mean_distance(const MapFacts& facts) {
   return mean_over_queries(facts, facts.sums.distance);
 }
 
-std::optional<double> mean_unattended(const MapFacts& facts) {
+std::optional<double> mean_learned_sink_mass(const MapFacts& facts) {
   const auto attended = mean_over_queries(facts, facts.sums.weights);
   if (!attended) return std::nullopt;
   const double left = 1 - *attended;
-  return left < kLeastUnattended ? 0 : left;
+  return left < kLeastLearnedSinkMass ? 0 : left;
 }
 
 /// Of maps of images: mean over queries that are patches, of the weights on keys that are, which
@@ -176,15 +176,17 @@ std::optional<double> monotonicity_of(const MapFacts& facts) {
   return facts.across ? monotonicity(facts.map) : std::nullopt;
 }
 
-std::optional<double> even_on_first(const EvenAttention& even) { return sink_mass(even); }
+std::optional<double> uniform_on_first(const UniformAttention& uniform) {
+  return sink_mass(uniform);
+}
 
-std::optional<double> even_on_line(const EvenAttention& even) {
-  return even.queries ? even_diagonality(*even.queries, even.tokens) : std::nullopt;
+std::optional<double> uniform_on_line(const UniformAttention& uniform) {
+  return uniform.queries ? uniform_diagonality(*uniform.queries, uniform.tokens) : std::nullopt;
 }
 
 /// All centres are one.
-std::optional<double> even_in_order(const EvenAttention& even) {
-  if (!even.queries || *even.queries < 2 || even.tokens < 2) return std::nullopt;
+std::optional<double> even_in_order(const UniformAttention& uniform) {
+  if (!uniform.queries || *uniform.queries < 2 || uniform.tokens < 2) return std::nullopt;
   return 0.5;
 }
 
@@ -196,16 +198,16 @@ constexpr std::array kMapMeasures = {
     MapMeasure{"first_column_share", "first_column_share", first_column_share_of},
     // Means over queries q: −Σ_k A_qk ln A_qk in nats, A_q0, A_q,q−1, A_qq, Σ_k A_qk |q − k|.
     MapMeasure{"entropy", "entropy", mean_entropy},
-    MapMeasure{"sink_mass", "sink_mass", mean_on_first, even_on_first},
+    MapMeasure{"sink_mass", "sink_mass", mean_on_first, uniform_on_first},
     MapMeasure{"previous_token", "previous_token", mean_on_previous, previous_token},
     MapMeasure{"diagonal", "diagonal", mean_on_own},
     MapMeasure{"distance", "mean_distance", mean_distance},
     // 1 − Σ_k A_qk: what a learned sink takes.
-    MapMeasure{"unattended", "unattended", mean_unattended},
+    MapMeasure{"unattended", "unattended", mean_learned_sink_mass},
     MapMeasure{"patch_distance", "patch_distance", mean_patch_distance, patch_distance,
                /*whole=*/false, /*of_some=*/true},
     // How a map of two texts aligns them: alignment.h.
-    MapMeasure{"diagonality", "diagonality", diagonality_of, even_on_line,
+    MapMeasure{"diagonality", "diagonality", diagonality_of, uniform_on_line,
                /*whole=*/false, /*of_some=*/true},
     MapMeasure{"monotonicity", "monotonicity", monotonicity_of, even_in_order,
                /*whole=*/false, /*of_some=*/true},
@@ -356,27 +358,27 @@ std::optional<double> diagonality(MatrixView<const float> map) {
   });
 }
 
-std::optional<double> even_diagonality(std::int64_t queries, std::int64_t keys) {
+std::optional<double> uniform_diagonality(std::int64_t queries, std::int64_t keys) {
   return nearness_to_line(
       queries, keys, [&](std::int64_t, std::int64_t) { return 1 / static_cast<double>(keys); });
 }
 
 std::optional<double> monotonicity(MatrixView<const float> map) {
   if (map.rows < 2 || map.cols < 2) return std::nullopt;
-  std::vector<double> centres;
+  std::vector<double> centers;
   for (std::int64_t query = 0; query < map.rows; ++query) {
     double weights = 0, moment = 0;
     for (std::int64_t key = 0; key < map.cols; ++key) {
       weights += static_cast<double>(map(query, key));
       moment += static_cast<double>(map(query, key)) * static_cast<double>(key);
     }
-    centres.push_back(weights > 0 ? moment / weights : 0);
+    centers.push_back(weights > 0 ? moment / weights : 0);
   }
   const double same = 1e-6 * static_cast<double>(map.cols);
   double in_order = 0;
-  for (std::size_t later = 1; later < centres.size(); ++later) {
+  for (std::size_t later = 1; later < centers.size(); ++later) {
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
-      const double step = centres[later] - centres[earlier];
+      const double step = centers[later] - centers[earlier];
       if (std::abs(step) <= same) {
         in_order += 0.5;
       } else if (step > 0) {

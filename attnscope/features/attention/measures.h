@@ -25,7 +25,7 @@ struct AttentionMapOptions {
   std::optional<std::vector<std::int64_t>> queries = {};
 };
 
-struct EvenAttention;
+struct UniformAttention;
 struct MapFacts;  // what measures are read from; measures.cpp
 
 /// A measure of a map A (T, S) after softmax, rows = queries, columns = keys. The table of them is
@@ -36,7 +36,7 @@ struct MapMeasure {
   /// Not negative: stores keep -1 where there is none.
   std::optional<double> (*of_map)(const MapFacts&);
   /// Of even attention, where rows have that beside the mean.
-  std::optional<double> (*of_even)(const EvenAttention&) = nullptr;
+  std::optional<double> (*of_uniform)(const UniformAttention&) = nullptr;
   bool whole = false;    // an integer, which there always is
   bool of_some = false;  // rows of maps whose even attention has no such number have no such field
 };
@@ -91,7 +91,7 @@ std::optional<double> duplicate_token_score(MatrixView<const float> map, std::in
 std::optional<double> diagonality(MatrixView<const float> map);
 
 /// That of a map of T rows and S columns with equal weights.
-std::optional<double> even_diagonality(std::int64_t queries, std::int64_t keys);
+std::optional<double> uniform_diagonality(std::int64_t queries, std::int64_t keys);
 
 /// Whether later tokens look at later ones: the share of pairs of rows of which the later one has
 /// its centre of weight in a later column; pairs with the same centre, within 10⁻⁶ S, count half.

@@ -39,13 +39,15 @@ Record layer_record(std::int64_t layer, std::int64_t heads, double energy,
 
 /// What is the same for every sequence and head of a layer: how many keys its ranks are of, and
 /// what even attention has.
-void add_nulls(Record& record, const EvenAttention& even, const AttentionMapOptions& options) {
-  const std::int64_t directions = std::min(even.queries.value_or(even.tokens), even.tokens);
+void add_uniform_baseline(Record& record, const UniformAttention& uniform,
+                          const AttentionMapOptions& options) {
+  const std::int64_t directions =
+      std::min(uniform.queries.value_or(uniform.tokens), uniform.tokens);
   record.add("keys", directions - (options.without_first ? 1 : 0))
-      .add("null_columns", columns(even, options.energy, options.without_first));
+      .add("null_columns", columns(uniform, options.energy, options.without_first));
   for (const MapMeasure& measure : map_measures()) {
-    if (measure.of_even == nullptr) continue;
-    record.add("null_" + std::string(measure.name), measure.of_even(even).value_or(kNone));
+    if (measure.of_uniform == nullptr) continue;
+    record.add("null_" + std::string(measure.name), measure.of_uniform(uniform).value_or(kNone));
   }
 }
 
@@ -53,41 +55,42 @@ std::optional<double> value_of(double number) {
   return number == kNone ? std::nullopt : std::optional(number);
 }
 
-/// What add_nulls() was given.
-struct LayerNulls {
+/// What add_uniform_baseline() was given.
+struct UniformMeasures {
   std::int64_t keys = 0, columns = 0;
-  std::vector<std::optional<double>> of_even;  // of map_measures(), in their order
+  std::vector<std::optional<double>> of_uniform;  // of map_measures(), in their order
 
-  bool operator==(const LayerNulls&) const = default;
+  bool operator==(const UniformMeasures&) const = default;
 };
 
 /// Over sequences, whose lengths differ where texts were padded: the fewest keys, and means.
-class NullMeans {
+class UniformMeans {
  public:
-  void add(const LayerNulls& nulls, std::int64_t sequences) {
-    if (parts_.empty() || parts_.back().nulls != nulls) parts_.push_back({nulls, 0});
+  void add(const UniformMeasures& uniform, std::int64_t sequences) {
+    if (parts_.empty() || parts_.back().uniform != uniform) parts_.push_back({uniform, 0});
     parts_.back().sequences += sequences;
   }
 
   std::int64_t keys() const {
-    std::int64_t fewest = parts_.front().nulls.keys;
-    for (const Part& part : parts_) fewest = std::min(fewest, part.nulls.keys);
+    std::int64_t fewest = parts_.front().uniform.keys;
+    for (const Part& part : parts_) fewest = std::min(fewest, part.uniform.keys);
     return fewest;
   }
   /// A whole number where all sequences have the same.
   Value columns() const {
-    if (parts_.size() == 1) return parts_.front().nulls.columns;
-    return mean(
-        [](const LayerNulls& nulls) { return std::optional(static_cast<double>(nulls.columns)); });
+    if (parts_.size() == 1) return parts_.front().uniform.columns;
+    return mean([](const UniformMeasures& uniform) {
+      return std::optional(static_cast<double>(uniform.columns));
+    });
   }
-  Value of_even(std::size_t measure) const {
-    if (parts_.size() == 1) return parts_.front().nulls.of_even[measure];
-    return mean([&](const LayerNulls& nulls) { return nulls.of_even[measure]; });
+  Value of_uniform(std::size_t measure) const {
+    if (parts_.size() == 1) return parts_.front().uniform.of_uniform[measure];
+    return mean([&](const UniformMeasures& uniform) { return uniform.of_uniform[measure]; });
   }
 
  private:
   struct Part {
-    LayerNulls nulls;
+    UniformMeasures uniform;
     std::int64_t sequences;
   };
 
@@ -96,7 +99,7 @@ class NullMeans {
     RunningMean sum;
     for (const Part& part : parts_) {
       for (std::int64_t sequence = 0; sequence < part.sequences; ++sequence) {
-        sum.add(of(part.nulls));
+        sum.add(of(part.uniform));
       }
     }
     return sum.result().mean;
@@ -105,15 +108,15 @@ class NullMeans {
   std::vector<Part> parts_;
 };
 
-LayerNulls read_nulls(const Record& record) {
-  LayerNulls nulls = {.keys = expect<std::int64_t>(record, "keys"),
-                      .columns = expect<std::int64_t>(record, "null_columns")};
+UniformMeasures read_uniform_baseline(const Record& record) {
+  UniformMeasures uniform = {.keys = expect<std::int64_t>(record, "keys"),
+                             .columns = expect<std::int64_t>(record, "null_columns")};
   for (const MapMeasure& measure : map_measures()) {
-    auto& value = nulls.of_even.emplace_back();
-    if (measure.of_even == nullptr) continue;
+    auto& value = uniform.of_uniform.emplace_back();
+    if (measure.of_uniform == nullptr) continue;
     value = value_of(expect<double>(record, "null_" + std::string(measure.name)));
   }
-  return nulls;
+  return uniform;
 }
 
 /// The measures of one sequence's maps, one for each head.
@@ -180,11 +183,11 @@ class AttentionRows {
       Layer& of_layer = layers_.try_emplace(layer, heads).first->second;
       if (heads != of_layer.heads) refuse_field("energy_rank");
       for (const HeadMaps& maps : sequences) of_layer.sums.add(maps);
-      add_raises(outcome.fields, of_layer.raises);
+      add_attended_token_effects(outcome.fields, of_layer.effects);
       of_layer.activations.add(outcome.fields);
       of_layer.sequences += std::ssize(sequences);
       of_layer.energy = expect<double>(outcome.fields, "energy");
-      of_layer.nulls.add(read_nulls(outcome.fields), std::ssize(sequences));
+      of_layer.uniform.add(read_uniform_baseline(outcome.fields), std::ssize(sequences));
     }
   }
 
@@ -197,14 +200,14 @@ class AttentionRows {
  private:
   struct Layer {
     explicit Layer(std::size_t count)
-        : heads(count), sums(count), raises(count), activations(count) {}
+        : heads(count), sums(count), effects(count), activations(count) {}
     std::size_t heads;
     LayerSums sums;
-    std::vector<RunningMean> raises;
+    std::vector<RunningMean> effects;
     ActivationSums activations;
     std::int64_t sequences = 0;
     double energy = 0;
-    NullMeans nulls;
+    UniformMeans uniform;
   };
 
   void add_rows(std::int64_t layer, const Layer& of_layer) {
@@ -216,13 +219,14 @@ class AttentionRows {
           {"model", model_}, {"layer", layer}, {"head", number++}, {"sequences", sequences}};
       for (std::size_t at = 0; at < map_measures().size(); ++at) {
         const MapMeasure& measure = map_measures()[at];
-        if (measure.of_some && of_layer.nulls.of_even(at).is_null()) continue;
+        if (measure.of_some && of_layer.uniform.of_uniform(at).is_null()) continue;
         const std::string field(measure.field);
         add_mean(row, field, head.means[at]);
         if (measure.name == "columns") row.add("top_columns", head.top_columns);
-        if (measure.of_even != nullptr) row.add("null_" + field, of_layer.nulls.of_even(at));
+        if (measure.of_uniform != nullptr)
+          row.add("null_" + field, of_layer.uniform.of_uniform(at));
       }
-      add_mean(row, "raises", of_layer.raises[static_cast<std::size_t>(number - 1)].result());
+      add_mean(row, "raises", of_layer.effects[static_cast<std::size_t>(number - 1)].result());
       of_layer.activations.add_head_fields(static_cast<std::size_t>(number - 1), row);
       sink_.add_row(std::move(row));
     }
@@ -233,9 +237,9 @@ class AttentionRows {
                   {"max_rank", means.max_rank}};
     add_mean(row, "mean_max_rank", means.mean_max_rank);
     add_mean(row, "mean_columns", means.mean_columns);
-    row.add("null_columns", of_layer.nulls.columns());
+    row.add("null_columns", of_layer.uniform.columns());
     const bool judged =
-        of_layer.energy == kCollapsedEnergy && of_layer.nulls.keys() >= kCollapsedKeys;
+        of_layer.energy == kCollapsedEnergy && of_layer.uniform.keys() >= kCollapsedKeys;
     row.add("collapsed", judged ? Value(means.collapsed) : Value());
     of_layer.activations.add_layer_fields(row);
     sink_.add_row(std::move(row));
@@ -249,10 +253,10 @@ class AttentionRows {
 }  // namespace
 
 Outcome attention_outcome(std::int64_t layer, std::int64_t heads,
-                          std::span<const AttentionMapMeasures> maps, const EvenAttention& even,
-                          const AttentionMapOptions& options) {
+                          std::span<const AttentionMapMeasures> maps,
+                          const UniformAttention& uniform, const AttentionMapOptions& options) {
   Record fields = layer_record(layer, heads, options.energy, maps);
-  add_nulls(fields, even, options);
+  add_uniform_baseline(fields, uniform, options);
   return {.fields = std::move(fields)};
 }
 
@@ -261,15 +265,15 @@ RowMaker attention_row_maker(RowSink& sink) { return gathered_rows<AttentionRows
 namespace {
 
 /// What a head reads of a key is divided by the scale of its own query where branches have norms.
-bool has_raises(const ForwardPass& pass) {
+bool has_attended_token_effect(const ForwardPass& pass) {
   return LinearHead::obstacle(pass).empty() && !LinearHead::norms_branches(pass);
 }
 
 }  // namespace
 
-void RaisesOfBatch::prepare(const ForwardPass& pass, std::span<const TokenIds> sequences,
-                            std::span<WorkItem> items) {
-  if (!has_raises(pass)) return;
+void AttendedTokenEffects::prepare(const ForwardPass& pass, std::span<const TokenIds> sequences,
+                                   std::span<WorkItem> items) {
+  if (!has_attended_token_effect(pass)) return;
   TokenIds all;
   for (const TokenIds& ids : sequences) {
     for (const std::int64_t id : ids) {
@@ -281,31 +285,32 @@ void RaisesOfBatch::prepare(const ForwardPass& pass, std::span<const TokenIds> s
   for (WorkItem& item : items) item.parameters.add("mean_output_row", mean);
 }
 
-void RaisesOfBatch::watch(const ForwardPass& pass, ForwardObserver& observer) {
+void AttendedTokenEffects::watch(const ForwardPass& pass, ForwardObserver& observer) {
   const std::int64_t last = pass.model().dimensions().layers - 1;
   if (item_.parameters.find("mean_output_row") == nullptr) return;
-  if (item_.batch->layers.back() != last || !has_raises(pass)) return;
+  if (item_.batch->layers.back() != last || !has_attended_token_effect(pass)) return;
   std::vector<double> from = expect_vector<double>(item_.parameters, "mean_output_row");
   if (std::ssize(from) != pass.model().dimensions().width) refuse_field("mean_output_row");
   head_.emplace(pass, std::move(from));
-  raises_.emplace(pass, *head_, item_.batch->tokens, compute_);
+  attended_token_effect_.emplace(pass, *head_, item_.batch->tokens, compute_);
   observer.end_after_maps_of.reset();
   observer.on_values = [this](std::int64_t layer, MatrixView<const float> values) {
-    raises_->add_values(layer, values);
+    attended_token_effect_->add_values(layer, values);
   };
   observer.on_maps = [this, look = std::move(observer.on_maps)](const LayerMaps& maps) {
-    raises_->add_maps(maps);
+    attended_token_effect_->add_maps(maps);
     look(maps);
   };
   observer.on_stream = [this, last](std::int64_t index, MatrixView<const float> stream) {
-    if (index > last) raises_->end(stream);
+    if (index > last) attended_token_effect_->end(stream);
   };
 }
 
-void RaisesOfBatch::add_to(std::vector<Outcome>& outcomes) const {
-  if (!raises_) return;
+void AttendedTokenEffects::add_to(std::vector<Outcome>& outcomes) const {
+  if (!attended_token_effect_) return;
   for (Outcome& outcome : outcomes) {
-    const Matrix<double>& means = raises_->of_layer(expect<std::int64_t>(outcome.fields, "layer"));
+    const Matrix<double>& means =
+        attended_token_effect_->of_layer(expect<std::int64_t>(outcome.fields, "layer"));
     outcome.fields.add(
         "raises",
         Array{{means.rows(), means.cols()},
@@ -313,13 +318,13 @@ void RaisesOfBatch::add_to(std::vector<Outcome>& outcomes) const {
   }
 }
 
-void add_raises(const Record& fields, std::vector<RunningMean>& heads) {
+void add_attended_token_effects(const Record& fields, std::vector<RunningMean>& heads) {
   if (fields.find("raises") == nullptr) return;
-  const auto raises = expect_matrix<double>(fields, "raises");
-  if (raises.cols != std::ssize(heads)) refuse_field("raises");
-  for (std::int64_t sequence = 0; sequence < raises.rows; ++sequence) {
-    for (std::int64_t head = 0; head < raises.cols; ++head) {
-      heads[static_cast<std::size_t>(head)].add(raises(sequence, head));
+  const auto effects = expect_matrix<double>(fields, "raises");
+  if (effects.cols != std::ssize(heads)) refuse_field("raises");
+  for (std::int64_t sequence = 0; sequence < effects.rows; ++sequence) {
+    for (std::int64_t head = 0; head < effects.cols; ++head) {
+      heads[static_cast<std::size_t>(head)].add(effects(sequence, head));
     }
   }
 }

@@ -26,10 +26,10 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
   }
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
-  RaisesOfBatch raises(item, compute);
+  AttendedTokenEffects effects(item, compute);
   ActivationsOfBatch activations(item, options, compute);
   const auto extend = [&](const ForwardPass& pass, ForwardObserver& observer) {
-    raises.watch(pass, observer);
+    effects.watch(pass, observer);
     activations.watch(pass, observer);
   };
   const auto look = [&](const LayerMaps& layer) {
@@ -47,7 +47,7 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
         options));
   };
   run_batch(item, source, compute, look, extend);
-  raises.add_to(outcomes);
+  effects.add_to(outcomes);
   activations.add_to(outcomes);
   return outcomes;
 }
@@ -58,7 +58,8 @@ Cost attention_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
   const SequenceBatch& batch = *item.batch;
   const std::int64_t tokens = rows_of(
-      *source.model, {.tokens = batch.tokens, .signals = batch.signals, .sources = batch.sources});
+      *source.model,
+      {.tokens = batch.tokens, .media_inputs = batch.media_inputs, .sources = batch.sources});
   const Dimensions dimensions = largest_dimensions(source.model->spec());
   const double numbers = static_cast<double>(batch.count()) * static_cast<double>(tokens) *
                          static_cast<double>(dimensions.width);
@@ -69,13 +70,14 @@ Cost attention_cost(const WorkItem& item, const ModelSource& source) {
 }
 
 std::string inputs_hash(const AttentionRequest& request) {
-  std::vector<Signal> all;
-  for (const auto& signals : request.signals) all.insert(all.end(), signals.begin(), signals.end());
+  std::vector<MediaInput> all;
+  for (const auto& media_inputs : request.media_inputs)
+    all.insert(all.end(), media_inputs.begin(), media_inputs.end());
   if (all.empty()) return tokens_hash(request.sequences, request.sources, request.scored);
   const bool has_tokens = std::any_of(request.sequences.begin(), request.sequences.end(),
                                       [](const auto& of_model) { return !of_model.empty(); });
-  if (!has_tokens) return signals_hash(all);
-  return content_hash(tokens_hash(request.sequences) + signals_hash(all));
+  if (!has_tokens) return media_hash(all);
+  return content_hash(tokens_hash(request.sequences) + media_hash(all));
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ std::string inputs_hash(const AttentionRequest& request) {
 BatchInputs AttentionRequest::inputs_of(std::size_t model) const {
   BatchInputs inputs;
   if (model < sequences.size()) inputs.tokens = sequences[model];
-  if (model < signals.size()) inputs.signals = signals[model];
+  if (model < media_inputs.size()) inputs.media_inputs = media_inputs[model];
   if (model < sources.size()) inputs.sources = sources[model];
   if (model < scored.size()) inputs.scored = scored[model];
   return inputs;
@@ -116,8 +118,9 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     const std::size_t known = plan.items.size();
     add_batches(plan, index, model, inputs, layers, BatchOf::alike);
     // Of two texts, or of none, no head raises what it reads.
-    if (!inputs.sources.empty() || !inputs.signals.empty()) continue;
-    RaisesOfBatch::prepare(ready.pass(index), inputs.tokens, std::span(plan.items).subspan(known));
+    if (!inputs.sources.empty() || !inputs.media_inputs.empty()) continue;
+    AttendedTokenEffects::prepare(ready.pass(index), inputs.tokens,
+                                  std::span(plan.items).subspan(known));
   }
   ReportHead head{.command = "attention", .parameters = request.text};
   for (const auto& [name, value] : plan.parameters.fields()) head.parameters.add(name, value);

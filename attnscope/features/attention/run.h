@@ -21,7 +21,7 @@ namespace attnscope {
 struct AttentionRequest {
   std::vector<std::vector<TokenIds>> sequences;  // of each model
   /// Of each model: in their place, or of a decoder in place of its sources; all of one shape.
-  std::vector<std::vector<Signal>> signals = {};
+  std::vector<std::vector<MediaInput>> media_inputs = {};
   /// Of each model; none but of decoders and their cross attention: what the encoder runs on for
   /// each of those.
   std::vector<std::vector<TokenIds>> sources = {};

@@ -37,12 +37,12 @@ std::vector<float> first_maps(const LayerMaps& layer) {
 BatchInputs first_of(BatchInputs all) {
   const auto cut = [](auto& list) { list = list.first(std::min(list.size(), std::size_t{1})); };
   cut(all.tokens);
-  cut(all.signals);
+  cut(all.media_inputs);
   cut(all.sources);
   return all;
 }
 
-void check_memory(const Model& model, const KeptMapsRequest& request, const Context& context) {
+void check_memory(const Model& model, const SavedMapsRequest& request, const Context& context) {
   const std::int64_t tokens = request.map_rows(model), keys = request.map_columns(model);
   std::optional<std::uint64_t> bytes = sizeof(double);
   for (const std::uint64_t size :
@@ -77,21 +77,21 @@ void add(const LayerMaps& layer, std::vector<double>& sums, const Compute& compu
 
 }  // namespace
 
-BatchInputs KeptMapsRequest::inputs() const {
-  const BatchInputs all = {.tokens = sequences, .signals = signals, .sources = sources};
+BatchInputs SavedMapsRequest::inputs() const {
+  const BatchInputs all = {.tokens = sequences, .media_inputs = media_inputs, .sources = sources};
   return mean ? all : first_of(all);
 }
 
-std::int64_t KeptMapsRequest::map_rows(const Model& model) const {
+std::int64_t SavedMapsRequest::map_rows(const Model& model) const {
   return rows_of(model, inputs());
 }
 
-std::int64_t KeptMapsRequest::map_columns(const Model& model) const {
+std::int64_t SavedMapsRequest::map_columns(const Model& model) const {
   return model.stack() == "cross" ? source_rows_of(model, inputs()) : map_rows(model);
 }
 
-void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
-               const std::function<void(std::span<const float>)>& take) {
+void visit_saved_maps(const Model& model, const SavedMapsRequest& request, const Context& context,
+                      const std::function<void(std::span<const float>)>& take) {
   if (request.mean) check_memory(model, request, context);
   const ReadyModels ready(std::span(&model, 1), context);
   const std::vector<ModelSource> models = ready.sources();
@@ -112,7 +112,7 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
               [&](const LayerMaps& layer) { add(layer, sums[layer.layer], compute); });
   }
   const auto count =
-      static_cast<double>(std::max(request.sequences.size(), request.signals.size()));
+      static_cast<double>(std::max(request.sequences.size(), request.media_inputs.size()));
   std::vector<float> means;
   for (const auto& [layer, of_layer] : sums) {
     means.clear();
@@ -121,22 +121,23 @@ void keep_maps(const Model& model, const KeptMapsRequest& request, const Context
   }
 }
 
-HeldMaps::HeldMaps(const Model& model, KeptMapsRequest request)
+SavedMaps::SavedMaps(const Model& model, SavedMapsRequest request)
     : model_(model), request_(std::move(request)) {}
 
-Context HeldMaps::watching(const Context& context) {
+Context SavedMaps::watching(const Context& context) {
   Context out = context;
-  if (can_hold(context)) out.watchers.push_back(this);
+  if (fits_in(context)) out.watchers.push_back(this);
   return out;
 }
 
-void HeldMaps::give(const Context& context, const Take& take) {
-  if (held_.size() != request_.layers.size()) return keep_maps(model_, request_, context, take);
+void SavedMaps::give(const Context& context, const Take& take) {
+  if (held_.size() != request_.layers.size())
+    return visit_saved_maps(model_, request_, context, take);
   for (const std::vector<float>& maps : std::exchange(held_, {})) take(maps);
 }
 
 /// Little beside what a run takes, so that nobody need count it.
-bool HeldMaps::can_hold(const Context& context) const {
+bool SavedMaps::fits_in(const Context& context) const {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
   const std::int64_t tokens = request_.map_rows(model_);
   const auto keys = static_cast<std::uint64_t>(request_.map_columns(model_));
@@ -146,9 +147,9 @@ bool HeldMaps::can_hold(const Context& context) const {
   return bytes && *bytes <= std::min(kMaxBytes, context.memory_bytes / 4);
 }
 
-/// Other sequences in its batch may change the last digits of a map, and keep_maps() runs the first
-/// one alone.
-void HeldMaps::on_maps(const WorkItem& batch, const LayerMaps& maps) {
+/// Other sequences in its batch may change the last digits of a map, and visit_saved_maps() runs
+/// the first one alone.
+void SavedMaps::on_maps(const WorkItem& batch, const LayerMaps& maps) {
   const bool alone = batch.batch->first == 0 && batch.batch->count() == 1;
   const auto& layers = request_.layers;
   if (alone && std::binary_search(layers.begin(), layers.end(), maps.layer)) {

@@ -13,12 +13,13 @@
 
 namespace attnscope {
 
-struct KeptMapsRequest {
+struct SavedMapsRequest {
   std::span<const TokenIds> sequences;     // of a mean, all of one length T
   std::vector<std::int64_t> layers;        // ascending
   bool mean = false;                       // over all sequences; else of the first one
   std::span<const TokenIds> sources = {};  // of a decoder; of a mean, all of one length
-  std::span<const Signal> signals = {};    // in place of sequences, or of a decoder of sources
+  std::span<const MediaInput> media_inputs =
+      {};  // in place of sequences, or of a decoder of sources
 
   BatchInputs inputs() const;
   /// T, and the keys of maps: S, those of a source, across; else T.
@@ -30,15 +31,15 @@ struct KeptMapsRequest {
 /// sequence nothing larger is held; a mean needs the sums of all layers, in float64, added up in
 /// the order of the sequences. Throws Error(usage) where those exceed the memory budget, and as
 /// ForwardPass does.
-void keep_maps(const Model& model, const KeptMapsRequest& request, const Context& context,
-               const std::function<void(std::span<const float>)>& take);
+void visit_saved_maps(const Model& model, const SavedMapsRequest& request, const Context& context,
+                      const std::function<void(std::span<const float>)>& take);
 
-/// keep_maps() of the first sequence for those who also measure it: where the maps are few, they
-/// are held while they are measured, and the model is not run again.
-class HeldMaps : public PassWatcher {
+/// visit_saved_maps() of the first sequence for those who also measure it: where the maps are few,
+/// they are held while they are measured, and the model is not run again.
+class SavedMaps : public PassWatcher {
  public:
   /// The model and the sequences must outlive it.
-  HeldMaps(const Model& model, KeptMapsRequest request);
+  SavedMaps(const Model& model, SavedMapsRequest request);
 
   const std::vector<std::int64_t>& layers() const { return request_.layers; }
 
@@ -46,16 +47,16 @@ class HeldMaps : public PassWatcher {
   /// this.
   Context watching(const Context& context);
 
-  /// Calls take() as keep_maps() does, which it is where the maps were not held, and lets go of
-  /// them. Throws the same.
+  /// Calls take() as visit_saved_maps() does, which it is where the maps were not held, and lets go
+  /// of them. Throws the same.
   void give(const Context& context, const std::function<void(std::span<const float>)>& take);
 
  private:
   void on_maps(const WorkItem& batch, const LayerMaps& maps) override;
-  bool can_hold(const Context& context) const;
+  bool fits_in(const Context& context) const;
 
   const Model& model_;
-  KeptMapsRequest request_;
+  SavedMapsRequest request_;
   std::vector<std::vector<float>> held_;  // of each layer, (H, T, T)
 };
 

@@ -8,42 +8,43 @@ namespace {
 
 /// Mean of of_query(query) over the queries that count, from `first` on.
 template <class Of>
-std::optional<double> even_mean(const EvenAttention& even, std::int64_t first, const Of& of_query) {
+std::optional<double> uniform_mean(const UniformAttention& uniform, std::int64_t first,
+                                   const Of& of_query) {
   double sum = 0, count = 0;
   const auto add = [&](std::int64_t query) {
     if (query < first) return;
     sum += of_query(query);
     ++count;
   };
-  if (even.chosen) {
-    for (const std::int64_t query : *even.chosen) add(query);
+  if (uniform.chosen) {
+    for (const std::int64_t query : *uniform.chosen) add(query);
   } else {
-    for (std::int64_t query = first; query < even.tokens; ++query) add(query);
+    for (std::int64_t query = first; query < uniform.tokens; ++query) add(query);
   }
   return count == 0 ? std::nullopt : std::optional(sum / count);
 }
 
 /// Mean weight from query t to key t − back, over queries from `first` on.
-std::optional<double> even_mean_behind(const EvenAttention& even, std::int64_t back,
-                                       std::int64_t first) {
-  if (first >= even.tokens || even.queries) return std::nullopt;
-  return even_mean(even, first,
-                   [&](std::int64_t query) { return even.weight(query, query - back); });
+std::optional<double> uniform_mean_distance(const UniformAttention& uniform, std::int64_t back,
+                                            std::int64_t first) {
+  if (first >= uniform.tokens || uniform.queries) return std::nullopt;
+  return uniform_mean(uniform, first,
+                      [&](std::int64_t query) { return uniform.weight(query, query - back); });
 }
 
 }  // namespace
 
-double EvenAttention::weight(std::int64_t query, std::int64_t key) const {
+double UniformAttention::weight(std::int64_t query, std::int64_t key) const {
   const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
   return key < first || key >= end ? 0 : 1 / static_cast<double>(end - first);
 }
 
-std::optional<double> sink_mass(const EvenAttention& even) {
-  return even_mean(even, 0, [&](std::int64_t query) { return even.weight(query, 0); });
+std::optional<double> sink_mass(const UniformAttention& uniform) {
+  return uniform_mean(uniform, 0, [&](std::int64_t query) { return uniform.weight(query, 0); });
 }
 
-std::optional<double> previous_token(const EvenAttention& even) {
-  return even_mean_behind(even, 1, 1);
+std::optional<double> previous_token(const UniformAttention& uniform) {
+  return uniform_mean_distance(uniform, 1, 1);
 }
 
 Matrix<double> patch_distances(const PatchGrid& grid) {
@@ -57,9 +58,9 @@ Matrix<double> patch_distances(const PatchGrid& grid) {
 }
 
 /// The mean over all pairs of patches: of n rows, 2 (n - r) pairs are r > 0 rows apart.
-std::optional<double> patch_distance(const EvenAttention& even) {
-  if (!even.grid) return std::nullopt;
-  const PatchGrid& grid = *even.grid;
+std::optional<double> patch_distance(const UniformAttention& uniform) {
+  if (!uniform.grid) return std::nullopt;
+  const PatchGrid& grid = *uniform.grid;
   const Matrix<double> distances = patch_distances(grid);
   const auto pairs = [](std::int64_t size, std::int64_t apart) {
     return static_cast<double>((apart == 0 ? 1 : 2) * (size - apart));
@@ -74,16 +75,16 @@ std::optional<double> patch_distance(const EvenAttention& even) {
   return sum / (patches * patches);
 }
 
-std::int64_t columns(const EvenAttention& even, double energy, bool without_first) {
+std::int64_t columns(const UniformAttention& uniform, double energy, bool without_first) {
   // The keys of a query are neighbours: what it adds to the columns' squares begins at the first
   // of them and ends after the last.
-  std::vector<double> begins(static_cast<std::size_t>(even.tokens) + 1), ends(begins);
-  for (std::int64_t query = 0; query < even.tokens; ++query) {
-    const double weight = even.weight(query, query);
-    begins[static_cast<std::size_t>(even.mask.first_key(query))] += weight * weight;
-    ends[static_cast<std::size_t>(even.mask.end_key(query, even.tokens))] += weight * weight;
+  std::vector<double> begins(static_cast<std::size_t>(uniform.tokens) + 1), ends(begins);
+  for (std::int64_t query = 0; query < uniform.tokens; ++query) {
+    const double weight = uniform.weight(query, query);
+    begins[static_cast<std::size_t>(uniform.mask.first_key(query))] += weight * weight;
+    ends[static_cast<std::size_t>(uniform.mask.end_key(query, uniform.tokens))] += weight * weight;
   }
-  std::vector<double> squares(static_cast<std::size_t>(even.tokens));
+  std::vector<double> squares(static_cast<std::size_t>(uniform.tokens));
   double begun = 0, ended = 0;
   for (std::size_t key = 0; key < squares.size(); ++key) {
     begun += begins[key];
@@ -93,9 +94,9 @@ std::int64_t columns(const EvenAttention& even, double energy, bool without_firs
   return std::ssize(largest_columns(squares, without_first ? 1 : 0, energy));
 }
 
-std::optional<double> repeated_token(const EvenAttention& even, std::int64_t block,
+std::optional<double> repeated_token(const UniformAttention& uniform, std::int64_t block,
                                      std::int64_t back) {
-  return block < 1 ? std::nullopt : even_mean_behind(even, back, block);
+  return block < 1 ? std::nullopt : uniform_mean_distance(uniform, back, block);
 }
 
 }  // namespace attnscope

@@ -13,7 +13,7 @@ namespace attnscope {
 
 /// The map of `tokens` > 0 queries and keys whose weights are 1 / n for the n keys that `mask` lets
 /// a query see, else 0.
-struct EvenAttention {
+struct UniformAttention {
   std::int64_t tokens = 1;
   AttentionMask mask;
   std::optional<std::int64_t> queries = {};  // of another text, which see all keys; none: its own
@@ -29,13 +29,13 @@ struct EvenAttention {
 Matrix<double> patch_distances(const PatchGrid& grid);
 
 // As AttentionMapMeasures has them:
-std::optional<double> sink_mass(const EvenAttention& even);
-std::optional<double> previous_token(const EvenAttention& even);
-std::optional<double> patch_distance(const EvenAttention& even);
-std::int64_t columns(const EvenAttention& even, double energy, bool without_first);
+std::optional<double> sink_mass(const UniformAttention& uniform);
+std::optional<double> previous_token(const UniformAttention& uniform);
+std::optional<double> patch_distance(const UniformAttention& uniform);
+std::int64_t columns(const UniformAttention& uniform, double energy, bool without_first);
 
 /// As induction_score() and duplicate_token_score(): `back` is block − 1, and block.
-std::optional<double> repeated_token(const EvenAttention& even, std::int64_t block,
+std::optional<double> repeated_token(const UniformAttention& uniform, std::int64_t block,
                                      std::int64_t back);
 
 }  // namespace attnscope

@@ -31,7 +31,7 @@ void run_circuits_command(const Arguments& arguments, const Session& session, Ro
                           .options = circuits_options(arguments),
                           .composition = arguments.flag("composition")};
   const std::vector<Model> models = open_models(arguments, session);
-  request.text = latent_text_of(arguments, session, models, sink);
+  request.text = mla_text_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   (request.composition ? run_composition : run_circuits)(models, request, context, sink);
 }
@@ -74,7 +74,7 @@ Parameters circuits_parameters() {
 }  // namespace
 
 Command circuits_command() {
-  std::vector<Exclusion> exclusions = latent_text_exclusions({"composition"});
+  std::vector<Exclusion> exclusions = mla_text_exclusions({"composition"});
   exclusions.push_back(
       {"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"});
   exclusions.push_back(
@@ -86,7 +86,7 @@ Command circuits_command() {
                {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},
                {{"models", "MODEL"}, {"composition", ""}, {"format", "csv"}, {"out", "pairs.csv"}}},
           .parameters = joined({remote_model_parameters(), circuits_parameters(),
-                                latent_text_parameters(), work_parameters(), output_parameters()}),
+                                mla_text_parameters(), work_parameters(), output_parameters()}),
           .exclusions = std::move(exclusions),
           .analyses = {&circuits_analysis(), &composition_analysis()},
           .run = run_circuits_command};

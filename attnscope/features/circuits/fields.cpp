@@ -128,7 +128,7 @@ std::vector<Field> circuit_parameters() {
 
 RowKind circuits_rows() {
   std::vector<Field> parameters = circuit_parameters();
-  for (Field& field : latent_text_parameter_fields()) parameters.push_back(std::move(field));
+  for (Field& field : mla_text_parameter_fields()) parameters.push_back(std::move(field));
   std::vector<Field> place = place_of_matrix();
   for (Field& field : place) {
     if (field.name == "matrix") {

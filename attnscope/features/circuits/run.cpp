@@ -190,8 +190,8 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (!own.empty() && models[index].stack() == "cross") sink.add_note(cross_note(models[index]));
     if (qk && models[index].norms_queries()) sink.add_note(query_norm_note(models[index]));
-    if (!own.empty() && models[index].dimensions().latent) {
-      sink.add_note(latent_note(models[index], request.text.has_value()));
+    if (!own.empty() && models[index].dimensions().mla) {
+      sink.add_note(mla_note(models[index], request.text.has_value()));
     }
   }
   Plan plan{.analysis = &circuits_analysis(), .parameters = request.options};

@@ -22,8 +22,8 @@ struct CircuitsRequest {
   /// What is asked of each: "energy", thresholds ascending, each in (0, 1); what variant_of()
   /// reads; "all_eigenvalues", copying scores of sums over heads above order 1024 too.
   Record options;
-  bool composition = false;             // pairs of heads instead of heads
-  std::optional<LatentText> text = {};  // of models with latents; none: on white input
+  bool composition = false;          // pairs of heads instead of heads
+  std::optional<MlaText> text = {};  // of models with latents; none: on white input
 };
 
 /// The report's parameters, which say all of it.

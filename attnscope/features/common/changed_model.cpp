@@ -89,7 +89,7 @@ DType dtype_of_projections(const Model& model) {
 Matrix<double> canonical_matrix(const Model& model, std::int64_t layer, Role role) {
   const Weight& weight = present(model, layer, role);
   const Checkpoint& checkpoint = model.checkpoint();
-  if (const auto reason = why_not_analysed(checkpoint, *weight.tensor)) {
+  if (const auto reason = why_not_analyzed(checkpoint, *weight.tensor)) {
     throw Error(ErrorKind::unsupported, checkpoint.parts_of(*weight.tensor, *reason));
   }
   checkpoint.need(byte_ranges(weight.matrix));
@@ -222,8 +222,8 @@ void ChangedModel::set_tensor(std::int64_t layer, const WeightRule& rule,
   }
   const std::int64_t runs = parts.front().matrix.rows() / parts.front().rows_of_run;
   const Matrix<double> whole = fused(parts, runs);
-  const bool turned = rule.storage == Storage::in_by_out && !weight.tensor->is_linear;
-  put(weight.tensor->name, turned ? whole.view().transposed() : whole.view());
+  const bool transposed = rule.storage == Storage::in_by_out && !weight.tensor->is_linear;
+  put(weight.tensor->name, transposed ? whole.view().transposed() : whole.view());
   if (weight.bias == nullptr) return;
   const Matrix<double> bias = fused(biases, runs);
   put(weight.bias->name, std::span(bias.data(), static_cast<std::size_t>(bias.rows())));

@@ -16,7 +16,7 @@ namespace attnscope {
 namespace {
 
 /// How the layer's queries and keys turn in a text that is just long enough for the offset.
-RopeFrequencies turns_of(const Model& model, std::int64_t layer, std::int64_t offset) {
+RopeFrequencies frequencies_at_offset(const Model& model, std::int64_t layer, std::int64_t offset) {
   const ModelSpec& spec = model.spec();
   const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
   if (!rope) return {};  // some models have layers that do not rotate
@@ -38,22 +38,22 @@ std::string append_bias(const Model& model, const Weight& weight, Matrix<double>
   return "";
 }
 
-KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset) {
-  const RopeFrequencies turns = turns_of(model, layer, offset);
+KeyRotation key_rotation(const Model& model, std::int64_t layer, std::int64_t offset) {
+  const RopeFrequencies frequencies = frequencies_at_offset(model, layer, offset);
   const auto& rope = model.spec().layers[static_cast<std::size_t>(layer)].attention.rope;
-  KeyTurn turn{.pairs = rope ? rope->pairs : RotaryPairs::halves,
-               .factor = turns.gain * turns.gain};  // queries have it, too
-  for (const float radians : turns.radians_per_token) {
-    turn.angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
+  KeyRotation rotation{.pairs = rope ? rope->pairs : RotaryPairs::halves,
+                       .factor = frequencies.gain * frequencies.gain};  // queries have it, too
+  for (const float radians : frequencies.radians_per_token) {
+    rotation.angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
   }
-  return turn;
+  return rotation;
 }
 
 CircuitVariant variant_of(const Record& options) {
   const Value* fold = options.find("fold_norm");
   if (fold == nullptr) refuse_field("fold_norm");
   const bool* gain = fold->get<bool>();
-  return {.fold_norm = gain == nullptr ? FoldNorm::centred
+  return {.fold_norm = gain == nullptr ? FoldNorm::centered
                        : *gain         ? FoldNorm::gain
                                        : FoldNorm::none,
           .with_bias = expect<bool>(options, "with_bias"),
@@ -81,7 +81,7 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
                                               ") has no rotary positions"});
   }
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
-    turns_of(model, layer, variant.rope_offset);
+    frequencies_at_offset(model, layer, variant.rope_offset);
   }
 }
 
@@ -121,9 +121,9 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
     inputs.add("biases", std::move(present));
   }
   if (!qk || variant.rope_offset == 0) return;
-  KeyTurn turn = key_turn(model, layer, variant.rope_offset);
-  inputs.add("key_angles", std::move(turn.angles)).add("key_factor", turn.factor);
-  if (turn.pairs == RotaryPairs::neighbours) inputs.add("key_pairs", "neighbours");
+  KeyRotation rotation = key_rotation(model, layer, variant.rope_offset);
+  inputs.add("key_angles", std::move(rotation.angles)).add("key_factor", rotation.factor);
+  if (rotation.pairs == RotaryPairs::neighbors) inputs.add("key_pairs", "neighbours");
 }
 
 SumFactors LoadedCircuit::sum() const {
@@ -139,8 +139,8 @@ SumFactors LoadedCircuit::sum() const {
 
 LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
                            const CircuitVariant& variant) {
-  if (model.dimensions().latent) {
-    return load_latent_circuit(model, layer, circuit, variant, /*narrowed=*/false);
+  if (model.dimensions().mla) {
+    return load_mla_circuit(model, layer, circuit, variant, /*narrowed=*/false);
   }
   LoadedCircuit out{.circuit = circuit, .heads = model.dimensions(layer).heads};
   const bool qk = circuit == Role::qk;
@@ -155,17 +155,17 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
   out.left = std::move(read_left.values);
   out.right = std::move(read_right.values);
   if (variant.fold_norm != FoldNorm::none) {
-    const bool centred = variant.fold_norm == FoldNorm::centred &&
-                         model.spec().architecture.norm->kind == NormKind::layer;
-    if (!qk && centred) centre_columns(out.left);
+    const bool centered = variant.fold_norm == FoldNorm::centered &&
+                          model.spec().architecture.norm->kind == NormKind::layer;
+    if (!qk && centered) center_columns(out.left);
     const auto gain = read_input_gain(model, layer);
     out.skipped = gain.skipped;
     if (!out.skipped.empty()) return out;
     if (gain.values) {
       if (qk) multiply_columns(out.left, *gain.values);
       multiply_columns(out.right, *gain.values);
-      if (qk && centred) centre_rows(out.left);
-      if (centred) centre_rows(out.right);
+      if (qk && centered) center_rows(out.left);
+      if (centered) center_rows(out.right);
     } else {
       out.note = kNothingFolded;
     }
@@ -176,8 +176,9 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
     if (!out.skipped.empty()) return out;
   }
   if (qk && variant.rope_offset != 0) {
-    const KeyTurn turn = key_turn(model, layer, variant.rope_offset);
-    turn_keys(out.right.view(), out.heads.head_dim, turn.angles, turn.pairs, turn.factor);
+    const KeyRotation rotation = key_rotation(model, layer, variant.rope_offset);
+    rotate_keys(out.right.view(), out.heads.head_dim, rotation.angles, rotation.pairs,
+                rotation.factor);
   }
   return out;
 }

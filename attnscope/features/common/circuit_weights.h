@@ -33,13 +33,13 @@ CircuitVariant variant_of(const Record& options);
 void check_variant(const Model& model, const CircuitVariant& variant);
 
 /// What becomes of keys at a rotary offset.
-struct KeyTurn {
+struct KeyRotation {
   std::vector<double> angles;  // of each pair, radians
   RotaryPairs pairs = RotaryPairs::halves;
   double factor = 1;  // of all that turns
 };
 
-KeyTurn key_turn(const Model& model, std::int64_t layer, std::int64_t offset);
+KeyRotation key_rotation(const Model& model, std::int64_t layer, std::int64_t offset);
 
 /// The matrix with its bias as the last column; zero where it has none. Returns why not, if so.
 std::string append_bias(const Model& model, const Weight& weight, Matrix<double>& matrix);

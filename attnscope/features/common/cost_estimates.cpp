@@ -94,22 +94,22 @@ std::uint64_t circuit_factor_bytes(const Dimensions& dimensions, Role circuit) {
   const std::int64_t inner = is_of_queries(circuit) ? heads.head_dim : heads.value_dim;
   const std::uint64_t factors =
       float64_bytes((heads.heads + heads.kv_heads) * inner, dimensions.width);
-  if (!dimensions.latent) return factors;
+  if (!dimensions.mla) return factors;
   // What they are made from, and the factors of the sum.
   const std::uint64_t of_queries =
-      is_of_queries(circuit) && dimensions.latent->query > 0
-          ? float64_bytes(heads.heads * inner + dimensions.width, dimensions.latent->query)
+      is_of_queries(circuit) && dimensions.mla->query > 0
+          ? float64_bytes(heads.heads * inner + dimensions.width, dimensions.mla->query)
           : 0;
-  const std::int64_t rank = dimensions.latent->key_value + heads.shared_key_dim;
+  const std::int64_t rank = dimensions.mla->key_value + heads.shared_key_dim;
   return factors + of_queries + float64_bytes(heads.heads * inner + 4 * dimensions.width, rank);
 }
 
 std::int64_t summed_rank(const Dimensions& dimensions, Role circuit) {
   const HeadShape& heads = dimensions.heads;
   const bool qk = is_of_queries(circuit);
-  if (dimensions.latent) {
-    const std::int64_t rank = dimensions.latent->key_value + (qk ? heads.shared_key_dim : 0);
-    const std::int64_t of_queries = dimensions.latent->query;
+  if (dimensions.mla) {
+    const std::int64_t rank = dimensions.mla->key_value + (qk ? heads.shared_key_dim : 0);
+    const std::int64_t of_queries = dimensions.mla->query;
     return qk && of_queries > 0 ? std::min(of_queries, rank) : rank;
   }
   return heads.kv_heads * (qk ? heads.head_dim : heads.value_dim);

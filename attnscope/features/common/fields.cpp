@@ -132,7 +132,7 @@ Field latent_rms_field() {
                       .optional = true}}};
 }
 
-std::vector<Field> latent_text_parameter_fields() {
+std::vector<Field> mla_text_parameter_fields() {
   std::vector<Field> fields = text_parameter_fields();
   fields.push_back(tokens_hash_parameter());
   for (Field& field : fields) field.with = "tokens_hash";

@@ -50,6 +50,6 @@ Field tokens_hash_parameter();
 Field prompts_parameter_field();
 std::vector<Field> preference_fields();
 /// The same of commands that need no text.
-std::vector<Field> latent_text_parameter_fields();
+std::vector<Field> mla_text_parameter_fields();
 
 }  // namespace attnscope

@@ -13,7 +13,7 @@ void multiply_columns(Matrix<double>& matrix, std::span<const double> gain) {
   }
 }
 
-void centre_rows(Matrix<double>& matrix) {
+void center_rows(Matrix<double>& matrix) {
   for (std::int64_t row = 0; row < matrix.rows(); ++row) {
     double sum = 0;
     for (std::int64_t col = 0; col < matrix.cols(); ++col) sum += matrix(row, col);
@@ -22,7 +22,7 @@ void centre_rows(Matrix<double>& matrix) {
   }
 }
 
-void centre_columns(Matrix<double>& matrix) {
+void center_columns(Matrix<double>& matrix) {
   std::vector<double> means(static_cast<std::size_t>(matrix.cols()), 0.0);
   const auto for_each = [&](auto visit) {
     for (std::int64_t row = 0; row < matrix.rows(); ++row) {
@@ -45,8 +45,8 @@ Matrix<double> with_column(const Matrix<double>& matrix, std::span<const double>
   return wider;
 }
 
-void turn_keys(MatrixView<double> keys, std::int64_t head_dim, std::span<const double> angles,
-               RotaryPairs pairs, double factor) {
+void rotate_keys(MatrixView<double> keys, std::int64_t head_dim, std::span<const double> angles,
+                 RotaryPairs pairs, double factor) {
   const std::int64_t count = std::ssize(angles);
   for (std::int64_t pair = 0; pair < count; ++pair) {
     const auto [at, step] = rotary_pair(pairs, pair, count);
@@ -56,9 +56,9 @@ void turn_keys(MatrixView<double> keys, std::int64_t head_dim, std::span<const d
       for (std::int64_t col = 0; col < keys.cols; ++col) {
         double& x = keys(first, col);
         double& y = keys(first + step, col);
-        const double turned = x * cosine - y * sine;
+        const double rotated = x * cosine - y * sine;
         y = y * cosine + x * sine;
-        x = turned;
+        x = rotated;
       }
     }
   }

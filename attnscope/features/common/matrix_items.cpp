@@ -65,7 +65,7 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
   // for by name and no layer should have is left out.
   const auto applies = [&](const Model& model, Role role) {
     if (of_experts && model.describes_of_expert(role)) return true;
-    if (wanted.empty()) return is_expected(model, role) && !is_latent_product(role);
+    if (wanted.empty()) return is_expected(model, role) && !is_mla_product(role);
     return model.describes(role);
   };
   for (const Role role : wanted) {

@@ -43,7 +43,7 @@ Read<Matrix<double>> read_queries(const Model& model, std::int64_t layer, bool i
                                   const std::optional<LatentRms>& rms, const Compute& compute) {
   if (model.is_stored(Role::query)) return read_factor(model, layer, Role::query);
   if (in_latent) return read_weight_float64(model, model.weight(layer, Role::query_up));
-  auto read = read_latent(model, layer, Role::query, SharedRows::in_every_head, rms);
+  auto read = read_mla(model, layer, Role::query, SharedRows::in_every_head, rms);
   if (!read.skipped.empty()) return {{}, read.skipped};
   divided_by.queries = read.values.rms;
   if (narrowed) narrow(read.values, compute);
@@ -52,20 +52,19 @@ Read<Matrix<double>> read_queries(const Model& model, std::int64_t layer, bool i
 
 }  // namespace
 
-std::pair<std::int64_t, std::int64_t> latent_product_shape(const Dimensions& dimensions,
-                                                           Role role) {
-  const LatentRanks& ranks = *dimensions.latent;
+std::pair<std::int64_t, std::int64_t> mla_product_shape(const Dimensions& dimensions, Role role) {
+  const MlaRanks& ranks = *dimensions.mla;
   if (role == Role::ov_latent) return {dimensions.width, ranks.key_value};
   if (role != Role::qk_latent) return {dimensions.width, dimensions.width};
   return {ranks.query > 0 ? ranks.query : dimensions.width, ranks.key_value};
 }
 
-LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role role,
-                                  const std::optional<LatentRms>& rms, bool narrowed,
-                                  const Compute& compute) {
+LoadedCircuit load_mla_product(const Model& model, std::int64_t layer, Role role,
+                               const std::optional<LatentRms>& rms, bool narrowed,
+                               const Compute& compute) {
   const HeadShape& heads = model.dimensions(layer).heads;
   const std::int64_t turned = heads.shared_key_dim, own = heads.head_dim - turned;
-  const std::int64_t rank = model.dimensions(layer).latent->key_value;
+  const std::int64_t rank = model.dimensions(layer).mla->key_value;
   const bool of_values = role == Role::ov_latent, rotary = role == Role::qk_rotary;
   const bool in_latent = of_values || role == Role::qk_latent;
   LoadedCircuit out{.circuit = of_values ? Role::ov : Role::qk, .heads = heads};
@@ -80,7 +79,7 @@ LoadedCircuit load_latent_product(const Model& model, std::int64_t layer, Role r
                                of_values ? own : 0, of_values ? heads.value_dim : own);
     }
   } else {
-    auto keys = read_latent(model, layer, Role::key, SharedRows::in_every_head, rms);
+    auto keys = read_mla(model, layer, Role::key, SharedRows::in_every_head, rms);
     if (!keys.skipped.empty()) out.skipped = "a factor: " + keys.skipped;
     if (out.skipped.empty()) {
       if (!rotary) out.latent_rms.keys_and_values = keys.values.rms;
@@ -125,9 +124,9 @@ namespace {
 
 /// Both sides of a circuit while it is made. W_O, and W_Q of queries without a latent, are plain.
 struct Sides {
-  std::optional<LatentFactors> left;
+  std::optional<MlaFactors> left;
   Matrix<double> plain_left;
-  LatentFactors right;
+  MlaFactors right;
 
   Matrix<double>& reading_left() { return left ? left->down : plain_left; }
 };
@@ -140,9 +139,9 @@ Matrix<double> copied(MatrixView<const double> from) {
 
 std::string fold_gain(const Model& model, std::int64_t layer, bool qk, FoldNorm how, Sides& sides,
                       std::string& note) {
-  const bool centred =
-      how == FoldNorm::centred && model.spec().architecture.norm->kind == NormKind::layer;
-  if (!qk && centred) centre_columns(sides.plain_left);
+  const bool centered =
+      how == FoldNorm::centered && model.spec().architecture.norm->kind == NormKind::layer;
+  if (!qk && centered) center_columns(sides.plain_left);
   const auto gain = read_input_gain(model, layer);
   if (!gain.skipped.empty()) return gain.skipped;
   if (!gain.values) {
@@ -151,14 +150,14 @@ std::string fold_gain(const Model& model, std::int64_t layer, bool qk, FoldNorm 
   }
   if (qk) multiply_columns(sides.reading_left(), *gain.values);
   multiply_columns(sides.right.down, *gain.values);
-  if (qk && centred) centre_rows(sides.reading_left());
-  if (centred) centre_rows(sides.right.down);
+  if (qk && centered) center_rows(sides.reading_left());
+  if (centered) center_rows(sides.right.down);
   return "";
 }
 
 /// Biases before the latents become a column; those after them have no place there.
 std::string add_biases(const Model& model, std::int64_t layer, bool qk, Sides& sides) {
-  const auto append = [](LatentFactors& factors) {
+  const auto append = [](MlaFactors& factors) {
     const Matrix<double>& bias = factors.bias_column;
     factors.down = with_column(factors.down, {bias.data(), static_cast<std::size_t>(bias.rows())});
   };
@@ -197,22 +196,21 @@ void add_up_heads(const Sides& sides, bool qk, const Compute& compute, LoadedCir
 
 }  // namespace
 
-LoadedCircuit load_latent_circuit(const Model& model, std::int64_t layer, Role circuit,
-                                  const CircuitVariant& variant, bool narrowed,
-                                  const Compute& compute) {
+LoadedCircuit load_mla_circuit(const Model& model, std::int64_t layer, Role circuit,
+                               const CircuitVariant& variant, bool narrowed,
+                               const Compute& compute) {
   LoadedCircuit out{.circuit = circuit, .heads = model.dimensions().heads};
   const bool qk = circuit == Role::qk;
-  if (model.dimensions().latent->key_value == 0) {
+  if (model.dimensions().mla->key_value == 0) {
     out.skipped = "queries of a latent with keys that have none are not multiplied";
     return out;
   }
-  auto right = read_latent(model, layer, qk ? Role::key : Role::value, SharedRows::in_every_head,
-                           variant.latent_rms);
+  auto right = read_mla(model, layer, qk ? Role::key : Role::value, SharedRows::in_every_head,
+                        variant.latent_rms);
   if (!right.skipped.empty()) out.skipped = "a factor: " + right.skipped;
   Sides sides;
   if (qk && !model.is_stored(Role::query)) {
-    auto left =
-        read_latent(model, layer, Role::query, SharedRows::in_every_head, variant.latent_rms);
+    auto left = read_mla(model, layer, Role::query, SharedRows::in_every_head, variant.latent_rms);
     if (!left.skipped.empty()) out.skipped = "a factor: " + left.skipped;
     out.latent_rms.queries = left.values.rms;
     sides.left = std::move(left.values);
@@ -233,11 +231,11 @@ LoadedCircuit load_latent_circuit(const Model& model, std::int64_t layer, Role c
   }
   if (!out.skipped.empty()) return out;
   if (qk && variant.rope_offset != 0) {
-    const KeyTurn turn = key_turn(model, layer, variant.rope_offset);
+    const KeyRotation rotation = key_rotation(model, layer, variant.rope_offset);
     const std::int64_t shared = out.heads.shared_key_dim;
     const MatrixView<double> down = sides.right.down.view();
-    turn_keys(down.row_block(down.rows - shared, shared), shared, turn.angles, turn.pairs,
-              turn.factor);
+    rotate_keys(down.row_block(down.rows - shared, shared), shared, rotation.angles, rotation.pairs,
+                rotation.factor);
   }
   if (narrowed) {
     narrow(sides.right, compute);

@@ -91,8 +91,8 @@ Read<Matrix<double>> read_bias_column(const Model& model, const Weight& weight) 
 
 }  // namespace
 
-Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role role,
-                                SharedRows shared, const std::optional<LatentRms>& known) {
+Read<MlaFactors> read_mla(const Model& model, std::int64_t layer, Role role, SharedRows shared,
+                          const std::optional<LatentRms>& known) {
   const bool of_queries = role == Role::query;
   const Weight& up = model.weight(layer, of_queries ? Role::query_up : Role::kv_up);
   const Weight& down = model.weight(layer, of_queries ? Role::query_down : Role::kv_down);
@@ -104,7 +104,7 @@ Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role rol
   }
   const std::int64_t rank = stored.values.cols();
   if (model.spec().layers.empty()) return {{}, "nothing says which norm its latent has"};
-  const LatentSpec& spec = *model.spec().layers[static_cast<std::size_t>(layer)].attention.latent;
+  const MlaSpec& spec = *model.spec().layers[static_cast<std::size_t>(layer)].attention.mla;
   const auto gain = read_gain(model, of_queries ? *spec.query_norm : spec.norm, layer, rank);
   const auto input_gain = read_input_gain(model, layer);
   if (!gain.skipped.empty()) return {{}, "the norm of its latent: " + gain.skipped};
@@ -115,12 +115,11 @@ Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role rol
   const double rms =
       on_text ? *on_text
               : rms_of(rows.values.view().row_block(0, rank), input_gain.values.value_or(Gain{}));
-  LatentFactors out{.up = of_queries
-                              ? std::move(stored.values)
-                              : up_rows(stored.values, role, model.dimensions().heads, shared),
-                    .down = std::move(rows.values),
-                    .bias_column = std::move(bias.values),
-                    .rms = rms};
+  MlaFactors out{.up = of_queries ? std::move(stored.values)
+                                  : up_rows(stored.values, role, model.dimensions().heads, shared),
+                 .down = std::move(rows.values),
+                 .bias_column = std::move(bias.values),
+                 .rms = rms};
   const Gain own = gain.values.empty() ? Gain(static_cast<std::size_t>(rank), 1.0) : gain.values;
   scale_rows(out.down.view(), own, rms);
   scale_rows(out.bias_column.view(), own, rms);
@@ -134,11 +133,11 @@ Read<LatentFactors> read_latent(const Model& model, std::int64_t layer, Role rol
   return {std::move(out), ""};
 }
 
-Matrix<double> product_of(const LatentFactors& factors, const Compute& compute) {
+Matrix<double> product_of(const MlaFactors& factors, const Compute& compute) {
   return multiply_transposed(factors.up.view(), factors.down.view().transposed(), compute);
 }
 
-void narrow(LatentFactors& factors, const Compute& compute) {
+void narrow(MlaFactors& factors, const Compute& compute) {
   const Matrix<double> triangle = qr_r_factor(factors.down.view().transposed(), compute);
   Matrix<double> down(triangle.cols(), triangle.rows());
   set(down.view(), triangle.view().transposed());
@@ -153,20 +152,20 @@ void add_latent_rms(std::vector<Outcome>& outcomes, const LatentRms& divided_by)
   }
 }
 
-std::string latent_note(const Model& model, bool on_a_text) {
+std::string mla_note(const Model& model, bool on_a_text) {
   return model.name() +
          ": q, k and v are made of latents, whose norms are taken to divide by one rms each, " +
          (on_a_text ? "the mean on the text" : "that of white input");
 }
 
 std::int64_t latent_inner(const Dimensions& dimensions, Role role) {
-  if (role == Role::query) return dimensions.latent->query;
-  return dimensions.latent->key_value + dimensions.heads.shared_key_dim;
+  if (role == Role::query) return dimensions.mla->query;
+  return dimensions.mla->key_value + dimensions.heads.shared_key_dim;
 }
 
 std::uint64_t latent_bytes(const Dimensions& dimensions, Role role, std::int64_t cols) {
   const bool of_queries = role == Role::query;
-  const std::int64_t rank = of_queries ? dimensions.latent->query : dimensions.latent->key_value;
+  const std::int64_t rank = of_queries ? dimensions.mla->query : dimensions.mla->key_value;
   const std::int64_t inner = latent_inner(dimensions, role);
   const std::int64_t rows = dimensions.heads.total_dim(role);
   const std::int64_t stored = dimensions.heads.total_dim(of_queries ? Role::query_up : Role::kv_up);
@@ -201,7 +200,7 @@ std::vector<Sums> sums_of(const ForwardPass& pass, std::span<const TokenIds> bat
   std::vector<Sums> sums(layers.size());
   const ForwardObserver observer{.on_latents = [&](const LayerLatents& latents) {
     const auto layer = static_cast<std::size_t>(latents.layer);
-    const LatentSpec& spec = *layers[layer].attention.latent;
+    const MlaSpec& spec = *layers[layer].attention.mla;
     sums[layer].keys_and_values = sum_of_rms(latents.keys_and_values, spec.norm.epsilon);
     if (latents.queries.data == nullptr) return;
     sums[layer].queries = sum_of_rms(latents.queries, spec.query_norm->epsilon);
@@ -250,9 +249,9 @@ std::vector<LatentRms> means_of(const Model& model, std::span<const TokenIds> se
 
 }  // namespace
 
-void check_latents(std::span<const Model> models) {
+void check_mla_ranks(std::span<const Model> models) {
   if (std::any_of(models.begin(), models.end(),
-                  [](const Model& model) { return model.dimensions().latent.has_value(); })) {
+                  [](const Model& model) { return model.dimensions().mla.has_value(); })) {
     return;
   }
   throw Error(
@@ -260,7 +259,7 @@ void check_latents(std::span<const Model> models) {
       {.problem = models.front().name() + " has no latents: its weights do not depend on a text"});
 }
 
-void add_text_parameters(Record& report, Record& of_items, const std::optional<LatentText>& text) {
+void add_text_parameters(Record& report, Record& of_items, const std::optional<MlaText>& text) {
   if (!text) return;
   for (const auto& [name, value] : text->parameters.fields()) report.add(name, value);
   const std::string hash = tokens_hash(text->sequences);
@@ -268,12 +267,12 @@ void add_text_parameters(Record& report, Record& of_items, const std::optional<L
   of_items.add("tokens_hash", hash);
 }
 
-void measure_latents(Plan& plan, std::span<const Model> models,
-                     const std::optional<LatentText>& text, const Context& context, RowSink& sink) {
+void measure_latents(Plan& plan, std::span<const Model> models, const std::optional<MlaText>& text,
+                     const Context& context, RowSink& sink) {
   if (!text) return;
   std::vector<std::vector<LatentRms>> means(models.size());
   for (std::size_t index = 0; index < models.size(); ++index) {
-    if (!models[index].dimensions().latent) continue;
+    if (!models[index].dimensions().mla) continue;
     means[index] = means_of(models[index], text->sequences[index], context, sink);
   }
   for (WorkItem& item : plan.items) {

@@ -17,7 +17,7 @@ namespace attnscope {
 struct Prompt {
   TokenIds tokens;                       // of an encoder-decoder those of its decoder
   TokenIds source = {};                  // then: those of its encoder
-  std::optional<Signal> sound = {};      // in place of `source`
+  std::optional<MediaInput> audio = {};  // in place of `source`
   TokenIds languages = {};               // see DecoderPrompt, whose tokens stand in `tokens`
   const Tokenizer* tokenizer = nullptr;  // null: tokens have ids and no texts
 };
@@ -29,7 +29,7 @@ inline Value token_value(const Tokenizer* tokenizer, std::int64_t id) {
 }
 
 /// Adds the fields of a token that is foretold: "token_id", "text", "logit", "probability".
-inline void add_foretold(Record& row, const Tokenizer* tokenizer, const TokenScore& score) {
+inline void add_predicted(Record& row, const Tokenizer* tokenizer, const TokenScore& score) {
   row.add("token_id", score.token);
   row.add("text", token_value(tokenizer, score.token));
   row.add("logit", score.logit);

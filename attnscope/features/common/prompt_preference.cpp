@@ -38,7 +38,7 @@ PromptTokens prompt_tokens(const AnsweredPrompts& prompts) {
 
 void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts) {
   const Model& model = pass.model();
-  check_foretelling(pass, {}, MaskToken(0));
+  check_predicts_tokens(pass, {}, MaskToken(0));
   if (!model.spec().causal) {
     throw Error(ErrorKind::unsupported,
                 {.parameter = "prompts",

@@ -25,7 +25,7 @@ struct PromptTokens {
 };
 PromptTokens prompt_tokens(const AnsweredPrompts& prompts);
 
-/// Throws as check_foretelling(), and Error(unsupported) for a model that sees texts both ways.
+/// Throws as check_predicts_tokens(), and Error(unsupported) for a model that sees texts both ways.
 void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts);
 
 /// Adds a note if a prompt is longer than the model's context: see past_context_note().

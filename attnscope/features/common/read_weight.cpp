@@ -15,7 +15,7 @@ template <class M, class Decode>
 Read<M> read(const Model& model, const Weight& weight, Decode decode_matrix) {
   if (weight.tensor == nullptr) return {{}, weight.missing};
   const Checkpoint& checkpoint = model.checkpoint();
-  if (const auto reason = why_not_analysed(checkpoint, *weight.tensor)) return {{}, *reason};
+  if (const auto reason = why_not_analyzed(checkpoint, *weight.tensor)) return {{}, *reason};
   checkpoint.need(byte_ranges(weight.matrix));
   Read<M> out{decode_matrix(weight.matrix), ""};
   checkpoint.check_intact(*weight.tensor);
@@ -24,7 +24,7 @@ Read<M> read(const Model& model, const Weight& weight, Decode decode_matrix) {
 
 Read<Matrix<double>> read_product(const Model& model, std::int64_t layer, Role role,
                                   SharedRows shared) {
-  const auto read = read_latent(model, layer, role, shared);
+  const auto read = read_mla(model, layer, role, shared);
   if (!read.skipped.empty()) return {{}, read.skipped};
   return {product_of(read.values), ""};
 }

@@ -18,8 +18,8 @@ constexpr const char* kUnfinished = ".tmp";
 
 }  // namespace
 
-KeptFiles::KeptFiles(const fs::path& made, const std::string& ending, std::string key)
-    : folder_(hidden_beside(made, ending)), key_(std::move(key)) {
+ResumeFiles::ResumeFiles(const fs::path& made, const std::string& ending, std::string key)
+    : folder_(hidden_file_next_to(made, ending)), key_(std::move(key)) {
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, failed)) {
     const bool own = entry.path().filename().string().starts_with(key_);
@@ -27,12 +27,12 @@ KeptFiles::KeptFiles(const fs::path& made, const std::string& ending, std::strin
   }
 }
 
-fs::path KeptFiles::path_of(const std::string& name) const {
+fs::path ResumeFiles::path_of(const std::string& name) const {
   return folder_ / (key_ + "-" + name + ".safetensors");
 }
 
-void KeptFiles::write(const std::string& name,
-                      const std::function<void(std::ostream&)>& write) const {
+void ResumeFiles::write(const std::string& name,
+                        const std::function<void(std::ostream&)>& write) const {
   const fs::path path = path_of(name);
   fs::path unfinished = path;
   unfinished += kUnfinished;
@@ -49,7 +49,7 @@ void KeptFiles::write(const std::string& name,
   if (failed) fail_writing(path, failed.message());
 }
 
-void KeptFiles::remove() const {
+void ResumeFiles::remove() const {
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
 }

@@ -14,11 +14,11 @@ namespace attnscope {
 
 /// Files under a hidden name beside what the run makes: a destroyed one leaves them there for the
 /// next run; remove() ends that.
-class KeptFiles {
+class ResumeFiles {
  public:
   /// In ".NAME.ending", NAME that of `made`. `key`: a hash of all that decides what the files hold;
   /// what a run with another key left goes.
-  KeptFiles(const std::filesystem::path& made, const std::string& ending, std::string key);
+  ResumeFiles(const std::filesystem::path& made, const std::string& ending, std::string key);
 
   /// Where a file of that name is, if it is.
   std::filesystem::path path_of(const std::string& name) const;
@@ -60,7 +60,7 @@ class FinishedLayers {
   void keep(const std::map<std::string, TensorView>& before, const ChangedModel& changed,
             std::int64_t layer) const;
 
-  KeptFiles files_;
+  ResumeFiles files_;
   std::int64_t taken_ = 0;
   std::int64_t stage_ = 0;
 };

@@ -9,10 +9,10 @@
 
 namespace attnscope {
 
-void check_foretelling(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
-                       const MaskToken& mask, const std::vector<TokenIds>& sources) {
+void check_predicts_tokens(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
+                           const MaskToken& mask, const std::vector<TokenIds>& sources) {
   const Model& model = pass.model();
-  if (pass.reads_images() || pass.reads_sound()) {
+  if (pass.reads_images() || pass.reads_audio()) {
     throw Error(ErrorKind::unsupported, {.file = model.checkpoint().main_file().string(),
                                          .problem = "reads no text that it could foretell"});
   }
@@ -52,15 +52,15 @@ MaskToken mask_parameter(const WorkItem& item) {
   return expect<std::int64_t>(*mask, "mask");
 }
 
-ForetoldPlaces foretold_places(const WorkItem& item) {
+ScoredPositions scored_positions(const WorkItem& item) {
   const SequenceBatch& batch = *item.batch;
   const MaskToken mask = mask_parameter(item);
   if (batch.sources.empty() && mask) {
     return masked_tokens(batch.tokens, *mask, batch.first, kMaskSeed, batch.scored);
   }
-  ForetoldPlaces all = batch.sources.empty() ? next_tokens(batch.tokens)
-                                             : target_tokens(batch.tokens, batch.sources);
-  return batch.scored.empty() ? all : scored_places(std::move(all), batch.scored);
+  ScoredPositions all = batch.sources.empty() ? next_tokens(batch.tokens)
+                                              : target_tokens(batch.tokens, batch.sources);
+  return batch.scored.empty() ? all : select_scored_positions(std::move(all), batch.scored);
 }
 
 }  // namespace attnscope

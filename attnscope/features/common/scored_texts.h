@@ -16,7 +16,7 @@ namespace attnscope {
 using MaskToken = std::optional<std::int64_t>;
 
 /// What each of several models is to foretell.
-struct ForetoldTexts {
+struct ScoredTexts {
   std::vector<std::vector<TokenIds>> sequences;  // of each model, of one length but for targets
   std::vector<MaskToken> masks;                  // of each model
   Record parameters;                             // what the report says of where they come from
@@ -42,12 +42,12 @@ inline constexpr std::uint64_t kMaskSeed = 0;
 /// Throws Error(unsupported) where nothing can be foretold: no logits, or no mask where one is
 /// needed; Error(usage) for sequences of fewer than two tokens, for ids that are no tokens, and as
 /// ForwardPass::check(). `sources`: of a decoder, those of its targets.
-void check_foretelling(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
-                       const MaskToken& mask, const std::vector<TokenIds>& sources = {});
+void check_predicts_tokens(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
+                           const MaskToken& mask, const std::vector<TokenIds>& sources = {});
 
 /// Of an item's batch; its parameters say the mask. The ids of the mask are written by
 /// add_mask_parameter().
-ForetoldPlaces foretold_places(const WorkItem& item);
+ScoredPositions scored_positions(const WorkItem& item);
 void add_mask_parameter(WorkItem& item, const MaskToken& mask);
 MaskToken mask_parameter(const WorkItem& item);
 

@@ -38,7 +38,7 @@ std::int64_t longest_of(std::span<const TokenIds> sequences) {
 
 BatchInputs inputs_of(const SequenceBatch& batch) {
   return {.tokens = batch.tokens,
-          .signals = batch.signals,
+          .media_inputs = batch.media_inputs,
           .sources = batch.sources,
           .scored = batch.scored};
 }
@@ -52,14 +52,14 @@ std::int64_t sequences_at_once(std::int64_t tokens) {
 
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs) {
   if (!inputs.tokens.empty()) return longest_of(inputs.tokens);
-  return inputs.signals.empty() ? 0 : rows_of_signal(model, inputs.signals.front());
+  return inputs.media_inputs.empty() ? 0 : rows_of_media(model, inputs.media_inputs.front());
 }
 
 std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs) {
   if (!inputs.sources.empty()) return longest_of(inputs.sources);
   const Model* encoder = model.sibling("encoder");
-  if (inputs.tokens.empty() || inputs.signals.empty() || encoder == nullptr) return 0;
-  return rows_of_signal(*encoder, inputs.signals.front());
+  if (inputs.tokens.empty() || inputs.media_inputs.empty() || encoder == nullptr) return 0;
+  return rows_of_media(*encoder, inputs.media_inputs.front());
 }
 
 void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
@@ -71,7 +71,7 @@ void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchI
     }
     return inputs.scored.empty() || inputs.scored[one] == inputs.scored[other];
   };
-  const std::size_t all = std::max(inputs.tokens.size(), inputs.signals.size());
+  const std::size_t all = std::max(inputs.tokens.size(), inputs.media_inputs.size());
   const std::int64_t longest = std::max(rows_of(model, inputs), source_rows_of(model, inputs));
   const auto each = static_cast<std::size_t>(sequences_at_once(longest));
   for (std::size_t first = 0, end = 0; first < all; first = end) {
@@ -82,18 +82,18 @@ void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchI
     };
     plan.add(index, std::nullopt).batch = SequenceBatch{.first = static_cast<std::int64_t>(first),
                                                         .tokens = part(inputs.tokens),
-                                                        .signals = part(inputs.signals),
+                                                        .media_inputs = part(inputs.media_inputs),
                                                         .layers = layers,
                                                         .sources = part(inputs.sources),
                                                         .scored = part(inputs.scored)};
   }
 }
 
-std::string signals_hash(std::span<const Signal> signals) {
+std::string media_hash(std::span<const MediaInput> media_inputs) {
   std::string all;
-  for (const Signal& signal : signals) {
-    all += content_hash(record_text({{"shape", signal.shape}}));
-    all += content_hash(std::as_bytes(std::span(signal.values)));
+  for (const MediaInput& media_input : media_inputs) {
+    all += content_hash(record_text({{"shape", media_input.shape}}));
+    all += content_hash(std::as_bytes(std::span(media_input.values)));
   }
   return content_hash(all);
 }
@@ -159,12 +159,12 @@ std::vector<ModelSource> ReadyModels::sources() const {
   return sources;
 }
 
-ItemPass::ItemPass(const ModelSource& source, const Compute& compute, bool foretells) {
+ItemPass::ItemPass(const ModelSource& source, const Compute& compute, bool predicts_tokens) {
   if (source.shared != nullptr) {
     shared_ = static_cast<const ReadyPass*>(source.shared)->pass.get();
     return;
   }
-  if (foretells && has_decoder(*source.model)) decoder_ = source.model->beside("decoder");
+  if (predicts_tokens && has_decoder(*source.model)) decoder_ = source.model->beside("decoder");
   own_.emplace(decoder_ ? *decoder_ : *source.model, /*copy_weights=*/false, compute);
 }
 
@@ -205,22 +205,23 @@ void check_inputs(const ForwardPass& pass, const BatchInputs& inputs) {
   const ForwardPass& reads = pass.encoder() == nullptr ? pass : *pass.encoder();
   for (const TokenIds& sequence : inputs.tokens) pass.check(sequence);
   for (const TokenIds& source : inputs.sources) reads.check(source);
-  for (const Signal& signal : inputs.signals) reads.length_of(signal);
+  for (const MediaInput& media_input : inputs.media_inputs) reads.length_of(media_input);
 }
 
 void run_inputs(const ForwardPass& pass, const BatchInputs& inputs, const ForwardObserver& observer,
                 const Compute& compute) {
   if (inputs.tokens.empty()) {
-    pass.run(inputs.signals, observer, compute);
-  } else if (inputs.sources.empty() && inputs.signals.empty()) {
+    pass.run(inputs.media_inputs, observer, compute);
+  } else if (inputs.sources.empty() && inputs.media_inputs.empty()) {
     pass.run(inputs.tokens, observer, compute);
   } else {
     if (pass.encoder() == nullptr) {
       throw Error(ErrorKind::usage, {.problem = pass.model().name() + " has no encoder"});
     }
-    const Memory memory = inputs.sources.empty() ? pass.encode(inputs.signals, {}, compute)
-                                                 : pass.encode(inputs.sources, {}, compute);
-    pass.run(inputs.tokens, observer, compute, {}, &memory);
+    const EncoderOutput encoder_output = inputs.sources.empty()
+                                             ? pass.encode(inputs.media_inputs, {}, compute)
+                                             : pass.encode(inputs.sources, {}, compute);
+    pass.run(inputs.tokens, observer, compute, {}, &encoder_output);
   }
 }
 
@@ -259,7 +260,7 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
   const SequenceBatch& batch = *item.batch;
   Value::List tokens;
   for (const TokenIds& sequence : batch.tokens) tokens.emplace_back(sequence);
-  if (!batch.signals.empty()) inputs.add("signals", signals_hash(batch.signals));
+  if (!batch.media_inputs.empty()) inputs.add("signals", media_hash(batch.media_inputs));
   if (!batch.sources.empty()) {
     Value::List sources;
     for (const TokenIds& sequence : batch.sources) sources.emplace_back(sequence);

@@ -25,7 +25,7 @@ std::int64_t sequences_at_once(std::int64_t tokens);
 /// What one model is run on: see SequenceBatch.
 struct BatchInputs {
   std::span<const TokenIds> tokens = {};
-  std::span<const Signal> signals = {};
+  std::span<const MediaInput> media_inputs = {};
   std::span<const TokenIds> sources = {};
   std::span<const TokenIds> scored = {};
 };
@@ -51,7 +51,7 @@ void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchI
 std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
                         const std::vector<std::vector<TokenIds>>& sources = {},
                         const std::vector<std::vector<TokenIds>>& scored = {});
-std::string signals_hash(std::span<const Signal> signals);
+std::string media_hash(std::span<const MediaInput> media_inputs);
 
 /// Sees the passes of a run's batches: see Context::watchers.
 class PassWatcher : public BatchWatcher {
@@ -94,8 +94,9 @@ class ReadyModels {
 /// What runs an item's model: the plan's pass, or its own where the plan made none ready.
 class ItemPass {
  public:
-  /// The source must outlive it. `foretells`: as ReadyModels has it. Throws as ForwardPass does.
-  ItemPass(const ModelSource& source, const Compute& compute, bool foretells = false);
+  /// The source must outlive it. `predicts_tokens`: as ReadyModels has it. Throws as ForwardPass
+  /// does.
+  ItemPass(const ModelSource& source, const Compute& compute, bool predicts_tokens = false);
 
   const ForwardPass& operator*() const { return own_ ? *own_ : *shared_; }
 

@@ -24,7 +24,7 @@ std::vector<LinearModule> linear_modules(const Model& base) {
       out.push_back({.name = loaded_name(base, module),
                      .weight = own,
                      .role = rule.role,
-                     .turned = rule.storage == Storage::in_by_out && !own->is_linear});
+                     .transposed = rule.storage == Storage::in_by_out && !own->is_linear});
     }
   }
   return out;

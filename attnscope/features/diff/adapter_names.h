@@ -15,7 +15,7 @@ struct LinearModule {
   std::string name;  // in the loaded model, without ".weight"
   const CheckpointTensor* weight = nullptr;
   Role role = Role::query;  // the first that it holds
-  bool turned = false;      // files hold (inputs, outputs)
+  bool transposed = false;  // files hold (inputs, outputs)
 };
 
 /// Those of all layers, each once.

@@ -57,7 +57,7 @@ class PartReader {
 
   /// Every tensor is merged as real numbers.
   void check_dtype(const CheckpointTensor& tensor) const {
-    const auto problem = why_not_analysed(files_, tensor);
+    const auto problem = why_not_analyzed(files_, tensor);
     if (!problem) return;
     refuse(ErrorKind::format, tensor, *problem + ", expected a floating-point dtype");
   }

@@ -63,7 +63,7 @@ class AdapterMerger {
 
   /// A tensor of the base that is read as real numbers.
   const CheckpointTensor& needed(const CheckpointTensor& tensor) const {
-    if (const auto problem = why_not_analysed(base_.checkpoint(), tensor)) {
+    if (const auto problem = why_not_analyzed(base_.checkpoint(), tensor)) {
       throw Error(ErrorKind::format, base_.checkpoint().parts_of(tensor, verbatim(*problem)));
     }
     base_.checkpoint().need(tensor);
@@ -136,7 +136,7 @@ class AdapterMerger {
   /// W before the change: of the file where that has it, else the base's, of which some
   /// initializations take a part when the adapter is loaded.
   Matrix<double>& weight_of(const std::string& module, const AdapterFactors& factors,
-                            const CheckpointTensor& own, bool turned) {
+                            const CheckpointTensor& own, bool transposed) {
     const auto [found, is_new] = merged_.try_emplace(own.name);
     Matrix<double>& weight = found->second;
     const auto whole = parts_.whole.find(module + std::string(kWeightOf));
@@ -154,9 +154,9 @@ class AdapterMerger {
       }
       return weight;
     }
-    if (turned) weight = transpose_of(weight);
+    if (transposed) weight = transpose_of(weight);
     take_principal_part(weight, rank, compute_);
-    if (turned) weight = transpose_of(weight);
+    if (transposed) weight = transpose_of(weight);
     return weight;
   }
 
@@ -187,14 +187,15 @@ class AdapterMerger {
     const CheckpointTensor* own = own_tensor(target);
     if (own == nullptr) refuse_unknown(*factors.b, target);
     const auto linear = linear_.find(own);
-    const bool turned = factors.of_embedding || (linear != linear_.end() && linear->second.turned);
+    const bool transposed =
+        factors.of_embedding || (linear != linear_.end() && linear->second.transposed);
     const Shape &down = factors.a->view.shape, &up = factors.b->view.shape;
-    const Shape made = turned ? Shape{down[1], up[0]} : Shape{up[0], down[1]};
+    const Shape made = transposed ? Shape{down[1], up[0]} : Shape{up[0], down[1]};
     if (own->view.shape != made) {
       refuse(*factors.b, "makes a matrix " + shape_text(made) + ", and the base has " +
                              shape_text(own->view.shape));
     }
-    Matrix<double>& weight = weight_of(module, factors, *own, turned);
+    Matrix<double>& weight = weight_of(module, factors, *own, transposed);
     const Matrix<double> a = decode<double>(whole_matrix(factors.a->view));
     const Matrix<double> b = decode<double>(whole_matrix(factors.b->view));
     const double scale = config_.scale_of(module);
@@ -202,7 +203,7 @@ class AdapterMerger {
       for (std::int64_t col = 0; col < down[1]; ++col) {
         double sum = 0;
         for (std::int64_t at = 0; at < down[0]; ++at) sum += b(row, at) * a(at, col);
-        (turned ? weight(col, row) : weight(row, col)) += scale * sum;
+        (transposed ? weight(col, row) : weight(row, col)) += scale * sum;
       }
     }
     adapted_.insert(own);

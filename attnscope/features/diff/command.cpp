@@ -55,7 +55,7 @@ std::vector<Model> open_pair(const Arguments& arguments, const Session& session,
   const NamedModel& tuned = named.back();
   const bool is_local = is_folder(tuned) && !tuned.on_hub;
   const CheckpointFolder folder(tuned.path);
-  const bool is_adapter = is_local && holds_adapter(folder);
+  const bool is_adapter = is_local && has_adapter(folder);
   const std::vector<std::string> base = {named.front().text};
   std::vector<Model> models =
       open_models(is_adapter ? arguments.with("models", base) : arguments, session);

@@ -25,8 +25,8 @@ constexpr std::string_view kWeight = ".weight";
 struct LinearPair {
   std::string module;  // in the loaded model
   const CheckpointTensor *base = nullptr, *tuned = nullptr;
-  bool turned = false;  // files hold (inputs, outputs)
-  bool finite = true;   // the difference; else it is left out
+  bool transposed = false;  // files hold (inputs, outputs)
+  bool finite = true;       // the difference; else it is left out
   AdapterModule made;
 };
 
@@ -38,7 +38,7 @@ std::string without_weight(const std::string& name) {
 void factor(LinearPair& pair, const AdapterRank& wanted, const Compute& compute) {
   const auto read = [&](const CheckpointTensor& tensor) {
     Matrix<double> stored = decode<double>(whole_matrix(tensor.view));
-    if (!pair.turned) return stored;
+    if (!pair.transposed) return stored;
     Matrix<double> out(stored.cols(), stored.rows());
     for (std::int64_t row = 0; row < out.rows(); ++row) {
       for (std::int64_t col = 0; col < out.cols(); ++col) out(row, col) = stored(col, row);
@@ -168,10 +168,12 @@ class AdapterMaker {
   void find_pairs() {
     for (const LinearModule& module : linear_modules(base_)) {
       const CheckpointTensor* own = module.weight;
-      LinearPair pair{
-          .module = module.name, .base = own, .tuned = in_tuned(*own), .turned = module.turned};
+      LinearPair pair{.module = module.name,
+                      .base = own,
+                      .tuned = in_tuned(*own),
+                      .transposed = module.transposed};
       out_.linear.push_back(pair.module);
-      out_.transposed = out_.transposed || pair.turned;
+      out_.transposed = out_.transposed || pair.transposed;
       if (pair.tuned == nullptr || pair.tuned->view.shape != own->view.shape) {
         taken_.insert(own->name);
         leave_out(*own, pair.tuned);

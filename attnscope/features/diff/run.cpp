@@ -54,9 +54,9 @@ Record size_fields(const std::vector<double>& change, const std::vector<double>&
                    const SpectrumShape& shape, const DiffRequest& request) {
   const double of_change = norm_of(change), of_weight = norm_of(weight);
   Record nulls;
-  const NullModel null(shape);
+  const RandomBaseline baseline(shape);
   for (const double threshold : request.energy) {
-    nulls.add(shortest_decimal(threshold), null.energy_rank(threshold));
+    nulls.add(shortest_decimal(threshold), baseline.energy_rank(threshold));
   }
   Record out = {{"shape", std::vector<std::int64_t>{shape.rows, shape.cols}}};
   out.add("relative_change", of_weight > 0 ? Value(of_change / of_weight) : Value())

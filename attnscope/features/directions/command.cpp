@@ -46,7 +46,7 @@ std::optional<ReadTexts> texts_to_read(const Arguments& arguments, const Session
   }
   ReadTexts out;
   for (const Model& model : models) {
-    TokenSequences found = token_sequences(arguments, session, model, kForetoldWindows);
+    TokenSequences found = token_sequences(arguments, session, model, kScoredWindows);
     if (!found.note.empty()) sink.add_note(std::move(found.note));
     out.parameters = std::move(found.parameters);
     out.sequences.push_back(std::move(found.of_model));
@@ -141,7 +141,7 @@ Parameters read_parameters() {
 /// Those of texts, which it takes to see whether names hold.
 Parameters read_text_parameters() {
   Parameters parameters = joined(
-      {text_parameters(), window_parameters(kForetoldWindows), {example_parameters().front()}});
+      {text_parameters(), window_parameters(kScoredWindows), {example_parameters().front()}});
   for (Parameter& parameter : parameters) {
     if (parameter.name != "text") continue;
     parameter.help = "a text, on which to see how far what is read goes with the tokens named";

@@ -130,7 +130,7 @@ RowKind read_rows() {
       parameter("all_tokens", flag, "whether tokens that training never saw may name"),
       parameter("draws", integer, "random directions of the null"),
       asked_copying};
-  for (Field& field : latent_text_parameter_fields()) kind.parameters.push_back(std::move(field));
+  for (Field& field : mla_text_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.parameters.push_back(example_parameter_fields().front());  // lines
   return kind;
 }

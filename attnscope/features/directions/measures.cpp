@@ -23,7 +23,7 @@ constexpr std::int64_t kSlab = 8192;
 constexpr std::int64_t kSpare = 6;
 
 /// Rows whose tokens name that are looked up at once.
-constexpr std::int64_t kLookedUp = 512;
+constexpr std::int64_t kGatheredRows = 512;
 
 double product(const double* a, const double* b, std::int64_t size) {
   return sum_over(static_cast<std::size_t>(size), [&](std::size_t at) { return a[at] * b[at]; });
@@ -60,16 +60,16 @@ double coherence(std::span<const Candidate> list) {
 
 class Namer {
  public:
-  Namer(const NamingTokens& tokens, const RowsOfTokens& rows, const NamingRequest& request,
+  Namer(const CandidateTokens& tokens, const RowsOfTokens& rows, const CandidateRequest& request,
         const Compute& compute)
       : request_(request),
         compute_(compute),
-        rows_(tokens, rows, request.directions.cols, request.most_held, compute),
+        rows_(tokens, rows, request.directions.cols, request.max_rows_in_memory, compute),
         listed_(std::min(std::max(request.top, kCoherentTokens), rows_.count())) {}
 
   NamedDirections run() {
     put_groups(request_.directions, Keep::both, listed_ + kSpare);
-    const std::size_t of_null = groups_.size();
+    const std::size_t of_random = groups_.size();
     put_groups(request_.random, Keep::highest, kCoherentTokens);
     score_all();
 
@@ -83,27 +83,28 @@ class Namer {
         },
         [&](std::int64_t list, std::vector<Candidate>& found) {
           NamedDirection& direction = out.directions[static_cast<std::size_t>(list / 2)];
-          const auto pole = static_cast<std::size_t>(list % 2);
-          direction.poles[pole] = pole_of(list / 2, pole == 0 ? 1 : -1, found);
+          const auto of_sign = static_cast<std::size_t>(list % 2);
+          direction.signs[of_sign] = signed_direction(list / 2, of_sign == 0 ? 1 : -1, found);
         });
     for (std::size_t at = 0; at < out.directions.size(); ++at) {
-      say_of_all(static_cast<std::int64_t>(at), out.directions[at]);
+      set_all_token_statistics(static_cast<std::int64_t>(at), out.directions[at]);
     }
 
     std::vector<double> null(static_cast<std::size_t>(request_.random.rows));
     for_lists(
         std::ssize(null), kCoherentTokens,
         [&](std::int64_t list) {
-          const auto [group, at] = place_of(of_null, list);
+          const auto [group, at] = place_of(of_random, list);
           return group.highest(at);
         },
         [&](std::int64_t list, std::vector<Candidate>& found) {
           null[static_cast<std::size_t>(list)] = coherence(found);
         });
     std::sort(null.begin(), null.end());
-    const QuantilePlace place = quantile_place(std::ssize(null), 0.99);
-    out.null_coherence = interpolate(null[static_cast<std::size_t>(place.below)],
-                                     null[static_cast<std::size_t>(place.above)], place.weight);
+    const QuantilePosition position = quantile_position(std::ssize(null), 0.99);
+    out.random_coherence =
+        interpolate(null[static_cast<std::size_t>(position.below)],
+                    null[static_cast<std::size_t>(position.above)], position.weight);
     return out;
   }
 
@@ -146,21 +147,21 @@ class Namer {
   template <class ListOf, class Visit>
   void for_lists(std::int64_t lists, std::int64_t each, const ListOf& list_of,
                  const Visit& visit) const {
-    const std::int64_t some = std::max<std::int64_t>(1, kLookedUp / each);
+    const std::int64_t some = std::max<std::int64_t>(1, kGatheredRows / each);
     run_parts(compute_, static_cast<std::size_t>((lists + some - 1) / some), [&](std::size_t part) {
       const std::int64_t begin = static_cast<std::int64_t>(part) * some;
       const std::int64_t end = std::min(begin + some, lists);
-      std::vector<std::vector<PlacedScore>> found;
+      std::vector<std::vector<PositionedScore>> found;
       std::vector<std::int64_t> places;
       for (std::int64_t list = begin; list < end; ++list) {
         found.push_back(list_of(list));
-        for (const PlacedScore& score : found.back()) places.push_back(score.place);
+        for (const PositionedScore& score : found.back()) places.push_back(score.place);
       }
       const Matrix<float> rows = rows_.at(places);
       std::int64_t row = 0;
       for (std::int64_t list = begin; list < end; ++list) {
         std::vector<Candidate> candidates;
-        for (const PlacedScore& score : found[static_cast<std::size_t>(list - begin)]) {
+        for (const PositionedScore& score : found[static_cast<std::size_t>(list - begin)]) {
           candidates.push_back(
               {.token = {.id = rows_.id(score.place)},
                .row = std::span(&rows(row++, 0), static_cast<std::size_t>(rows.cols()))});
@@ -170,7 +171,8 @@ class Namer {
     });
   }
 
-  NamedPole pole_of(std::int64_t at, double sign, std::vector<Candidate>& found) const {
+  SignedDirection signed_direction(std::int64_t at, double sign,
+                                   std::vector<Candidate>& found) const {
     const double* direction = &request_.directions(at, 0);
     for (Candidate& candidate : found) {
       candidate.token.score = sign * sum_over(candidate.row.size(), [&](std::size_t col) {
@@ -181,7 +183,7 @@ class Namer {
       return a.token.score != b.token.score ? a.token.score > b.token.score
                                             : a.token.id < b.token.id;
     });
-    NamedPole out{.coherence = coherence(found)};
+    SignedDirection out{.coherence = coherence(found)};
     found.resize(std::min(found.size(), static_cast<std::size_t>(request_.top)));
     const double length = std::sqrt(product(direction, direction, rows_.width()));
     for (Candidate& candidate : found) {
@@ -193,27 +195,27 @@ class Namer {
   }
 
   /// What is of all scores.
-  void say_of_all(std::int64_t at, NamedDirection& out) const {
+  void set_all_token_statistics(std::int64_t at, NamedDirection& out) const {
     const auto [group, place] = place_of(0, at);
     out.skewness = group.cubes(place);
     if (!rows_.knows_rarity()) return;
     // Raw scores: those without the axis, and what lies along it.
-    const NamingRows::Axis& axis = rows_.axis();
+    const CandidateRows::Axis& axis = rows_.axis();
     const double* direction = &request_.directions(at, 0);
     const double along = product(direction, axis.unit.data(), rows_.width());
     const double with_axis = product(direction, axis.times_rows.data(), rows_.width());
     const double raw =
         std::sqrt(group.squares(place) + 2 * along * with_axis + along * along * axis.squares);
     const double rarity = raw > 0 ? along * axis.length / raw : 0.0;
-    out.poles[0].rarity = rarity;
-    out.poles[1].rarity = -rarity;
+    out.signs[0].rarity = rarity;
+    out.signs[1].rarity = -rarity;
   }
 
   Compute alone() const { return {.kernels = compute_.kernels, .stop = compute_.stop}; }
 
-  const NamingRequest& request_;
+  const CandidateRequest& request_;
   const Compute& compute_;
-  NamingRows rows_;
+  CandidateRows rows_;
   const std::int64_t listed_;
   std::vector<std::optional<ScoredDirections>> groups_;  // of those asked for, then of random ones
 };
@@ -228,8 +230,8 @@ Matrix<double> random_directions(std::int64_t width) {
   return out;
 }
 
-NamedDirections name_directions(const NamingTokens& tokens, const RowsOfTokens& rows,
-                                const NamingRequest& request, const Compute& compute) {
+NamedDirections name_directions(const CandidateTokens& tokens, const RowsOfTokens& rows,
+                                const CandidateRequest& request, const Compute& compute) {
   return Namer(tokens, rows, request, compute).run();
 }
 
@@ -241,7 +243,7 @@ constexpr std::int64_t kRows = 512;
 constexpr auto kMost = static_cast<std::size_t>(ScoredDirections::kMost);
 constexpr float kBeyond = std::numeric_limits<float>::infinity();
 
-bool is_higher(const PlacedScore& a, const PlacedScore& b) {
+bool is_higher(const PositionedScore& a, const PositionedScore& b) {
   return a.score != b.score ? a.score > b.score : a.place < b.place;
 }
 
@@ -265,7 +267,7 @@ LinearWeights rounded(MatrixView<const double> directions, const Compute& comput
 
 }  // namespace
 
-float HighestScores::add(PlacedScore score) {
+float HighestScores::add(PositionedScore score) {
   kept_.push_back(score);
   if (kept_.size() == 2 * most_) drop_lower();
   return floor_;
@@ -278,8 +280,8 @@ void HighestScores::drop_lower() {
   floor_ = kept_.back().score;
 }
 
-std::vector<PlacedScore> HighestScores::sorted() const {
-  std::vector<PlacedScore> out = kept_;
+std::vector<PositionedScore> HighestScores::sorted() const {
+  std::vector<PositionedScore> out = kept_;
   std::sort(out.begin(), out.end(), is_higher);
   out.resize(std::min(out.size(), most_));
   return out;

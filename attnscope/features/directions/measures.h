@@ -22,20 +22,20 @@ struct NamedToken {
 };
 
 /// The tokens that score highest along one way of a direction.
-struct NamedPole {
+struct SignedDirection {
   std::vector<NamedToken> tokens;  // the highest first
   double coherence = 0;            // mean cosine of any two of the first ten
   std::optional<double> rarity;    // correlation of scores with rarity; none where it is not known
 };
 
 struct NamedDirection {
-  std::array<NamedPole, 2> poles;  // +, −
+  std::array<SignedDirection, 2> signs;  // +, −
   double skewness = 0;  // Σ score³ over all tokens: positive where + has the longer tail
 };
 
 struct NamedDirections {
   std::vector<NamedDirection> directions;
-  double null_coherence = 0;  // 99 % quantile over random directions
+  double random_coherence = 0;  // 99 % quantile over random directions
 };
 
 /// How many tokens coherence is of, and how many random directions its null is of.
@@ -44,23 +44,23 @@ inline constexpr std::int64_t kCoherentTokens = 10, kRandomDirections = 1000;
 /// (kRandomDirections, D), of no direction more than another; always the same.
 Matrix<double> random_directions(std::int64_t width);
 
-struct NamingRequest {
+struct CandidateRequest {
   MatrixView<const double> directions;  // (n, D), unit rows
   MatrixView<const double> random;      // random_directions(D)
   std::int64_t top = 10;                // tokens of each pole
-  std::int64_t most_held = 0;           // rows of the basis; see NamingRows
+  std::int64_t max_rows_in_memory = 0;  // rows of the basis; see CandidateRows
 };
 
 /// Names of directions by a basis whose rows lose their mean over the named tokens, and the one
 /// direction along which scores follow rarity. Scores are sums in float32 but of the tokens that
 /// name, which are float64.
-NamedDirections name_directions(const NamingTokens& tokens, const RowsOfTokens& rows,
-                                const NamingRequest& request, const Compute& compute);
+NamedDirections name_directions(const CandidateTokens& tokens, const RowsOfTokens& rows,
+                                const CandidateRequest& request, const Compute& compute);
 
 // Scores of rows along a few directions, of which each direction keeps the highest and the lowest.
 
 /// A score of the row at some place; of the lowest, its negative.
-struct PlacedScore {
+struct PositionedScore {
   std::int64_t place = 0;
   float score = 0;
 };
@@ -72,15 +72,15 @@ class HighestScores {
   explicit HighestScores(std::size_t most = 0) : most_(most) {}
 
   /// What later scores must exceed to be kept.
-  float add(PlacedScore score);
+  float add(PositionedScore score);
   /// At most `most`, the highest first.
-  std::vector<PlacedScore> sorted() const;
+  std::vector<PositionedScore> sorted() const;
 
  private:
   void drop_lower();
 
   std::size_t most_;
-  std::vector<PlacedScore> kept_;  // some that are lower, too, which are dropped now and then
+  std::vector<PositionedScore> kept_;  // some that are lower, too, which are dropped now and then
   float floor_ = -std::numeric_limits<float>::infinity();
 };
 
@@ -103,8 +103,8 @@ class ScoredDirections {
   void add(std::int64_t place, MatrixView<const float> rows, const Compute& compute);
 
   // Of one of the directions.
-  std::vector<PlacedScore> highest(std::size_t at) const { return highest_[at].sorted(); }
-  std::vector<PlacedScore> lowest(std::size_t at) const { return lowest_[at].sorted(); }
+  std::vector<PositionedScore> highest(std::size_t at) const { return highest_[at].sorted(); }
+  std::vector<PositionedScore> lowest(std::size_t at) const { return lowest_[at].sorted(); }
   double squares(std::size_t at) const { return squares_[at]; }  // Σ score²
   double cubes(std::size_t at) const { return cubes_[at]; }      // Σ score³
 

@@ -46,7 +46,7 @@ FoundPairs pairs_of(const Model& model, const ReadPairsRequest& request, std::in
   check_named(pass, other);
   FoundPairs found{.layer = layer, .ids = {}, .pairs = {}, .skipped = {}};
   const LoadedCircuit loaded =
-      load_circuit(model, layer, of.matrix, {.fold_norm = FoldNorm::centred});
+      load_circuit(model, layer, of.matrix, {.fold_norm = FoldNorm::centered});
   found.skipped = loaded.skipped;
   if (!found.skipped.empty()) return found;
   const CircuitFactors factors = head_factors(loaded.weights(), *of.head);
@@ -54,7 +54,7 @@ FoundPairs pairs_of(const Model& model, const ReadPairsRequest& request, std::in
     found.skipped = kFactorNotFinite;
     return found;
   }
-  found.ids = naming_tokens(pass, tokenizer, of.all_tokens, compute).naming.ids;
+  found.ids = candidate_tokens(pass, tokenizer, of.all_tokens, compute).naming.ids;
   // The left factor of OV writes; that of QK is the query's.
   const bool ov = of.matrix == Role::ov;
   Matrix<double> read =
@@ -62,8 +62,8 @@ FoundPairs pairs_of(const Model& model, const ReadPairsRequest& request, std::in
   Matrix<double> written =
       tokens_times(pass, other, found.ids, ov ? factors.left : factors.right, compute);
   // What all tokens have in common joins none of them in particular.
-  centre_columns(read);
-  centre_columns(written);
+  center_columns(read);
+  center_columns(written);
   found.pairs =
       top_pairs(std::as_const(read).view(), std::as_const(written).view(), request.count, compute);
   return found;

@@ -16,9 +16,9 @@ Value gap_of(const std::vector<double>& values, std::size_t at) {
   return gap / values[at];
 }
 
-Value::List token_records(const NamedPole& pole, const Tokenizer* tokenizer) {
+Value::List token_records(const SignedDirection& of_sign, const Tokenizer* tokenizer) {
   Value::List list;
-  for (const NamedToken& token : pole.tokens) {
+  for (const NamedToken& token : of_sign.tokens) {
     list.emplace_back(Record{{"token_id", token.id},
                              {"text", token_value(tokenizer, token.id)},
                              {"score", token.score},
@@ -29,8 +29,8 @@ Value::List token_records(const NamedPole& pole, const Tokenizer* tokenizer) {
 
 }  // namespace
 
-void add_read_rows(const std::string& model, const ReadRequest& request, const ReadPlace& place,
-                   const Tokenizer* tokenizer, RowSink& sink) {
+void add_read_rows(const std::string& model, const ReadRequest& request,
+                   const MatrixDirections& place, const Tokenizer* tokenizer, RowSink& sink) {
   double energy = 0;
   for (const double value : place.values) energy += value * value;
   const std::size_t count = place.sides.front().names.directions.size();
@@ -38,10 +38,11 @@ void add_read_rows(const std::string& model, const ReadRequest& request, const R
     const double value = place.values[at];
     if (value == 0) break;
     // Vectors of both sides turn together: + is the longer tail of the side that stands last.
-    const bool turned = place.sides.back().names.directions[at].skewness < 0;
+    const bool transposed = place.sides.back().names.directions[at].skewness < 0;
     for (const Side& side : place.sides) {
-      for (std::size_t pole = 0; pole < 2; ++pole) {
-        const NamedPole& found = side.names.directions[at].poles[turned ? 1 - pole : pole];
+      for (std::size_t of_sign = 0; of_sign < 2; ++of_sign) {
+        const SignedDirection& found =
+            side.names.directions[at].signs[transposed ? 1 - of_sign : of_sign];
         Record row = {{"model", model},
                       {"layer", place.layer},
                       {"head", place.head},
@@ -51,10 +52,10 @@ void add_read_rows(const std::string& model, const ReadRequest& request, const R
                       {"energy", value * value / energy},
                       {"gap", gap_of(place.values, at)},
                       {"side", side.name},
-                      {"pole", pole == 0 ? "+" : "-"},
+                      {"pole", of_sign == 0 ? "+" : "-"},
                       {"coherence", found.coherence},
-                      {"null_coherence", side.names.null_coherence},
-                      {"named", found.coherence > side.names.null_coherence},
+                      {"null_coherence", side.names.random_coherence},
+                      {"named", found.coherence > side.names.random_coherence},
                       {"rarity", found.rarity}};
         if (request.texts) {
           row.add("names_hold", side.hold.empty() ? std::optional<double>() : side.hold[at]);
@@ -72,12 +73,12 @@ void add_read_rows(const std::string& model, const ReadRequest& request, const R
 
 std::pair<std::int64_t, std::int64_t> count_lists(const ModelRead& found) {
   std::int64_t lists = 0, named = 0;
-  for (const ReadPlace& place : found.places) {
+  for (const MatrixDirections& place : found.places) {
     for (const Side& side : place.sides) {
       for (const NamedDirection& direction : side.names.directions) {
-        for (const NamedPole& pole : direction.poles) {
+        for (const SignedDirection& of_sign : direction.signs) {
           ++lists;
-          if (pole.coherence > side.names.null_coherence) ++named;
+          if (of_sign.coherence > side.names.random_coherence) ++named;
         }
       }
     }

@@ -22,11 +22,11 @@ struct Side {
   TokenBasis basis;
   Matrix<double> vectors;                        // (count, D)
   NamedDirections names = {};                    // once they are known
-  std::vector<std::optional<double>> hold = {};  // names_hold(), where a text is read
+  std::vector<std::optional<double>> hold = {};  // text_correlations(), where a text is read
 };
 
 /// Of a head or matrix.
-struct ReadPlace {
+struct MatrixDirections {
   std::int64_t layer = 0;
   std::optional<std::int64_t> head;
   std::vector<double> values;
@@ -37,14 +37,14 @@ struct ReadPlace {
 /// What one model gave.
 struct ModelRead {
   FoundTokens tokens;
-  std::vector<ReadPlace> places;
+  std::vector<MatrixDirections> places;
   std::vector<Skipped> skipped;
   std::vector<std::string> notes;
 };
 
 /// Of each direction of a place, both poles of each side. `tokenizer`: null where there is none.
-void add_read_rows(const std::string& model, const ReadRequest& request, const ReadPlace& place,
-                   const Tokenizer* tokenizer, RowSink& sink);
+void add_read_rows(const std::string& model, const ReadRequest& request,
+                   const MatrixDirections& place, const Tokenizer* tokenizer, RowSink& sink);
 
 /// Throws Error(usage) where the model has no such head.
 void check_head_of(const Model& model, std::optional<std::int64_t> head);

@@ -26,15 +26,15 @@ class ModelReader {
  public:
   ModelReader(const Model& model, const ReadRequest& request, const Tokenizer* tokenizer,
               const std::vector<std::int64_t>& layers, const BatchInputs& text,
-              std::int64_t most_held, const Compute& compute)
+              std::int64_t max_rows_in_memory, const Compute& compute)
       : model_(model),
         request_(request),
         layers_(layers),
         text_(text),
-        most_held_(most_held),
+        max_rows_in_memory_(max_rows_in_memory),
         compute_(compute),
         pass_(model, /*copy_weights=*/false, compute) {
-    found_.tokens = naming_tokens(pass_, tokenizer, request.all_tokens, compute);
+    found_.tokens = candidate_tokens(pass_, tokenizer, request.all_tokens, compute);
     if (std::ssize(found_.tokens.naming.ids) >= kCoherentTokens) return;
     throw Error(ErrorKind::unsupported,
                 {.file = model.checkpoint().main_file().string(),
@@ -55,7 +55,7 @@ class ModelReader {
     for (const TokenBasis basis : {TokenBasis::write, TokenBasis::embedding, TokenBasis::mlp0}) {
       name_sides(basis);
     }
-    if (!text_.tokens.empty()) find_what_holds();
+    if (!text_.tokens.empty()) find_outermost();
     return std::move(found_);
   }
 
@@ -83,7 +83,8 @@ class ModelReader {
                               .reason = reason});
   }
 
-  void add_side(ReadPlace& place, const char* name, TokenBasis basis, Matrix<double> vectors) {
+  void add_side(MatrixDirections& place, const char* name, TokenBasis basis,
+                Matrix<double> vectors) {
     if (!obstacle_to(pass_, basis).empty()) return;
     place.sides.push_back({.name = name, .basis = basis, .vectors = std::move(vectors)});
   }
@@ -91,7 +92,7 @@ class ModelReader {
   void add_heads(std::int64_t layer) {
     const bool ov = request_.matrix == Role::ov;
     const LoadedCircuit loaded =
-        load_circuit(model_, layer, request_.matrix, {.fold_norm = FoldNorm::centred});
+        load_circuit(model_, layer, request_.matrix, {.fold_norm = FoldNorm::centered});
     if (!loaded.skipped.empty()) return skip(layer, {}, loaded.skipped);
     std::vector<std::int64_t> heads;
     for (std::int64_t head = 0; head < loaded.heads.heads; ++head) {
@@ -112,7 +113,8 @@ class ModelReader {
       }
       SingularDirections& found = *of_heads[at];
       if (found.values.empty() || found.values.front() == 0) continue;  // it does nothing
-      ReadPlace place{.layer = layer, .head = head, .values = std::move(found.values), .sides = {}};
+      MatrixDirections place{
+          .layer = layer, .head = head, .values = std::move(found.values), .sides = {}};
       const TokenBasis input = input_basis(request_.names, layer);
       if (ov) {  // the left factor writes
         add_side(place, "read", input, std::move(found.right));
@@ -135,18 +137,19 @@ class ModelReader {
     Matrix<double> matrix = std::move(read.values);
     if (!all_finite(std::as_const(matrix).view())) return skip(layer, {}, kFactorNotFinite);
     const bool out = writes(request_.matrix);
-    const bool centred =
+    const bool centered =
         model_.spec().architecture.norm && model_.spec().architecture.norm->kind == NormKind::layer;
     if (!out) {
       const OptionalNorm& norm = pass_.weights().layers[static_cast<std::size_t>(layer)].mlp_input;
       if (norm && !norm->gain.empty()) multiply_columns(matrix, gains_of(*norm));
     }
-    if (centred) out ? centre_columns(matrix) : centre_rows(matrix);
+    if (centered) out ? center_columns(matrix) : center_rows(matrix);
     const MatrixView<const double> view = std::as_const(matrix).view();
     SingularDirections found =
         row_directions(out ? view.transposed() : view, request_.directions, compute_);
     if (found.values.empty() || found.values.front() == 0) return;
-    ReadPlace place{.layer = layer, .head = {}, .values = std::move(found.values), .sides = {}};
+    MatrixDirections place{
+        .layer = layer, .head = {}, .values = std::move(found.values), .sides = {}};
     add_side(place, out ? "write" : "read",
              out ? TokenBasis::write : input_basis(request_.names, layer), std::move(found.right));
     if (!place.sides.empty()) found_.places.push_back(std::move(place));
@@ -155,7 +158,7 @@ class ModelReader {
   void name_sides(TokenBasis basis) {
     std::vector<Side*> sides;
     std::int64_t rows = 0;
-    for (ReadPlace& place : found_.places) {
+    for (MatrixDirections& place : found_.places) {
       for (Side& side : place.sides) {
         if (side.basis != basis) continue;
         sides.push_back(&side);
@@ -176,11 +179,11 @@ class ModelReader {
                                                   {.directions = std::as_const(all).view(),
                                                    .random = random_.view(),
                                                    .top = request_.top,
-                                                   .most_held = most_held_},
+                                                   .max_rows_in_memory = max_rows_in_memory_},
                                                   compute_);
     std::size_t at = 0;
     for (Side* side : sides) {
-      side->names.null_coherence = names.null_coherence;
+      side->names.random_coherence = names.random_coherence;
       for (std::int64_t of = 0; of < side->vectors.rows(); ++of) {
         side->names.directions.push_back(names.directions[at++]);
       }
@@ -188,7 +191,7 @@ class ModelReader {
   }
 
   /// Of what is read. Tokens' rows say what is written exactly.
-  void find_what_holds() {
+  void find_outermost() {
     if (pass_.encoder() != nullptr && text_.sources.empty()) {
       found_.notes.push_back(
           verbatim(model_.name()) +
@@ -202,7 +205,7 @@ class ModelReader {
     std::vector<Side*> sides;
     std::vector<ReadVectors> reads;
     const bool of_mlp = request_.matrix == Role::up || request_.matrix == Role::gate;
-    for (ReadPlace& place : found_.places) {
+    for (MatrixDirections& place : found_.places) {
       for (Side& side : place.sides) {
         if (side.basis == TokenBasis::write) continue;
         sides.push_back(&side);
@@ -212,7 +215,7 @@ class ModelReader {
                          .vectors = std::as_const(side.vectors).view()});
       }
     }
-    auto found = names_hold(pass_, text_, found_.tokens.naming.ids, reads, compute_);
+    auto found = text_correlations(pass_, text_, found_.tokens.naming.ids, reads, compute_);
     if (found.empty() && !reads.empty()) {
       found_.notes.push_back(verbatim(model_.name()) +
                              ": whether names hold is not known: the text has fewer than " +
@@ -226,7 +229,7 @@ class ModelReader {
   const ReadRequest& request_;
   const std::vector<std::int64_t>& layers_;
   const BatchInputs& text_;  // empty: none is read
-  const std::int64_t most_held_;
+  const std::int64_t max_rows_in_memory_;
   const Compute& compute_;
   ForwardPass pass_;
   const TokenRows rows_{pass_};
@@ -245,12 +248,12 @@ std::int64_t most_rows(const Model& model, std::uint64_t memory_bytes) {
 }
 
 /// What these take, and what threads need to make them.
-std::uint64_t naming_bytes(const Model& model, const Context& context) {
+std::uint64_t candidate_bytes(const Model& model, const Context& context) {
   const std::int64_t rows =
       std::min(model.dimensions().vocabulary.value_or(0), most_rows(model, context.memory_bytes));
   const auto threads = static_cast<std::uint64_t>(context.threads);
   return static_cast<std::uint64_t>(rows) * row_bytes(model) +
-         threads * run_bytes(model.spec(), /*sequences=*/1, NamingRows::kBlock);
+         threads * run_bytes(model.spec(), /*sequences=*/1, CandidateRows::kBlock);
 }
 
 /// What a pass over batches of the text holds.
@@ -311,7 +314,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
     items.push_back(
         {.flops = read_flops(models[index], request.directions),
          .memory_bytes =
-             naming_bytes(models[index], context) + text_bytes(models[index], texts[index]),
+             candidate_bytes(models[index], context) + text_bytes(models[index], texts[index]),
          .run = [&, index](const Compute& compute) {
            const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
            found[index] =
@@ -354,7 +357,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
     ModelRead& of_model = found[index];
     const std::string name = models[index].name();
     const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
-    for (const ReadPlace& place : of_model.places) {
+    for (const MatrixDirections& place : of_model.places) {
       add_read_rows(name, request, place, tokenizer, sink);
     }
     for (Skipped& skipped : of_model.skipped) sink.add_skipped(std::move(skipped));

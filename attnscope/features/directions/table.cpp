@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kShown = 6;  // tokens of a list
 
-std::string pole_text(const Record& row, const Style& style) {
+std::string sign_text(const Record& row, const Style& style) {
   std::string words;
   const auto& tokens = expect<Value::List>(*row.find("tokens"), "tokens");
   for (std::size_t at = 0; at < std::min(kShown, tokens.size()); ++at) {
@@ -77,7 +77,7 @@ void write_read_table(const Report& report, const WriteOptions& options, std::os
       lines.push_back({first ? style.bold(place_text(plus)) : "",
                        first ? std::to_string(integer_field(plus, "direction")) : "",
                        first ? fmt::format("{:.1f}%", 100 * expect<double>(plus, "energy")) : "",
-                       side_words(plus), pole_text(plus, style), pole_text(minus, style)});
+                       side_words(plus), sign_text(plus, style), sign_text(minus, style)});
     }
     out << align(lines, /*left_columns=*/6) << '\n';
   }

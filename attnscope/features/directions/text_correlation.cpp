@@ -114,8 +114,8 @@ class TextReader {
     return out;
   }
 
-  const LayerWeights& layer(std::int64_t number) const {
-    return pass_.weights().layers[static_cast<std::size_t>(number)];
+  const LayerWeights& layer(std::int64_t layer) const {
+    return pass_.weights().layers[static_cast<std::size_t>(layer)];
   }
 
   void run_some(std::size_t first, std::size_t count) {
@@ -178,11 +178,9 @@ class TextReader {
 
 }  // namespace
 
-std::vector<std::vector<std::optional<double>>> names_hold(const ForwardPass& pass,
-                                                           const BatchInputs& text,
-                                                           const TokenIds& naming,
-                                                           std::span<const ReadVectors> reads,
-                                                           const Compute& compute) {
+std::vector<std::vector<std::optional<double>>> text_correlations(
+    const ForwardPass& pass, const BatchInputs& text, const TokenIds& naming,
+    std::span<const ReadVectors> reads, const Compute& compute) {
   return TextReader(pass, text, naming, reads, compute).run();
 }
 

@@ -25,10 +25,8 @@ struct ReadVectors {
 /// may name (`naming`, ascending), of the mean of v · n(x) over their places, x the stream and n
 /// the norm without its gain, with the score v · row of the token in the basis that names. None
 /// where either does not vary; nothing of fewer than kFewestKinds. Throws as run_inputs().
-std::vector<std::vector<std::optional<double>>> names_hold(const ForwardPass& pass,
-                                                           const BatchInputs& text,
-                                                           const TokenIds& naming,
-                                                           std::span<const ReadVectors> reads,
-                                                           const Compute& compute);
+std::vector<std::vector<std::optional<double>>> text_correlations(
+    const ForwardPass& pass, const BatchInputs& text, const TokenIds& naming,
+    std::span<const ReadVectors> reads, const Compute& compute);
 
 }  // namespace attnscope

@@ -78,7 +78,7 @@ TokenProduct inputs_times_writes(const ForwardPass& pass, TokenBasis inputs,
   return out;
 }
 
-Matrix<double> centred(TokenProduct product) {
+Matrix<double> centered(TokenProduct product) {
   Matrix<double> out = std::move(product.products);
   for (std::int64_t row = 0; row < out.rows(); ++row) {
     const double mean =
@@ -132,7 +132,8 @@ CopyingScores HeadCopying::of(const CircuitFactors& factors, std::int64_t layer,
 
 const Matrix<double>& HeadCopying::product_of(TokenBasis inputs) {
   Matrix<double>& product = products_[inputs];
-  if (product.rows() == 0) product = centred(inputs_times_writes(pass_, inputs, naming_, compute_));
+  if (product.rows() == 0)
+    product = centered(inputs_times_writes(pass_, inputs, candidates_, compute_));
   return product;
 }
 

@@ -31,7 +31,7 @@ TokenProduct inputs_times_writes(const ForwardPass& pass, TokenBasis inputs,
                                  std::span<const std::int64_t> ids, const Compute& compute);
 
 /// Σ (x_t − mean) (u_t − mean)ᵀ.
-Matrix<double> centred(TokenProduct product);
+Matrix<double> centered(TokenProduct product);
 
 /// Σ Re μ / Σ |μ| over the eigenvalues of the tokens' circuit U (W_O W_V Xᵀ), (V, V), from
 /// `product` of X and U: Elhage et al. 2021. `head`: factors of OV. `constants`: what the head's
@@ -55,7 +55,7 @@ class HeadCopying {
  public:
   /// `naming`: the tokens that may name. All must outlive this.
   HeadCopying(const ForwardPass& pass, const TokenIds& naming, const Compute& compute)
-      : pass_(pass), naming_(naming), compute_(compute) {}
+      : pass_(pass), candidates_(naming), compute_(compute) {}
 
   /// `factors`: of the head's OV, the norm before it folded in and its means taken out. `inputs`:
   /// what its layer reads.
@@ -69,7 +69,7 @@ class HeadCopying {
   const std::vector<std::vector<double>>& values_of_bias(std::int64_t layer);
 
   const ForwardPass& pass_;
-  const TokenIds& naming_;
+  const TokenIds& candidates_;
   const Compute& compute_;
   std::map<TokenBasis, Matrix<double>> products_;
   std::optional<TokenProduct> all_;

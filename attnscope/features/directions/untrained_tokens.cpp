@@ -119,7 +119,7 @@ std::vector<double> cosines(const RowTable& table, const std::vector<std::int64_
 }
 
 /// Centred, of unit length.
-void centre(std::vector<double>& values) {
+void center(std::vector<double>& values) {
   const double mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   double squares = 0;
@@ -132,8 +132,8 @@ void centre(std::vector<double>& values) {
 
 }  // namespace
 
-FoundTokens naming_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, bool all,
-                          const Compute& compute) {
+FoundTokens candidate_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, bool all,
+                             const Compute& compute) {
   const RowTable& table = rows_of(pass);
   const std::int64_t count = std::min(table.rows, pass.vocabulary());
   FoundTokens out;
@@ -154,7 +154,7 @@ FoundTokens naming_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, b
     out.naming.ids.push_back(token);
     if (out.known) out.naming.rarity.push_back(cosine);
   }
-  if (out.known) centre(out.naming.rarity);
+  if (out.known) center(out.naming.rarity);
   return out;
 }
 

@@ -12,7 +12,7 @@
 namespace attnscope {
 
 struct FoundTokens {
-  NamingTokens naming;
+  CandidateTokens naming;
   std::int64_t untrained = 0;  // left out
   bool known = false;          // the vocabulary has tokens that no text can have
 };
@@ -21,7 +21,7 @@ struct FoundTokens {
 /// references were never trained: bytes C0, C1 and F5 to FF, which UTF-8 does not have, and
 /// WordPiece's "[unused…]". Without an output head the embedding's rows are taken. `tokenizer`: may
 /// be null; then, and with `all`, none is left out.
-FoundTokens naming_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, bool all,
-                          const Compute& compute);
+FoundTokens candidate_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, bool all,
+                             const Compute& compute);
 
 }  // namespace attnscope

@@ -10,12 +10,12 @@ namespace attnscope {
 namespace {
 
 std::int64_t blocks_of(std::int64_t rows) {
-  return (rows + NamingRows::kBlock - 1) / NamingRows::kBlock;
+  return (rows + CandidateRows::kBlock - 1) / CandidateRows::kBlock;
 }
 
 }  // namespace
 
-struct NamingRows::Sums {
+struct CandidateRows::Sums {
   double squares = 0;                   // of the factors
   std::vector<double> rows, multiples;  // Σ row, Σ factor · row, (D,)
 
@@ -41,16 +41,18 @@ struct NamingRows::Sums {
   }
 };
 
-NamingRows::NamingRows(const NamingTokens& tokens, const RowsOfTokens& rows, std::int64_t width,
-                       std::int64_t most_held, const Compute& compute)
+CandidateRows::CandidateRows(const CandidateTokens& tokens, const RowsOfTokens& rows,
+                             std::int64_t width, std::int64_t max_rows_in_memory,
+                             const Compute& compute)
     : tokens_(tokens),
       rows_of_(rows),
       width_(width),
-      held_rows_(std::min(count(), std::max<std::int64_t>(1, blocks_of(most_held)) * kBlock)),
+      rows_in_memory_(
+          std::min(count(), std::max<std::int64_t>(1, blocks_of(max_rows_in_memory)) * kBlock)),
       compute_(compute),
-      held_(held_rows_, width) {
+      held_(rows_in_memory_, width) {
   Sums sums(width);
-  for (std::int64_t first = 0; first < count(); first += held_rows_) {
+  for (std::int64_t first = 0; first < count(); first += rows_in_memory_) {
     for_blocks(first, sums, [&](std::int64_t place, MatrixView<float> block, Sums& of_block) {
       make(place, block);
       for (std::int64_t row = 0; row < block.rows; ++row) {
@@ -67,13 +69,13 @@ NamingRows::NamingRows(const NamingTokens& tokens, const RowsOfTokens& rows, std
   for (double& value : axis_.unit) value = axis_.length > 0 ? value / axis_.length : 0.0;
 }
 
-void NamingRows::visit_all(
+void CandidateRows::visit_all(
     const std::function<void(std::int64_t, MatrixView<const float>)>& visit) {
   Sums sums(width_);
-  for (std::int64_t first = 0; first < count(); first += held_rows_) {
+  for (std::int64_t first = 0; first < count(); first += rows_in_memory_) {
     const MatrixView<float> rows =
         for_blocks(first, sums, [&](std::int64_t place, MatrixView<float> block, Sums& of_block) {
-          if (!holds_all()) make(place, block);
+          if (!has_all_in_memory()) make(place, block);
           for (std::int64_t row = 0; row < block.rows; ++row) {
             float* values = &block(row, 0);
             const double along = take_out(values);
@@ -86,9 +88,9 @@ void NamingRows::visit_all(
   axis_.times_rows = std::move(sums.multiples);
 }
 
-Matrix<float> NamingRows::at(std::span<const std::int64_t> places) const {
+Matrix<float> CandidateRows::at(std::span<const std::int64_t> places) const {
   Matrix<float> out(std::ssize(places), width_);
-  if (holds_all()) {
+  if (has_all_in_memory()) {
     for (std::int64_t row = 0; row < out.rows(); ++row) {
       std::copy_n(&held_(places[static_cast<std::size_t>(row)], 0), width_, &out(row, 0));
     }
@@ -104,8 +106,9 @@ Matrix<float> NamingRows::at(std::span<const std::int64_t> places) const {
 /// each(place of its first row, rows, what to add to) of blocks of the rows from `first` on that
 /// are held, whose sums are added in order.
 template <class Each>
-MatrixView<float> NamingRows::for_blocks(std::int64_t first, Sums& sums, const Each& each) {
-  const MatrixView<float> rows = held_.view().row_block(0, std::min(held_rows_, count() - first));
+MatrixView<float> CandidateRows::for_blocks(std::int64_t first, Sums& sums, const Each& each) {
+  const MatrixView<float> rows =
+      held_.view().row_block(0, std::min(rows_in_memory_, count() - first));
   std::vector<Sums> of_blocks(static_cast<std::size_t>(blocks_of(rows.rows)), Sums(width_));
   run_parts(compute_, of_blocks.size(), [&](std::size_t part) {
     const std::int64_t at = static_cast<std::int64_t>(part) * kBlock;
@@ -115,7 +118,7 @@ MatrixView<float> NamingRows::for_blocks(std::int64_t first, Sums& sums, const E
   return rows;
 }
 
-void NamingRows::make(std::int64_t first, MatrixView<float> rows) const {
+void CandidateRows::make(std::int64_t first, MatrixView<float> rows) const {
   const auto ids =
       std::span(tokens_.ids)
           .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows.rows));
@@ -124,7 +127,7 @@ void NamingRows::make(std::int64_t first, MatrixView<float> rows) const {
 }
 
 /// Of one row; what it had along the axis.
-double NamingRows::take_out(float* row) const {
+double CandidateRows::take_out(float* row) const {
   const auto off_mean = [&](std::size_t col) { return static_cast<double>(row[col]) - mean_[col]; };
   const double along =
       sum_over(mean_.size(), [&](std::size_t col) { return off_mean(col) * axis_.unit[col]; });

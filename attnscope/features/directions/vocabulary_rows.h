@@ -12,7 +12,7 @@
 namespace attnscope {
 
 /// Tokens that may name a direction, and how rare each is.
-struct NamingTokens {
+struct CandidateTokens {
   std::vector<std::int64_t> ids;  // those that training saw, ascending
   /// Of each, centred, of unit length: the cosine of its output row with those of tokens that no
   /// text has. Empty where no such tokens are known: then nothing is taken out.
@@ -27,15 +27,15 @@ using RowsOfTokens =
 /// Rows less their mean over the named tokens, and less their part along the one direction along
 /// which they follow rarity: the axis. Sums over tokens are formed in blocks, so that digits do not
 /// depend on how many rows are held at once.
-class NamingRows {
+class CandidateRows {
  public:
   /// Rows that a thread makes, and sums, at a time.
   static constexpr std::int64_t kBlock = 512;
 
-  /// Reads all rows. `most_held`: about how many may be held at once; where that is not all of
-  /// them, rows are made anew whenever they are needed. What is given must outlive it.
-  NamingRows(const NamingTokens& tokens, const RowsOfTokens& rows, std::int64_t width,
-             std::int64_t most_held, const Compute& compute);
+  /// Reads all rows. `max_rows_in_memory`: about how many may be held at once; where that is not
+  /// all of them, rows are made anew whenever they are needed. What is given must outlive it.
+  CandidateRows(const CandidateTokens& tokens, const RowsOfTokens& rows, std::int64_t width,
+                std::int64_t max_rows_in_memory, const Compute& compute);
 
   std::int64_t count() const { return std::ssize(tokens_.ids); }
   std::int64_t width() const { return width_; }
@@ -60,15 +60,15 @@ class NamingRows {
  private:
   struct Sums;
 
-  bool holds_all() const { return held_rows_ == count(); }
+  bool has_all_in_memory() const { return rows_in_memory_ == count(); }
   template <class Each>
   MatrixView<float> for_blocks(std::int64_t first, Sums& sums, const Each& each);
   void make(std::int64_t first, MatrixView<float> rows) const;
   double take_out(float* row) const;
 
-  const NamingTokens& tokens_;
+  const CandidateTokens& tokens_;
   const RowsOfTokens& rows_of_;
-  const std::int64_t width_, held_rows_;
+  const std::int64_t width_, rows_in_memory_;
   const Compute& compute_;
   Matrix<float> held_;
   std::vector<double> mean_;  // (D,)

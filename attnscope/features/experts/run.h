@@ -34,7 +34,7 @@ struct RoutingRequest {
   LayerSelection layers;
   std::vector<std::vector<TokenIds>> sequences;  // of each model
   Record text;                                   // what the report says of them
-  std::vector<ScoredTokens> scored = {};         // of each model: see ForetoldTexts
+  std::vector<ScoredTokens> scored = {};         // of each model: see ScoredTexts
 };
 
 const Analysis& routing_analysis();

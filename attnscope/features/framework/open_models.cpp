@@ -193,7 +193,7 @@ NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& ses
       opened.checkpoints.push_back(open.front().shared_checkpoint());
     } else {
       Checkpoint checkpoint = open_checkpoint(named[index], arguments.flag("remote"), session);
-      compose_as_config_says(checkpoint);
+      compose_by_config(checkpoint);
       warn(checkpoint, session);
       opened.checkpoints.push_back(std::make_shared<const Checkpoint>(std::move(checkpoint)));
     }

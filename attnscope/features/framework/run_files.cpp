@@ -57,31 +57,31 @@ void add_folder(RunFiles& files, const Parameter& parameter, const std::string& 
 }
 
 /// Whether a file stands where the output needs a folder.
-bool lies_under(const std::vector<FileIdentity>& on_the_way, const FileIdentity& file) {
-  return file.file && std::any_of(on_the_way.begin() + 1, on_the_way.end(),
+bool lies_under(const std::vector<FileIdentity>& parent_folders, const FileIdentity& file) {
+  return file.file && std::any_of(parent_folders.begin() + 1, parent_folders.end(),
                                   [&](const FileIdentity& one) { return one.file == file.file; });
 }
 
 }  // namespace
 
 void RunFiles::check(const Output& output) const {
-  const auto is_on_the_way = [&](const Input& input) {
+  const auto is_parent_folder = [&](const Input& input) {
     return std::any_of(
-        output.on_the_way.begin(), output.on_the_way.end(),
+        output.parent_folders.begin(), output.parent_folders.end(),
         [&](const FileIdentity& identity) { return is_same_file(identity, input.identity); });
   };
   for (const auto& [path, input] : inputs_) {
-    if (is_on_the_way(input)) refuse_output(output.parameter, output.path, "is " + input.what);
+    if (is_parent_folder(input)) refuse_output(output.parameter, output.path, "is " + input.what);
   }
   std::error_code ignored;
-  for (const FileIdentity& above : std::span(output.on_the_way).subspan(1)) {
+  for (const FileIdentity& above : std::span(output.parent_folders).subspan(1)) {
     for (const fs::path& folder : named_folders_) {
       if (!above.file || !fs::equivalent(fs::path(above.path).parent_path(), folder, ignored))
         continue;
       refuse_output(output.parameter, output.path, "lies under the name of a file beside a model");
     }
   }
-  const FileIdentity& file = output.on_the_way.front();
+  const FileIdentity& file = output.parent_folders.front();
   if (file.exists) return;
   const fs::path path = file.path;
   for (const auto& [folder, model] : model_folders_) {
@@ -94,7 +94,7 @@ void RunFiles::check(const Output& output) const {
 
 void RunFiles::check_output(const std::string& parameter, const fs::path& path) const {
   const std::scoped_lock lock(mutex_);
-  check({parameter, path, identities_on_the_way(path)});
+  check({parameter, path, parent_identities(path)});
 }
 
 void RunFiles::add(const fs::path& path, const std::string& what) {
@@ -109,13 +109,13 @@ void RunFiles::add_input(const std::string& parameter, const fs::path& path) {
 
 void RunFiles::add_output(const std::string& parameter, const fs::path& path) {
   const std::scoped_lock lock(mutex_);
-  Output output{parameter, path, identities_on_the_way(path)};
-  const FileIdentity& file = output.on_the_way.front();
+  Output output{parameter, path, parent_identities(path)};
+  const FileIdentity& file = output.parent_folders.front();
   for (const Output& other : outputs_) {
-    const FileIdentity& written = other.on_the_way.front();
+    const FileIdentity& written = other.parent_folders.front();
     const bool is_same = is_same_file(file, written) || file.path == written.path ||
-                         lies_under(output.on_the_way, written) ||
-                         lies_under(other.on_the_way, file);
+                         lies_under(output.parent_folders, written) ||
+                         lies_under(other.parent_folders, file);
     if (is_same && other.parameter != parameter)
       refuse_output(parameter, path, "is " + named_by(other.parameter));
   }
@@ -212,7 +212,7 @@ bool is_same_file(const FileIdentity& one, const FileIdentity& other) {
   return one.path == other.path;
 }
 
-std::vector<FileIdentity> identities_on_the_way(const fs::path& path) {
+std::vector<FileIdentity> parent_identities(const fs::path& path) {
   if (path.native().size() >= PATH_MAX) {
     throw Error(ErrorKind::io,
                 {.file = path.string(),

@@ -35,7 +35,7 @@ bool is_same_file(const FileIdentity& one, const FileIdentity& other);
 
 /// A path and the folders that it lies in: where one of these is a file, it lies under its name.
 /// Throws Error(io) if the path is longer than the system takes.
-std::vector<FileIdentity> identities_on_the_way(const std::filesystem::path& path);
+std::vector<FileIdentity> parent_identities(const std::filesystem::path& path);
 
 /// Files are compared by what they are: a link, another spelling or a second name is the same file.
 /// Threads may share it.
@@ -64,7 +64,7 @@ class RunFiles {
   struct Output {
     std::string parameter;
     std::filesystem::path path;
-    std::vector<FileIdentity> on_the_way;  // the file itself, and its folders
+    std::vector<FileIdentity> parent_folders;  // the file itself, and its folders
   };
   struct Input {
     FileIdentity identity;

@@ -44,7 +44,7 @@ struct HeadPlace {
 HeadPlace place_in(const Model& model, HeadPlace place, const char* parameter);
 
 /// One matrix of one layer.
-using MatrixPlace = std::pair<std::int64_t, Role>;
+using LayerMatrix = std::pair<std::int64_t, Role>;
 
 /// A whole number, or a share of the model's width.
 struct Rank {

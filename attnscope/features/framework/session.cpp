@@ -13,7 +13,7 @@ Context context_of(const Arguments& arguments) {
   }
   if (const auto* memory = arguments.find<std::uint64_t>("memory")) {
     context.memory_bytes = *memory;
-  } else if (const auto free = free_memory()) {
+  } else if (const auto free = available_memory()) {
     context.memory_bytes = *free / 2;
   }
   limit_tokenizer_memory(context.memory_bytes);

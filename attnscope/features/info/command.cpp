@@ -56,7 +56,7 @@ void run_suggested(const Arguments& arguments, const Session& session, RowSink& 
   session.files->add_model(opened, name, is_folder(named.front()));
   const std::string config = config_of(opened);
   refuse_known(opened, config);
-  compose_as_config_says(opened);
+  compose_by_config(opened);
   const auto checkpoint = std::make_shared<const Checkpoint>(std::move(opened));
   const std::optional<LayoutOffer> offer = offered_layout(checkpoint, config);
   if (!offer) {

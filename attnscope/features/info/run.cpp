@@ -33,8 +33,8 @@ std::string operating_system() {
 }
 
 /// What runs may count on; half of it is what runs take by themselves.
-std::string free_memory_text() {
-  const auto free = free_memory();
+std::string available_memory_text() {
+  const auto free = available_memory();
   return free ? std::to_string(*free >> 20) + " MiB free" : "unknown";
 }
 
@@ -91,7 +91,7 @@ std::vector<std::vector<TensorPair>> copies_of(std::span<const Model> models,
   for (Comparison& comparison : comparisons) {
     items.push_back(
         {.bytes = 2 * comparison.pair.copy->view.bytes.size(), .run = [&](const Compute&) {
-           comparison.same = holds_same_bytes(models[comparison.model], comparison.pair);
+           comparison.same = has_same_bytes(models[comparison.model], comparison.pair);
          }});
   }
   run_queue(items, context, {}, {"tensor", "tensors"});
@@ -142,7 +142,7 @@ void run_system_info(std::string_view version, const Kernels& kernels, RowSink& 
   add("system", operating_system());
   add("cpu", cpu_name());
   add("cores", std::to_string(default_threads()));
-  add("memory", free_memory_text());
+  add("memory", available_memory_text());
   add("kernels", kernels.available() ? std::string(kernels.instruction_set()) + " (own)"
                                      : "none of its own for this CPU; LAPACK does the work");
   add("blas", blas_description());

@@ -26,10 +26,10 @@ void run_grid_of(const Arguments& arguments, const Session& session,
                  const std::vector<Model>& models, RowSink& sink) {
   std::deque<TokenizedText> texts;
   LensGridRequest request{.middles = wants_middles(arguments), .top = *arguments.integer("top")};
-  ForetoldTexts targets;
+  ScoredTexts targets;
   const bool paired = std::any_of(models.begin(), models.end(), is_of_encoder_decoder);
   if (paired || arguments.given("target") || arguments.given("target_tokens")) {
-    targets = foretold_texts_or_targets(arguments, session, models, sink);
+    targets = scored_texts_or_targets(arguments, session, models, sink);
   }
   for (std::size_t index = 0; index < models.size(); ++index) {
     TokenizedText& text = texts.emplace_back(tokenized_text(arguments, session, models[index]));
@@ -75,7 +75,7 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
   if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   run_lens(models,
-           {.texts = foretold_texts_or_targets(arguments, session, models, sink),
+           {.texts = scored_texts_or_targets(arguments, session, models, sink),
             .middles = wants_middles(arguments)},
            context, sink);
 }
@@ -112,7 +112,7 @@ Command lens_command() {
       .parameters = joined({remote_model_parameters(),
                             text_parameters(),
                             pair_parameters(),
-                            window_parameters(kForetoldWindows),
+                            window_parameters(kScoredWindows),
                             example_parameters(),
                             {{.name = "states",
                               .type = choice,

@@ -12,17 +12,17 @@ namespace attnscope {
 namespace {
 
 LensReading reading_of(std::span<const float> logits, std::span<const float> final_logits,
-                       std::int64_t token, std::int64_t likeliest, const Compute& compute) {
+                       std::int64_t token, std::int64_t most_likely, const Compute& compute) {
   const TokenOdds here = token_odds(logits, compute);
   const TokenOdds in_the_end = token_odds(final_logits, compute);
   LensReading out{
       .entropy = here.entropy,
       .divergence = divergence(final_logits, in_the_end.log_sum, logits, here.log_sum, compute),
-      .final_rank = rank_of(in_the_end.likeliest, logits)};
-  const auto logit = static_cast<double>(logits[static_cast<std::size_t>(here.likeliest)]);
+      .final_rank = rank_of(in_the_end.most_likely, logits)};
+  const auto logit = static_cast<double>(logits[static_cast<std::size_t>(here.most_likely)]);
   out.top = {
-      .token = here.likeliest, .logit = logit, .probability = std::exp(logit - here.log_sum)};
-  if (likeliest > 1) out.likeliest = top_tokens(logits, likeliest, compute);
+      .token = here.most_likely, .logit = logit, .probability = std::exp(logit - here.log_sum)};
+  if (most_likely > 1) out.most_likely = top_tokens(logits, most_likely, compute);
   if (token < 0) return out;
   out.loss = here.log_sum - static_cast<double>(logits[static_cast<std::size_t>(token)]);
   out.rank = rank_of(token, logits);
@@ -51,8 +51,8 @@ std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const 
   if (sources.empty()) {
     pass.run(sequences, observer, compute);
   } else {
-    const Memory memory = pass.encode(sources, {}, compute);
-    pass.run(sequences, observer, compute, {}, &memory);
+    const EncoderOutput encoder_output = pass.encode(sources, {}, compute);
+    pass.run(sequences, observer, compute, {}, &encoder_output);
   }
   return kept;
 }
@@ -66,14 +66,14 @@ double median_of(std::vector<std::int64_t> ranks) {
 
 }  // namespace
 
-Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
-               std::int64_t likeliest, const Compute& compute) {
+Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool middles,
+               std::int64_t most_likely, const Compute& compute) {
   Lens out;
-  const std::vector<Matrix<float>> kept =
-      kept_states(pass, places.inputs, places.sources, places.rows, middles, out.states, compute);
+  const std::vector<Matrix<float>> kept = kept_states(pass, positions.inputs, positions.sources,
+                                                      positions.rows, middles, out.states, compute);
 
-  const std::int64_t count = std::ssize(places.rows);
-  out.readings.assign(kept.size(), std::vector<LensReading>(places.rows.size()));
+  const std::int64_t count = std::ssize(positions.rows);
+  out.readings.assign(kept.size(), std::vector<LensReading>(positions.rows.size()));
   const std::int64_t each = rows_of_logits(pass);
   for (std::int64_t first = 0; first < count; first += each) {
     const std::int64_t some = std::min(each, count - first);
@@ -87,10 +87,10 @@ Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middl
       const auto columns = static_cast<std::size_t>(logits.cols());
       run_parts(compute, static_cast<std::size_t>(some), [&](std::size_t part) {
         const auto row = static_cast<std::int64_t>(part);
-        const std::size_t place = static_cast<std::size_t>(first) + part;
-        out.readings[state][place] =
+        const std::size_t position = static_cast<std::size_t>(first) + part;
+        out.readings[state][position] =
             reading_of({&logits(row, 0), columns}, {&final_logits(row, 0), columns},
-                       places.tokens[place], likeliest, compute);
+                       positions.tokens[position], most_likely, compute);
       });
     }
   }

@@ -1,4 +1,4 @@
-// What each layer would foretell if it were the last: its stream through the final norm, computed
+// What each layer would predict if it were the last: its stream through the final norm, computed
 // anew, and the output head (nostalgebraist 2020, "interpreting GPT: the logit lens").
 #pragma once
 
@@ -27,7 +27,8 @@ struct LensReading {
   double entropy = 0;     // nats
   double divergence = 0;  // KL(final ‖ this), nats
   TokenScore top;
-  std::vector<TokenScore> likeliest = {};  // it and those that follow, where several are asked for
+  std::vector<TokenScore> most_likely =
+      {};                       // it and those that follow, where several are asked for
   std::int64_t final_rank = 1;  // of the model's likeliest token; 1: the likeliest here too
   /// −log of the probability of the token asked for, nats, and its rank; none where none is.
   std::optional<double> loss;
@@ -40,10 +41,10 @@ struct Lens {
 };
 
 /// At the places of texts. `middles`: states within layers too, of models whose branches follow
-/// each other. `likeliest`: how many tokens are listed. Throws Error(unsupported) for a model
+/// each other. `most_likely`: how many tokens are listed. Throws Error(unsupported) for a model
 /// without logits, and as ForwardPass::run().
-Lens read_lens(const ForwardPass& pass, const ForetoldPlaces& places, bool middles,
-               std::int64_t likeliest, const Compute& compute);
+Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool middles,
+               std::int64_t most_likely, const Compute& compute);
 
 struct LensDifferences {
   std::vector<LensState> states;                 // as the pass has them

@@ -17,9 +17,9 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
                                    const Compute& compute) {
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
-  const ForetoldPlaces places = foretold_places(item);
+  const ScoredPositions positions = scored_positions(item);
   const Lens lens =
-      read_lens(pass, places, expect<bool>(item.parameters, "mid"), /*likeliest=*/1, compute);
+      read_lens(pass, positions, expect<bool>(item.parameters, "mid"), /*likeliest=*/1, compute);
   std::vector<Outcome> outcomes;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     const LensSums sums = lens_sums(lens.readings[state]);
@@ -103,10 +103,10 @@ class LensRows {
 Lens lens_of_text(const ForwardPass& pass, const Prompt& prompt, const LensGridRequest& request,
                   const Compute& compute) {
   const std::span<const TokenIds> ids(&prompt.tokens, 1);
-  ForetoldPlaces places =
+  ScoredPositions positions =
       prompt.source.empty() ? next_tokens(ids) : target_tokens(ids, std::span(&prompt.source, 1));
-  if (!pass.model().spec().causal) places.tokens.assign(places.tokens.size(), -1);
-  return read_lens(pass, places, request.middles, request.top, compute);
+  if (!pass.model().spec().causal) positions.tokens.assign(positions.tokens.size(), -1);
+  return read_lens(pass, positions, request.middles, request.top, compute);
 }
 
 Value::List mean_records(const Lens& lens) {
@@ -121,11 +121,11 @@ Value::List mean_records(const Lens& lens) {
 }
 
 /// With the fields of rows of `predict`.
-Value::List top_list(const Prompt& prompt, const std::vector<TokenScore>& likeliest) {
+Value::List top_list(const Prompt& prompt, const std::vector<TokenScore>& most_likely) {
   Value::List list;
-  for (const TokenScore& score : likeliest) {
+  for (const TokenScore& score : most_likely) {
     Record fields;
-    add_foretold(fields, prompt.tokenizer, score);
+    add_predicted(fields, prompt.tokenizer, score);
     list.emplace_back(std::move(fields));
   }
   return list;
@@ -149,7 +149,8 @@ void add_grid_rows(const std::string& model, const Prompt& prompt, const Lens& l
                     {"rank", reading.final_rank},
                     {"entropy", reading.entropy},
                     {"kl", reading.divergence}};
-      if (!reading.likeliest.empty()) row.add("top_tokens", top_list(prompt, reading.likeliest));
+      if (!reading.most_likely.empty())
+        row.add("top_tokens", top_list(prompt, reading.most_likely));
       sink.add_row(std::move(row));
     }
   }
@@ -178,7 +179,7 @@ void run_lens(std::span<const Model> models, const LensRequest& request, const C
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::vector<TokenIds>& sequences = request.texts.sequences[index];
     const std::vector<TokenIds>& sources = request.texts.sources_of(index);
-    check_foretelling(ready.pass(index), sequences, request.texts.masks[index], sources);
+    check_predicts_tokens(ready.pass(index), sequences, request.texts.masks[index], sources);
     note_past_context(ready.pass(index), sequences, sources, sink);
     std::vector<std::int64_t> layers(static_cast<std::size_t>(models[index].dimensions().layers));
     std::iota(layers.begin(), layers.end(), std::int64_t{0});
@@ -205,7 +206,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
     constexpr MaskToken kNoneNeeded = 0;  // each token is foretold where it stands
     std::vector<TokenIds> sources;
     if (!source.empty()) sources.push_back(source);
-    check_foretelling(ready.pass(index), {ids}, kNoneNeeded, sources);
+    check_predicts_tokens(ready.pass(index), {ids}, kNoneNeeded, sources);
     note_past_context(ready.pass(index), {ids}, sources, sink);
     const double rows = size(std::ssize(ids));
     items.push_back(

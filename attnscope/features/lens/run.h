@@ -19,12 +19,12 @@ namespace attnscope {
 const Analysis& lens_analysis();
 
 struct LensRequest {
-  ForetoldTexts texts;
+  ScoredTexts texts;
   bool middles = false;  // states within layers too
 };
 
 /// Rows: each state, from the first layer to the last, of an encoder-decoder those of its decoder.
-/// Throws as check_foretelling().
+/// Throws as check_predicts_tokens().
 void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
               RowSink& sink);
 

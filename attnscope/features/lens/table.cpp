@@ -43,7 +43,7 @@ void write_states(const std::vector<const Record*>& rows, const Style& style, st
 }
 
 /// The likeliest token, or several.
-std::string likeliest_cell(const Record& row) {
+std::string most_likely_cell(const Record& row) {
   const Value* several = row.find("top_tokens");
   if (several == nullptr) return token_cell(row, "top_text", "top_token");
   std::vector<std::string> cells;
@@ -75,7 +75,7 @@ void write_grid(const std::vector<const Record*>& rows, const WriteOptions& opti
       const double near = 1 - std::min(1.0, std::log(rank) / std::log(kFar));
       const std::string mark =
           rank == 1 ? "" : fmt::format(" {}", grouped(static_cast<std::int64_t>(rank)));
-      line.push_back(style.shade(near, likeliest_cell(*row)) + style.dim(mark));
+      line.push_back(style.shade(near, most_likely_cell(*row)) + style.dim(mark));
     }
   }
   if (left_out > 0) out << style.dim(fmt::format("  after {} tokens more", left_out)) << '\n';

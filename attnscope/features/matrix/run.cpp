@@ -103,9 +103,9 @@ WeightMatrix multiplied(const LoadedCircuit& loaded, std::optional<std::int64_t>
 }
 
 WeightMatrix extract_product(const Model& model, const MatrixRequest& request) {
-  if (is_latent_product(request.role)) {
+  if (is_mla_product(request.role)) {
     const LoadedCircuit loaded =
-        load_latent_product(model, request.layer, request.role, /*rms=*/{}, /*narrowed=*/false);
+        load_mla_product(model, request.layer, request.role, /*rms=*/{}, /*narrowed=*/false);
     if (!loaded.skipped.empty()) {
       throw Error(ErrorKind::numerical,
                   {.file = model.name(), .layer = request.layer, .problem = loaded.skipped});

@@ -106,7 +106,7 @@ class Combiner {
     std::erase_if(stages_, [&](const auto& stage) {
       return !std::equal(stage.first.begin(), stage.first.end(), sizes.begin());
     });
-    return_freed_memory();
+    trim_heap();
   }
 
   std::vector<std::int64_t> whole() const {

@@ -77,7 +77,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   request.held_out_sequences = arguments.integer("held_out_sequences")
                                    .value_or(std::max<std::int64_t>(
                                        1, kMeasuredTokens / std::ssize(request.text.held_out[0])));
-  say_memory(session, plan_memory(model, request, context));
+  report_memory(session, plan_memory(model, request, context));
   run_plan_of_model(model, request, context, sink);
 }
 

@@ -60,7 +60,7 @@ Divergence::Divergence(const ForwardPass& pass, const TextWindows& text, const C
 Matrix<float> Divergence::last_states(const Model& changed, std::int64_t layer,
                                       const Compute& compute) const {
   if (!cuts_) {
-    const Model whole = foretelling(changed);
+    const Model whole = model_that_predicts(changed);
     return run_windows(ForwardPass(whole, copy_weights_, compute),
                        {.windows = windows_, .sources = sources_}, {}, compute);
   }

@@ -15,8 +15,8 @@ namespace attnscope {
 /// with a mask over those that it hides.
 class Divergence {
  public:
-  /// `pass`: of what is foretelling(), must outlive it. Keeps what enters each of its layers on the
-  /// windows.
+  /// `pass`: of what is model_that_predicts(), must outlive it. Keeps what enters each of its
+  /// layers on the windows.
   Divergence(const ForwardPass& pass, const TextWindows& text, const Compute& compute);
 
   /// Whether a changed model is opened as a whole and not one layer of it.

@@ -147,7 +147,7 @@ Field planned_field() {
 
 }  // namespace
 
-RowKind plan_rows_of_menu() {
+RowKind plan_comparison_rows() {
   return {.name = "plan",
           .command = "plan",
           .meaning = "a form of a smaller model at one size, measured",

@@ -16,7 +16,7 @@ std::uint64_t float_bytes(std::int64_t elements) {
 }
 
 std::uint64_t moments_bytes(const Model& model, std::uint64_t memory_bytes) {
-  return Calibration(model, TextWindows{}, memory_bytes, /*ridge=*/0).held_bytes();
+  return Calibration(model, TextWindows{}, memory_bytes, /*ridge=*/0).buffered_bytes();
 }
 
 PlanMemory memory_of_methods(const Model& model, std::span<const Method> methods,
@@ -36,14 +36,14 @@ PlanMemory memory_of_methods(const Model& model, std::span<const Method> methods
     out.copies = copied_weights_bytes(model, std::numeric_limits<std::uint64_t>::max());
     out.smaller_copies = out.copies + latents;
   }
-  const Model decoder = foretelling(model);
+  const Model decoder = model_that_predicts(model);
   out.run = run_bytes_of(decoder, text.measured());
   if (changed == 0) return out;
   out.smaller =
       changed * static_cast<std::uint64_t>(dtype_info(ChangedModel(model).dtype()).bits) / 8;
   const std::uint64_t room = context.memory_bytes / 2;
   const Calibration calibration(model, TextWindows{}, room, /*ridge=*/0);
-  out.moments = calibration.held_bytes();
+  out.moments = calibration.buffered_bytes();
   out.passes = calibration.passes();
   out.run = std::max(out.run, run_bytes_of(model, text.fitted()));
   const Model* other = stack_of_same_width(model);

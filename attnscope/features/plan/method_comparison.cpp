@@ -23,11 +23,11 @@ std::string target_of(const Model& model, const Candidate& candidate) {
   return "set " + std::string(method->name) + "=" + std::to_string(choice.size);
 }
 
-std::vector<Candidate> menu_of(Planner& planner, Method method) {
+std::vector<Candidate> compared_sizes(Planner& planner, Method method) {
   std::vector<Candidate> out;
   if (method->allocates_ranks()) {
     const std::int64_t whole = planner.ranks().parameters();
-    for (const double share : kMenuBudgets) {
+    for (const double share : kComparisonBudgets) {
       const auto budget = static_cast<std::int64_t>(share * static_cast<double>(whole));
       out.push_back(planner.measured(planner.at_budget(budget)));
       out.back().target = "keep " + shortest_decimal(share);
@@ -37,7 +37,7 @@ std::vector<Candidate> menu_of(Planner& planner, Method method) {
   const std::vector<std::int64_t> sizes = planner.sizes(method);
   if (sizes.size() < 2) return out;
   // The smallest first: what it leaves out has what the others leave out.
-  std::vector<std::int64_t> wanted = menu_sizes(sizes);
+  std::vector<std::int64_t> wanted = sizes_to_compare(sizes);
   std::reverse(wanted.begin(), wanted.end());
   for (const std::int64_t size : wanted) {
     out.push_back(planner.measured(planner.at_size(method, size)));
@@ -64,7 +64,7 @@ double price_of(const std::vector<Candidate>& candidates, const ModelSize& befor
 
 }  // namespace
 
-std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
+std::vector<std::int64_t> sizes_to_compare(const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> out;
   for (const double share : {0.9, 0.75, 0.5}) {
     const double wanted = share * static_cast<double>(sizes.front());
@@ -78,16 +78,16 @@ std::vector<std::int64_t> menu_sizes(const std::vector<std::int64_t>& sizes) {
   return out;
 }
 
-std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Method>& methods,
-                                  std::vector<std::string>& notes) {
+std::vector<Candidate> whole_comparison(Planner& planner, const std::vector<Method>& methods,
+                                        std::vector<std::string>& notes) {
   // Savings that stock runtimes have come first; of each kind, the cheapest.
   using Order = std::pair<bool, double>;
   std::vector<std::pair<Order, std::vector<Candidate>>> sorted;
   for (const Method method : methods) {
-    return_freed_memory();
+    trim_heap();
     std::vector<Candidate> own;
     try {
-      own = menu_of(planner, method);
+      own = compared_sizes(planner, method);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::numerical) throw;
       notes.push_back(std::string(method->name) + " is left out: " + error.parts().problem);
@@ -98,9 +98,9 @@ std::vector<Candidate> whole_menu(Planner& planner, const std::vector<Method>& m
   }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Candidate> menu;
-  for (auto& [order, own] : sorted) menu.insert(menu.end(), own.begin(), own.end());
-  return menu;
+  std::vector<Candidate> comparison;
+  for (auto& [order, own] : sorted) comparison.insert(comparison.end(), own.begin(), own.end());
+  return comparison;
 }
 
 }  // namespace attnscope

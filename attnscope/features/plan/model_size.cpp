@@ -26,9 +26,9 @@ double flops_of_attention(const Model& model, std::int64_t layer) {
   if (!model.dimensions().attends(layer)) return 0;
   const HeadShape& heads = dimensions.heads;
   std::int64_t elements = heads.head_dim + heads.value_dim;
-  if (dimensions.latent) {
+  if (dimensions.mla) {
     elements +=
-        dimensions.latent->key_value * (heads.head_dim - heads.shared_key_dim + heads.value_dim);
+        dimensions.mla->key_value * (heads.head_dim - heads.shared_key_dim + heads.value_dim);
   }
   return flops_of_attention(model, heads.heads, elements);
 }

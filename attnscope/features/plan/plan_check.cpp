@@ -108,7 +108,7 @@ class PlanCheck {
   void check_ranks() const {
     for (std::size_t at = 0; at < plan_.rows.size(); ++at) {
       const PlanRow& row = plan_.rows[at];
-      const MatrixPlace matrix{*row.layer, *row.matrix};
+      const LayerMatrix matrix{*row.layer, *row.matrix};
       if (*row.layer >= left_.layers) {
         refuse(row_place(at, "layer"),
                "expected a number from 0 to " + std::to_string(left_.layers - 1));

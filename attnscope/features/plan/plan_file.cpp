@@ -113,7 +113,7 @@ void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
   Method method = nullptr;
   std::int64_t next = 0;
   std::set<Method> ended;
-  std::set<MatrixPlace> matrices;
+  std::set<LayerMatrix> matrices;
   for (std::size_t at = 0; at < plan.rows.size(); ++at) {
     const PlanRow& row = plan.rows[at];
     if (std::ranges::find(plan.choices, row.method, &Choice::method) == plan.choices.end()) {

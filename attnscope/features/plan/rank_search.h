@@ -12,7 +12,7 @@ namespace attnscope {
 
 /// What is known of the matrices whose ranks are allocated.
 struct RankTable {
-  std::vector<MatrixPlace> places;
+  std::vector<LayerMatrix> places;
   std::vector<RankOptions> options;
   std::vector<double> probes;    // KL at half the break-even rank, in nats
   std::vector<Skipped> skipped;  // that stay as they are

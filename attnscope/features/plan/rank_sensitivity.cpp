@@ -56,7 +56,7 @@ std::vector<Outcome> item_outcomes(const WorkItem& item, const ModelSource& sour
 /// Two passes, the moments of a layer and spectra of its matrices.
 Cost item_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
-  cost.memory_bytes += Calibration(*source.model, TextWindows{}, 0, 0).held_bytes() +
+  cost.memory_bytes += Calibration(*source.model, TextWindows{}, 0, 0).buffered_bytes() +
                        spectra_bytes(*source.model, /*with_directions=*/true);
   return cost;
 }

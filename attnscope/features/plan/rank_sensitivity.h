@@ -35,7 +35,7 @@ std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
 
 /// What such an outcome says, unless it was skipped. Throws Error(format) where it is none.
 struct FoundRank {
-  MatrixPlace place;
+  LayerMatrix place;
   RankOptions options;
   std::optional<double> probe;  // KL at half the break-even rank, in nats
 };

@@ -89,7 +89,7 @@ double PlanSteps::number(const std::string& name, const Record& facts,
   return kept.front();
 }
 
-KeptMoments* PlanSteps::moments(const Record& text) {
+MomentsCache* PlanSteps::moments(const Record& text) {
   if (!shared_->stored || !made_of_.fields().empty()) return nullptr;
   if (!shared_->moments) {
     StoredItems& stored = *shared_->stored;

@@ -56,7 +56,7 @@ class PlanSteps {
 
   /// Where second moments of the model on a text are kept until all steps are done; null without a
   /// store, and of models that were made. Valid while this is, or a copy.
-  KeptMoments* moments(const Record& text);
+  MomentsCache* moments(const Record& text);
 
   /// All steps are done.
   void finish();
@@ -66,7 +66,7 @@ class PlanSteps {
   struct Shared {
     std::vector<ModelSource> sources;
     std::optional<StoredItems> stored;
-    std::optional<KeptMoments> moments;
+    std::optional<MomentsCache> moments;
     std::atomic<std::size_t> done = 0, expected = 0;
   };
 

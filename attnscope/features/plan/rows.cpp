@@ -15,7 +15,7 @@ namespace attnscope {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in a row
-constexpr LayerWorth kNoWorth = {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
+constexpr LayerImportance kNoImportance = {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
 
 /// A row in which nothing is known but its place.
 Record empty_row(const Model& model, Method method, std::optional<std::int64_t> layer, Value matrix,
@@ -40,8 +40,8 @@ Record& add_rest(Record& row, Value kept, Value rank, Value break_even, Value po
 }
 
 /// Of rows that are of no layer as a whole: nothing.
-Record& add_removal(Record& row, const LayerWorth& worth = kNoWorth, double loss = kUnknown,
-                    Value order = {}) {
+Record& add_removal(Record& row, const LayerImportance& worth = kNoImportance,
+                    double loss = kUnknown, Value order = {}) {
   return row.add("block_influence", worth.influence)
       .add("attention_influence", worth.attention_influence)
       .add("mlp_influence", worth.mlp_influence)
@@ -55,7 +55,7 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
   const Model& model = planner.model();
   const std::int64_t layers = model.dimensions().layers;
   const LayerOrder& order = planner.removals(1);
-  const std::vector<LayerWorth> worth = planner.layer_worth();
+  const std::vector<LayerImportance> worth = planner.layer_importance();
   const std::vector<std::int64_t> gone = removed_layers(choice, layers);
   const bool ordered = std::ranges::all_of(gone, [&](std::int64_t layer) {  // not by --set
     return std::ranges::count(order.removed, layer) > 0;
@@ -170,14 +170,15 @@ ReportHead head_of(const Model& model, const PlanRequest& request) {
 
 }  // namespace
 
-void send_menu(const Model& model, const PlanRequest& request, const std::vector<Candidate>& menu,
-               const PlannedModel& planned, RowSink& sink) {
+void send_comparison(const Model& model, const PlanRequest& request,
+                     const std::vector<Candidate>& comparison, const PlannedModel& planned,
+                     RowSink& sink) {
   ReportHead head = head_of(model, request);
   head.models.front()
       .add("mean_nll", planned.nll_before)
       .add("perplexity", std::exp(planned.nll_before));
   sink.begin(head);
-  for (const Candidate& candidate : menu) {
+  for (const Candidate& candidate : comparison) {
     const Choice& choice = candidate.choice;
     Record row = {{"model", model.name()}};
     row.add("form", choice.method->name)

@@ -30,8 +30,9 @@ std::string methods_text(const std::vector<Method>& methods);
 /// In words: "6 → 5 (without 2)".
 std::string choice_words(const Model& model, const Choice& choice);
 
-void send_menu(const Model& model, const PlanRequest& request, const std::vector<Candidate>& menu,
-               const PlannedModel& planned, RowSink& sink);
+void send_comparison(const Model& model, const PlanRequest& request,
+                     const std::vector<Candidate>& comparison, const PlannedModel& planned,
+                     RowSink& sink);
 void send_plan(const Model& model, const PlanRequest& request, const PlannedModel& planned,
                RowSink& sink);
 

@@ -80,7 +80,7 @@ Choice largest_within(Planner& planner, Method method, const std::string& parame
                                std::to_string(static_cast<std::int64_t>(number(planner.size()))));
 }
 
-[[noreturn]] void refuse_empty_menu(const std::vector<Method>& methods) {
+[[noreturn]] void refuse_empty_comparison(const std::vector<Method>& methods) {
   throw Error(ErrorKind::numerical,
               {.parameter = "by",
                .problem = methods_text(methods) + " can have no size but the model's own"});
@@ -182,8 +182,8 @@ void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Me
     }
     const std::vector<std::int64_t> sizes = planner.sizes(method);
     const std::vector<std::int64_t> wanted =
-        sizes.size() < 2 ? std::vector<std::int64_t>() : menu_sizes(sizes);
-    steps.expect(method->allocates_ranks() ? std::size(kMenuBudgets)
+        sizes.size() < 2 ? std::vector<std::int64_t>() : sizes_to_compare(sizes);
+    steps.expect(method->allocates_ranks() ? std::size(kComparisonBudgets)
                                            : wanted.size() + planner.steps_of(method, wanted));
   }
 }
@@ -228,21 +228,21 @@ std::string why_above(const PlanRequest& request, const PlannedModel& planned) {
 void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
                        RowSink& sink) {
   check_can_plan(model, request.text);
-  const bool menu_asked = request.target.text.empty();
+  const bool compares_methods = request.target.text.empty();
   const std::vector<Method> methods = request.by.empty() ? possible_methods(model) : request.by;
   for (const Method method : request.by) check_method(model, method);
-  if (!menu_asked && request.by.empty()) {
+  if (!compares_methods && request.by.empty()) {
     throw Error(ErrorKind::usage,
                 {.parameter = "by", .problem = "is needed: which forms reach the target"});
   }
   for (const Method method : request.by) {
-    if (menu_asked || request.by.size() < 2 || method->combines) continue;
+    if (compares_methods || request.by.size() < 2 || method->combines) continue;
     throw Error(ErrorKind::usage, {.parameter = "by",
                                    .problem = std::string(method->name) + " is planned alone; " +
                                               combining_names() + " combine"});
   }
   std::vector<std::string> notes = request.text.notes;
-  std::vector<Candidate> menu;
+  std::vector<Candidate> comparison;
   PlannedModel planned;
   PlanSteps steps(model, asked_record(request), context);
   run_with_all_threads(steps.counting(),
@@ -250,11 +250,11 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                          Planner planner(model, request, steps, compute);
                          expect_steps(steps, planner, methods, request.target);
                          planned.before = planner.size();
-                         planned.nll_before = nll_as_it_is(planner, /*all=*/!menu_asked);
-                         if (menu_asked) {
-                           menu = whole_menu(planner, methods, notes);
-                           if (menu.empty() && notes.size() == request.text.notes.size()) {
-                             refuse_empty_menu(methods);
+                         planned.nll_before = nll_as_it_is(planner, /*all=*/!compares_methods);
+                         if (compares_methods) {
+                           comparison = whole_comparison(planner, methods, notes);
+                           if (comparison.empty() && notes.size() == request.text.notes.size()) {
+                             refuse_empty_comparison(methods);
                            }
                          } else if (methods.size() > 1) {
                            planned = combined(planner, request, context, compute);
@@ -272,8 +272,8 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                        },
                        {"plan", "plans"});
   for (const std::string& note : notes) sink.add_note(note);
-  if (menu_asked) {
-    send_menu(model, request, menu, planned, sink);
+  if (compares_methods) {
+    send_comparison(model, request, comparison, planned, sink);
   } else {
     const std::string above = why_above(request, planned);
     if (!above.empty()) sink.add_note(above);

@@ -88,7 +88,7 @@ double Planner::ridge() const {
 const ForwardPass& Planner::pass() {
   if (model_.stack() != "encoder") return calibration_.pass(compute_);
   if (!decoder_pass_) {
-    decoder_.emplace(foretelling(model_));
+    decoder_.emplace(model_that_predicts(model_));
     decoder_pass_.emplace(*decoder_, request_.text.copy_weights, compute_);
   }
   return *decoder_pass_;
@@ -127,7 +127,7 @@ double Planner::nll_before(bool all) {
 Model Planner::made(const Choice& choice) {
   Model smaller =
       choice.method->make(model_, choice, calibration_.statistics(compute_), compute_).open();
-  return_freed_memory();  // of what it was made with, before it is run
+  trim_heap();  // of what it was made with, before it is run
   return smaller;
 }
 
@@ -222,7 +222,7 @@ std::vector<double> Planner::nll_without_each(const std::vector<std::int64_t>& l
   return out;
 }
 
-std::vector<LayerWorth> Planner::layer_worth() {
+std::vector<LayerImportance> Planner::layer_importance() {
   const double before = nll_before(/*all=*/false);
   const Record facts = measured_facts(/*all=*/false);
   const std::vector<Outcome> turned = steps_.get("influences", facts, [&] { return influences(); });
@@ -236,7 +236,7 @@ std::vector<LayerWorth> Planner::layer_worth() {
   const auto layers = static_cast<std::size_t>(model_.dimensions().layers);
   if (turned.size() != layers) refuse_field("influences");
   if (without.size() != layers) refuse_field("parts");
-  std::vector<LayerWorth> out;
+  std::vector<LayerImportance> out;
   for (std::size_t layer = 0; layer < layers; ++layer) {
     out.push_back({.influence = kept_number(turned[layer], "layer"),
                    .attention_influence = kept_number(turned[layer], "attention"),

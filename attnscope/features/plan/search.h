@@ -36,7 +36,7 @@ struct LayerOrder {
 };
 
 /// What a layer does to the stream, and what its parts are worth. NaN: not known.
-struct LayerWorth {
+struct LayerImportance {
   /// 1 - mean cosine of what enters and leaves the layer, its attention, and its MLP.
   double influence = 0, attention_influence = 0, mlp_influence = 0;
   double attention_loss = 0, mlp_loss = 0;  // when that alone is left out, in nats
@@ -74,7 +74,7 @@ class Planner {
   /// removed_neurons() of each MLP, at least so many.
   const std::vector<std::vector<std::int64_t>>& neurons(std::int64_t count);
   /// Of each layer.
-  std::vector<LayerWorth> layer_worth();
+  std::vector<LayerImportance> layer_importance();
   const RankTable& ranks();
   /// What ranks() left as it is.
   const std::vector<Skipped>& skipped() const { return ranks_.skipped; }

@@ -23,7 +23,7 @@
 namespace attnscope {
 namespace {
 
-bool has_quantised(const Model& model) {
+bool has_quantized(const Model& model) {
   return !std::ranges::all_of(model.checkpoint().tensors(), is_plain, &CheckpointTensor::view);
 }
 
@@ -103,8 +103,8 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
       if (at > 0) finished.begin_next();
       const Choice& choice = plan.choices[at];
       const std::string dtype(dtype_name(changed.dtype()));  // of what the stages before this made
-      KeptMoments kept(request.folder,
-                       content_hash(request.plan_text + dtype + std::to_string(at)));
+      MomentsCache kept(request.folder,
+                        content_hash(request.plan_text + dtype + std::to_string(at)));
       Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
                               plan.rank_allocation == "plain" ? kMostRidge : plan.ridge, &kept);
       TextStatistics text = calibration.statistics(compute);
@@ -137,7 +137,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     // The next run would fail in the same way, unless it is the disk that failed.
     if (error.kind() != ErrorKind::io) {
       finished.remove();
-      KeptMoments(request.folder, "").remove();
+      MomentsCache(request.folder, "").remove();
     }
     throw;
   }
@@ -167,7 +167,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   if (plan.choices.front().method->allocates_ranks()) {
     sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
   }
-  if (has_quantised(model)) {
+  if (has_quantized(model)) {
     sink.add_note("quantised weights were written as " +
                   std::string(dtype_name(request.form.dtype.value_or(DType::bf16))));
   }

@@ -66,7 +66,7 @@ void write_title(const Record& model, const Record& parameters, std::int64_t win
                      words.empty() ? "" : ", over " + words);
 }
 
-void write_menu(const Report& report, const WriteOptions& options, std::ostream& out) {
+void write_comparison(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   const Record& model = report.models.front();
   const double before = real_field(model, "perplexity");
@@ -193,7 +193,7 @@ void write_plan_table(const Report& report, const WriteOptions& options, std::os
   if (report.models.front().find("plan") != nullptr) {
     write_chosen(report, options, out);
   } else {
-    write_menu(report, options, out);
+    write_comparison(report, options, out);
   }
 }
 

@@ -47,8 +47,8 @@ double mean_of(const std::vector<double>& values) {
 }
 
 /// What the model's own logits are before their cap, of which the parts are to be the sum.
-double centred_logit(const ForwardPass& pass, const AskedLogits& asked, const Matrix<float>& states,
-                     const Compute& compute) {
+double centered_logit(const ForwardPass& pass, const AskedLogits& asked,
+                      const Matrix<float>& states, const Compute& compute) {
   double sum = 0;
   for_logits(
       pass, states.view(),
@@ -88,15 +88,15 @@ FoundParts attribute_text(const ForwardPass& pass, const Prompt& prompt, const A
   Attribution found =
       attribute(pass, head, prompt.tokens, asked.rows, directions, constants, compute);
   return {.parts = std::move(found.parts),
-          .logit = centred_logit(pass, asked, found.states, compute)};
+          .logit = centered_logit(pass, asked, found.states, compute)};
 }
 
 void check_attribution(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked) {
-  check_foretelling(pass, {}, MaskToken(0));
+  check_predicts_tokens(pass, {}, MaskToken(0));
   pass.check(prompt.tokens);
   check_attributable(pass);
   if (asked.token) return;
-  check_foretelling(pass, {prompt.tokens}, MaskToken());
+  check_predicts_tokens(pass, {prompt.tokens}, MaskToken());
 }
 
 }  // namespace

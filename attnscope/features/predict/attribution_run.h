@@ -31,7 +31,8 @@ struct AttributionRequest {
 void check_attributable(const ForwardPass& pass);
 
 /// Rows: what each part of a model adds to the logit, mean over places. Throws as
-/// check_foretelling(), and Error(unsupported) if logits are not a sum of what components write.
+/// check_predicts_tokens(), and Error(unsupported) if logits are not a sum of what components
+/// write.
 void run_attribution(std::span<const Model> models, const AttributionRequest& request,
                      const Context& context, RowSink& sink);
 

@@ -36,7 +36,8 @@ Prompt prompt_of(const Arguments& arguments, const Session& session, const Model
   Prompt prompt{.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr};
   if (!needs_target(model)) return prompt;
   prompt.source = std::move(prompt.tokens);
-  if (!named_signal(arguments).empty()) prompt.sound = signal_of(arguments, session, model);
+  if (!named_media_parameter(arguments).empty())
+    prompt.audio = media_input_of(arguments, session, model);
   if (const auto target = given_target(arguments, model, prompt.tokenizer)) {
     prompt.tokens = *target;
     return prompt;
@@ -52,10 +53,10 @@ Prompt prompt_of(const Arguments& arguments, const Session& session, const Model
 std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& session,
                                    const std::vector<Model>& models) {
   std::deque<TokenizedText> texts;
-  const bool hears = !named_signal(arguments).empty();
+  const bool hears = !named_media_parameter(arguments).empty();
   for (const Model& model : models) {
     texts.push_back(hears ? shown_tokens_of(model) : tokenized_text(arguments, session, model));
-    if (hears) texts.back().source = signal_source(arguments);
+    if (hears) texts.back().source = media_source(arguments);
   }
   return texts;
 }
@@ -96,7 +97,7 @@ void run_perplexity_of(const Arguments& arguments, const Session& session,
 /// hear or see, only decoders write; and there is no other text.
 std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& arguments) {
   const auto decoding = std::count_if(models.begin(), models.end(), needs_target);
-  const bool reads_text = named_signal(arguments).empty();
+  const bool reads_text = named_media_parameter(arguments).empty();
   for (const char* parameter : {"target", "target_tokens", "target_file", "generate"}) {
     if (!arguments.given(parameter) || decoding == std::ssize(models)) continue;
     if (reads_text && parameter == std::string_view("generate")) continue;
@@ -113,7 +114,7 @@ std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& ar
   }
   if (!reads_text && decoding > 0 && decoding < std::ssize(models)) {
     throw Error(ErrorKind::usage,
-                {.parameter = named_signal(arguments),
+                {.parameter = named_media_parameter(arguments),
                  .problem = "is written down by some of these models and not by others",
                  .hint = "run them apart"});
   }
@@ -197,9 +198,9 @@ void run_attribution_of(const Arguments& arguments, const std::vector<Model>& mo
 void run_predict_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   const std::vector<Model> opened = open_models(arguments, session);
   std::vector<Model> models = opened;
-  keep_readers(arguments, models);
+  keep_media_models(arguments, models);
   models = checked_stacks(without_helping_stacks(std::move(models)), arguments);
-  if (!named_signal(arguments).empty() && !needs_target(models.front())) {
+  if (!named_media_parameter(arguments).empty() && !needs_target(models.front())) {
     return run_on_media(arguments, session, models, opened, sink);
   }
   if (models.size() > 1 && arguments.given("save")) {
@@ -329,11 +330,11 @@ Command predict_command() {
                     {"text", "translate English to German: Good night."},
                     {"generate", "20"}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), target_parameters(),
-                            signal_parameters(), example_parameters(), predict_parameters(),
+                            media_parameters(), example_parameters(), predict_parameters(),
                             run_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
-          joined_exclusions(signal_exclusions({"tokens", "perplexity", "stride", "target_file",
-                                               "lines", "score_positions"}),
+          joined_exclusions(media_exclusions({"tokens", "perplexity", "stride", "target_file",
+                                              "lines", "score_positions"}),
                             joined_exclusions(text_exclusions(/*with_windows=*/false),
                                               example_exclusions(/*with_windows=*/false))),
           joined_exclusions(

@@ -52,7 +52,7 @@ double unit_product(std::span<const float> a, std::span<const float> b) {
 std::optional<double> stored_number(const Model& model, const std::string& name) {
   const CheckpointTensor* tensor = name.empty() ? nullptr : model.checkpoint().find(name);
   if (tensor == nullptr || tensor->view.element_count() != 1) return std::nullopt;
-  if (const auto problem = why_not_analysed(model.checkpoint(), *tensor)) {
+  if (const auto problem = why_not_analyzed(model.checkpoint(), *tensor)) {
     throw Error(ErrorKind::format, model.checkpoint().parts_of(*tensor, verbatim(*problem)));
   }
   model.checkpoint().need(*tensor);
@@ -97,7 +97,7 @@ class ImageRun {
     } else if (!model_.spec().head.rule.score_scale.empty()) {
       found_.notes.push_back(verbatim(model_.name()) +
                              " tells which text fits an image: give texts with {text}, one a line");
-    } else if (pass_.reads_sound()) {
+    } else if (pass_.reads_audio()) {
       found_.notes.push_back(verbatim(model_.name()) +
                              ": a run on sound has no rows: {save} keeps its states, maps and "
                              "logits");

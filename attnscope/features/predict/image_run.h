@@ -20,7 +20,7 @@ struct Caption {
 
 /// What one model is asked.
 struct ImageQuestion {
-  Signal image;
+  MediaInput image;
   const Model* texts = nullptr;  // the tower that reads texts; null: labels are asked for
   std::vector<Caption> captions;
 };

@@ -37,19 +37,19 @@ std::vector<Caption> captions_of(const Arguments& arguments, const Session& sess
 const Model* text_tower_of(const Model& images, const std::vector<Model>& models) {
   for (const Model& model : models) {
     const bool same = model.shared_checkpoint() == images.shared_checkpoint();
-    if (same && !model.spec().stream.patches && !model.spec().stream.sound) return &model;
+    if (same && !model.spec().stream.patches && !model.spec().stream.audio) return &model;
   }
   return nullptr;
 }
 
 }  // namespace
 
-Signal signal_of(const Arguments& arguments, const Session& session, const Model& model) {
-  std::vector<Signal> signals = signals_of(arguments, session, model);
-  if (signals.size() == 1) return std::move(signals.front());
-  throw Error(ErrorKind::usage,
-              {.file = arguments.text(named_signal(arguments)),
-               .problem = "holds " + std::to_string(signals.size()) + " inputs, and one is run"});
+MediaInput media_input_of(const Arguments& arguments, const Session& session, const Model& model) {
+  std::vector<MediaInput> media_inputs = media_inputs_of(arguments, session, model);
+  if (media_inputs.size() == 1) return std::move(media_inputs.front());
+  throw Error(ErrorKind::usage, {.file = arguments.text(named_media_parameter(arguments)),
+                                 .problem = "holds " + std::to_string(media_inputs.size()) +
+                                            " inputs, and one is run"});
 }
 
 void run_on_media(const Arguments& arguments, const Session& session,
@@ -59,11 +59,11 @@ void run_on_media(const Arguments& arguments, const Session& session,
     throw Error(ErrorKind::usage,
                 {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
   }
-  ImagePredictRequest request{.source = signal_source(arguments), .top = *arguments.integer("top")};
+  ImagePredictRequest request{.source = media_source(arguments), .top = *arguments.integer("top")};
   const bool asks_texts = arguments.given("text") || arguments.given("text_file");
   for (const Model& model : models) {
     ImageQuestion& question = request.questions.emplace_back();
-    question.image = signal_of(arguments, session, model);
+    question.image = media_input_of(arguments, session, model);
     if (!asks_texts) continue;
     question.texts = text_tower_of(model, opened);
     if (question.texts == nullptr) {

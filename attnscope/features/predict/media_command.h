@@ -10,7 +10,7 @@
 namespace attnscope {
 
 /// The image or sound that a model is run on. Throws Error(usage) if there are several.
-Signal signal_of(const Arguments& arguments, const Session& session, const Model& model);
+MediaInput media_input_of(const Arguments& arguments, const Session& session, const Model& model);
 
 /// Runs models that read images or sound and write no text. `opened`: all that the arguments name,
 /// among which are those that read the captions of an image.

@@ -198,7 +198,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
 
 namespace {
 
-std::int64_t foretold(const TargetPair& pair) { return std::ssize(pair.target) - 1; }
+std::int64_t scored_tokens(const TargetPair& pair) { return std::ssize(pair.target) - 1; }
 
 void check_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs) {
   pass.check_head();
@@ -207,7 +207,7 @@ void check_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs) {
                                          .problem = "no logits: " + verbatim(pass.no_logits())});
   }
   for (const TargetPair& pair : pairs) {
-    if (foretold(pair) < 1) {
+    if (scored_tokens(pair) < 1) {
       throw Error(ErrorKind::usage,
                   {.parameter = "perplexity",
                    .problem = "a target of " + counted(std::ssize(pair.target), "token") +

@@ -55,8 +55,8 @@ double mean_norm(MatrixView<const float> states) {
 
 /// Of an encoder-decoder: what its encoder gives of the source; else 0.
 std::int64_t source_rows(const Model& model, const Prompt& prompt) {
-  if (!prompt.sound) return std::ssize(prompt.source);
-  return rows_of_signal(*model.sibling("encoder"), *prompt.sound);
+  if (!prompt.audio) return std::ssize(prompt.source);
+  return rows_of_media(*model.sibling("encoder"), *prompt.audio);
 }
 
 /// What is found of one model.
@@ -80,8 +80,8 @@ class PromptRun {
 
   Prediction run() {
     pass_.check_head();
-    if (prompt_.sound) pass_.encoder()->length_of(*prompt_.sound);
-    if (pass_.encoder() != nullptr && !prompt_.sound) pass_.encoder()->check(prompt_.source);
+    if (prompt_.audio) pass_.encoder()->length_of(*prompt_.audio);
+    if (pass_.encoder() != nullptr && !prompt_.audio) pass_.encoder()->check(prompt_.source);
     pass_.check(prompt_.tokens);
     if (request_.generate && !model_.spec().causal) {
       throw Error(ErrorKind::unsupported,
@@ -93,7 +93,7 @@ class PromptRun {
     if (request_.watcher != nullptr) show_logits(states.view());
     add_rows(states.view());
     found_.facts = facts_record(summarize(model_));
-    if (pass_.encoder() != nullptr && !prompt_.sound) {
+    if (pass_.encoder() != nullptr && !prompt_.audio) {
       found_.facts.add("source_tokens", token_list(prompt_, prompt_.source));
     }
     found_.facts.add("tokens", token_list(prompt_, prompt_.tokens));
@@ -144,16 +144,16 @@ class PromptRun {
     return observer;
   }
 
-  Memory encode(const ForwardObserver* watching) {
+  EncoderOutput encode(const ForwardObserver* watching) {
     encoder_hidden_states_.clear();
     const ForwardObserver observer = noting_states(watching, encoder_hidden_states_);
-    if (prompt_.sound) return pass_.encode(std::span(&*prompt_.sound, 1), observer, compute_);
+    if (prompt_.audio) return pass_.encode(std::span(&*prompt_.audio, 1), observer, compute_);
     return pass_.encode(std::span(&prompt_.source, 1), observer, compute_);
   }
 
   Matrix<float> run_pass() {
     const PromptWatcher* watcher = request_.watcher;
-    Memory memory;
+    EncoderOutput memory;
     const bool asks_language = !prompt_.languages.empty();
     if (asks_language) {
       memory = encode(nullptr);
@@ -220,10 +220,10 @@ class PromptRun {
     std::int64_t rank = 0;
     const std::span<const float> scores(logits.data(), static_cast<std::size_t>(logits.cols()));
     for (const TokenScore& score : top_tokens(scores, request_.top, compute_)) {
-      if (rank == 0) likeliest_ = score.token;
+      if (rank == 0) most_likely_ = score.token;
       Record& row = found_.rows.emplace_back(
           Record{{"model", model_.name()}, {"position", position}, {"rank", ++rank}});
-      add_foretold(row, prompt_.tokenizer, score);
+      add_predicted(row, prompt_.tokenizer, score);
     }
   }
 
@@ -258,7 +258,7 @@ class PromptRun {
     return [rules, prompt = std::ssize(prompt_.tokens), most = *request_.generate](
                std::span<float> logits, std::span<const std::int64_t> text) {
       apply_rules(rules, text, prompt, most, logits);
-      return likeliest_token(logits);
+      return most_likely_token(logits);
     };
   }
 
@@ -276,10 +276,11 @@ class PromptRun {
     const ChooseToken choose = chooser(ends);
     if (choose) {
       Matrix<float> logits = finite_logits(pass_, states.row_block(states.rows - 1, 1), compute_);
-      likeliest_ = choose({logits.data(), static_cast<std::size_t>(logits.cols())}, prompt_.tokens);
+      most_likely_ =
+          choose({logits.data(), static_cast<std::size_t>(logits.cols())}, prompt_.tokens);
     }
     const Generated written = generate_greedily(
-        pass_, cache_.front(), likeliest_, *request_.generate, ends, on_token, compute_, choose);
+        pass_, cache_.front(), most_likely_, *request_.generate, ends, on_token, compute_, choose);
     if (request_.on_text && stream) give(stream->end());
     return written;
   }
@@ -291,7 +292,7 @@ class PromptRun {
   const Compute& compute_;
   ForwardPass pass_;
   std::vector<KeyValueCache> cache_;  // one where text is written
-  std::int64_t likeliest_ = 0;        // of the last place that was predicted
+  std::int64_t most_likely_ = 0;      // of the last place that was predicted
   Value::List hidden_states_, encoder_hidden_states_;
   Prediction found_;
 };

@@ -41,9 +41,9 @@ PromptWatcher SavedRun::watcher() {
   return watcher;
 }
 
-const Signal* SavedRun::signal() const {
-  if (signal_ != nullptr) return signal_;
-  return prompt_->sound ? &*prompt_->sound : nullptr;
+const MediaInput* SavedRun::media_input() const {
+  if (media_input_ != nullptr) return media_input_;
+  return prompt_->audio ? &*prompt_->audio : nullptr;
 }
 
 void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t tokens) {
@@ -53,16 +53,17 @@ void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t 
   const auto maps = std::ssize(attending);
   const bool same_width = pass.output_width() == width;
   const bool decodes = pass.encoder() != nullptr;
-  const Signal* signal = this->signal();
+  const MediaInput* media_input = this->media_input();
   std::int64_t source = decodes ? std::ssize(prompt_->source) : 0;
-  if (decodes && signal != nullptr) source = pass.encoder()->length_of(*signal);
+  if (decodes && media_input != nullptr) source = pass.encoder()->length_of(*media_input);
   std::vector<SavedTensor> tensors;
   const auto add_ids = [&](const char* name, std::int64_t count) {
     tensors.push_back({.name = name, .type = DType::i64, .shape = {count}});
   };
-  if (signal != nullptr) {
-    const bool is_image = signal->shape.size() == 3;
-    tensors.push_back({.name = is_image ? "pixel_values" : "input_values", .shape = signal->shape});
+  if (media_input != nullptr) {
+    const bool is_image = media_input->shape.size() == 3;
+    tensors.push_back(
+        {.name = is_image ? "pixel_values" : "input_values", .shape = media_input->shape});
   } else if (decodes) {
     add_ids("source_tokens", source);
   }
@@ -88,14 +89,14 @@ void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t 
   if (pass.no_logits().empty()) {
     tensors.push_back({.name = "logits", .shape = {tokens, pass.logits_width()}});
   }
-  if (signal_ != nullptr && pass.pooled_width() > 0) {
+  if (media_input_ != nullptr && pass.pooled_width() > 0) {
     const bool compares = !pass.model().spec().head.rule.score_scale.empty();
     tensors.push_back(
         {.name = compares ? "image_embedding" : "logits", .shape = {pass.pooled_width()}});
   }
   file_.emplace(std::move(tensors), out_);
-  if (signal != nullptr) {
-    file_->write(signal->values);
+  if (media_input != nullptr) {
+    file_->write(media_input->values);
   } else if (decodes) {
     file_->write(prompt_->source);
   }

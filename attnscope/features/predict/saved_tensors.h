@@ -28,7 +28,8 @@ class SavedRun {
  public:
   /// Both must outlive it.
   SavedRun(const Prompt& prompt, std::ostream& out) : prompt_(&prompt), out_(out) {}
-  SavedRun(const Signal& signal, std::ostream& out) : signal_(&signal), out_(out) {}
+  SavedRun(const MediaInput& media_input, std::ostream& out)
+      : media_input_(&media_input), out_(out) {}
   SavedRun(const SavedRun&) = delete;
   SavedRun& operator=(const SavedRun&) = delete;
 
@@ -39,14 +40,14 @@ class SavedRun {
   static constexpr std::size_t kInMemory = std::size_t{64} << 20;
 
   void begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t tokens);
-  const Signal* signal() const;
+  const MediaInput* media_input() const;
   static void keep(MatrixView<const float> rows, Spool& in);
   void write_all(Spool& kept);
   void write_kept();
   void write(MatrixView<const float> rows);
 
   const Prompt* prompt_ = nullptr;  // one of these
-  const Signal* signal_ = nullptr;
+  const MediaInput* media_input_ = nullptr;
   std::ostream& out_;
   std::optional<SafetensorsWriter> file_;
   Spool cross_maps_{kInMemory}, hidden_states_{kInMemory};

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 /// What the file lacks, and what else its maker should know.
-void say_notes(const ReportFile& file, const Session& session) {
+void print_notes(const ReportFile& file, const Session& session) {
   if (!session.on_note) return;
   for (const std::string& note : file.notes()) session.on_note(verbatim(note));
 }
@@ -74,7 +74,7 @@ void write(const Arguments& arguments, const Session& session, std::ostream& out
   ReportRun run(arguments, session);
   if (charts) make_chart_folder(arguments);
   const ReportFile file = run.run();
-  say_notes(file, session);
+  print_notes(file, session);
   const std::chrono::duration<double> took = Clock::now() - start;
   if (charts) write_charts(arguments, session, file, took.count());
   if (page) file.write(page_template(), took.count(), out);
@@ -131,10 +131,10 @@ Command report_command() {
                        {{"models", "MODEL"}, {"image", "cat.jpg"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"charts", "charts"}}},
           .parameters = joined({model_parameters(), text_parameters(), pair_parameters(),
-                                window_parameters(), example_parameters(), signal_parameters(),
+                                window_parameters(), example_parameters(), media_parameters(),
                                 work_parameters(), own_parameters()}),
           .exclusions = joined_exclusions(
-              signal_exclusions({}),
+              media_exclusions({}),
               joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
                                                   example_exclusions(/*with_windows=*/true)),
                                 line_target_exclusions())),

@@ -103,8 +103,8 @@ void check_inputs(const Arguments& report, const Session& session,
     const char* given = report.given("tokens") || report.given("token_file") ? "tokens" : "text";
     check_readers(models, InputKind::text, given);
   }
-  if (const std::string signal = named_signal(report); !signal.empty()) {
-    check_readers(models, named_input(report), signal);
+  if (const std::string media_input = named_media_parameter(report); !media_input.empty()) {
+    check_readers(models, named_input(report), media_input);
   }
   check_targets(models, report);
   if (report.given("target_file") && !report.given("text_file")) {

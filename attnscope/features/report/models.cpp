@@ -17,12 +17,14 @@ namespace {
 /// Of what is to be run, what the model reads; of a decoder of sound its target, too.
 Arguments own_arguments(const Arguments& report, const Model& model) {
   const InputKind kind = input_kind(model);
-  const auto is_signal = [](std::string_view name) {
-    return std::find(kSignals.begin(), kSignals.end(), name) != kSignals.end();
+  const auto is_media_parameter = [](std::string_view name) {
+    return std::find(kMediaParameters.begin(), kMediaParameters.end(), name) !=
+           kMediaParameters.end();
   };
   std::vector<std::string_view> others(kInputParameters.begin(), kInputParameters.end());
-  std::erase_if(
-      others, [&](std::string_view name) { return is_signal(name) == (kind != InputKind::text); });
+  std::erase_if(others, [&](std::string_view name) {
+    return is_media_parameter(name) == (kind != InputKind::text);
+  });
   if (needs_target(model)) {
     std::erase_if(others, [](std::string_view name) { return name.starts_with("target"); });
   }

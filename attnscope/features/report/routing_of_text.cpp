@@ -8,7 +8,7 @@
 
 namespace attnscope {
 
-HeldRouting::HeldRouting(const Model& model, const std::vector<TokenIds>& sequences)
+SavedRouting::SavedRouting(const Model& model, const std::vector<TokenIds>& sequences)
     : model_(model) {
   const auto experts = static_cast<std::uint64_t>(model.dimensions().experts);
   if (experts == 0 || sequences.empty()) return;
@@ -28,19 +28,19 @@ HeldRouting::HeldRouting(const Model& model, const std::vector<TokenIds>& sequen
   fits_ = bytes && *bytes <= kMaxBytes;
 }
 
-Context HeldRouting::watching(const Context& context) {
+Context SavedRouting::watching(const Context& context) {
   Context out = context;
   if (fits_) out.watchers.push_back(this);
   return out;
 }
 
-void HeldRouting::on_routing(const WorkItem& batch, const LayerRouting& routing) {
+void SavedRouting::on_routing(const WorkItem& batch, const LayerRouting& routing) {
   Outcome outcome = routing_outcome(routing, model_);
   const std::scoped_lock lock(mutex_);
   seen_[batch.batch->first].insert_or_assign(routing.layer, std::move(outcome));
 }
 
-Context HeldRouting::giving(const Context& context) const {
+Context SavedRouting::giving(const Context& context) const {
   if (seen_.size() != batches_ || batches_ == 0) return context;
   Context out = context;
   out.compute_elsewhere = [this](const WorkItem& item, const std::stop_token&) {

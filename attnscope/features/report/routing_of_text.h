@@ -16,10 +16,10 @@ namespace attnscope {
 
 /// run_routing() for those who also measure the maps of the same sequences, layer by layer, with
 /// run_attention(): what that pass saw is held, and the model is not run again.
-class HeldRouting : public PassWatcher {
+class SavedRouting : public PassWatcher {
  public:
   /// The model must outlive it. Holds nothing if `sequences` differ in length.
-  HeldRouting(const Model& model, const std::vector<TokenIds>& sequences);
+  SavedRouting(const Model& model, const std::vector<TokenIds>& sequences);
 
   /// The context in which attention is to be measured; valid as long as this.
   Context watching(const Context& context);

@@ -28,12 +28,12 @@ std::int64_t longest_of(const std::vector<TokenIds>& sequences) {
 
 }  // namespace
 
-KeptMapsRequest kept_maps(const ModelText& text) {
+SavedMapsRequest saved_maps_request(const ModelText& text) {
   const ReportModel& model = text.model;
   return {.sequences = text.tokens.of_model,
           .layers = attention_layers(model.arguments.layers("layers"), model.model),
           .sources = text.tokens.sources,
-          .signals = text.tokens.signals};
+          .media_inputs = text.tokens.media_inputs};
 }
 
 TextRun::TextRun(ModelText text, const Session& session)
@@ -48,7 +48,7 @@ void TextRun::add_rows_and_maps(const Options& options, ReportFile& file) {
   const auto sink = part_sink(part_, session_, file);
   if (!text_.note.empty()) sink->add_note(text_.note);
   NotableHeads notable(*sink);
-  HeldMaps maps(text_.model.model, kept_maps(text_));
+  SavedMaps maps(text_.model.model, saved_maps_request(text_));
   add_rows(part_, routing_.watching(maps.watching(session_.context)), notable);
   try {
     add_axes(file);
@@ -88,9 +88,9 @@ void TextRun::add_routing(ReportFile& file) const {
 
 /// Whether it can be asked what comes next: not of a model that reads no text, or two of which one
 /// is missing, or that sees every token and has no mask.
-bool TextRun::foretells() const {
+bool TextRun::predicts_tokens() const {
   const Model& model = text_.model.model;
-  if (!text_.tokens.signals.empty()) return false;
+  if (!text_.tokens.media_inputs.empty()) return false;
   if (is_of_encoder_decoder(model)) return has_target();
   return model.spec().causal || mask_of(model).has_value();
 }
@@ -99,7 +99,7 @@ bool TextRun::has_target() const {
   return is_of_encoder_decoder(text_.model.model) && target_is_given(text_.model.arguments);
 }
 
-bool TextRun::tells_whether_names_hold() const {
+bool TextRun::has_text_correlations() const {
   std::set<std::int64_t> kinds;
   for (const TokenIds& ids : text_.tokens.of_model) kinds.insert(ids.begin(), ids.end());
   return !needs_target(text_.model.model) && std::ssize(kinds) >= kFewestKinds;
@@ -132,7 +132,8 @@ ReportModel TextRun::for_names() const {
 
 std::optional<Error> TextRun::add_lens(ReportFile& file) const {
   // Of an encoder-decoder its decoder's stream alone meets an output head.
-  if (!foretells() || (has_target() && text_.model.model.stack() != "decoder")) return std::nullopt;
+  if (!predicts_tokens() || (has_target() && text_.model.model.stack() != "decoder"))
+    return std::nullopt;
   const ReportModel model = with_few_tokens();
   try {
     fill_part(lens_part(model), session_, file);
@@ -148,8 +149,8 @@ std::optional<Error> TextRun::add_lens(ReportFile& file) const {
   return std::nullopt;
 }
 
-std::optional<Error> TextRun::add_worth(Effort effort, ReportFile& file) const {
-  if (!foretells()) return std::nullopt;
+std::optional<Error> TextRun::add_ablations(Effort effort, ReportFile& file) const {
+  if (!predicts_tokens()) return std::nullopt;
   constexpr double kCheap = 2e12;  // some seconds
   const ReportModel model = with_few_tokens();
   const auto windows = model.arguments.integer("sequences").value_or(1);
@@ -198,8 +199,8 @@ void TextRun::add_rows(const ReportPart& part, const Context& context, RowSink& 
 void TextRun::add_axes(ReportFile& file) const {
   const Model& model = text_.model.model;
   const bool across = model.stack() == "cross";
-  const bool of_signal = text_.tokens.of_model.empty();
-  if (of_signal) return add_signal(model, text_.tokens.signals.front(), file);
+  const bool of_media = text_.tokens.of_model.empty();
+  if (of_media) return add_media_input(model, text_.tokens.media_inputs.front(), file);
   std::optional<Tokenizer> of_ids;
   if (!text_.tokens.tokenizer) of_ids = Tokenizer::find(model.checkpoint().folder());
   const Tokenizer* tokenizer = of_ids ? &*of_ids : text_.tokens.tokenizer.get();
@@ -211,18 +212,19 @@ void TextRun::add_axes(ReportFile& file) const {
   };
   ShownText source;
   if (across && !text_.tokens.sources.empty()) source = shown(text_.tokens.sources.front());
-  if (across && !text_.tokens.signals.empty()) {
-    source = shown_frames(text_.tokens.signals.front(), map_size(model, kept_maps(text_)).keys);
+  if (across && !text_.tokens.media_inputs.empty()) {
+    source = shown_frames(text_.tokens.media_inputs.front(),
+                          map_size(model, saved_maps_request(text_)).keys);
   }
   file.add_text(model.name(), shown(text_.tokens.of_model.front()), source);
 }
 
 /// Of the first sequence.
-void TextRun::add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
+void TextRun::add_maps(const Options& options, SavedMaps& maps, std::vector<HeadPlace> notable,
                        ReportFile& file) const {
   const Model& model = text_.model.model;
   const std::int64_t room = kMapBytes / static_cast<std::int64_t>(options.models);
-  const MapSize size = map_size(model, kept_maps(text_));
+  const MapSize size = map_size(model, saved_maps_request(text_));
   MapKeeper keeper(text_.model, std::ssize(maps.layers()), size, room, std::move(notable), file);
   auto layer = maps.layers().begin();
   maps.give(session_.context, [&](std::span<const float> of_layer) {
@@ -241,9 +243,9 @@ void TextRun::add_maps(const Options& options, HeldMaps& maps, std::vector<HeadP
 /// The command that shows one more map whole: on the page, or in a file of its own where it is too
 /// large for that; empty where neither does.
 std::string TextRun::whole_map_line(const HeadPlace& head) const {
-  const auto [queries, keys] = map_size(text_.model.model, kept_maps(text_));
+  const auto [queries, keys] = map_size(text_.model.model, saved_maps_request(text_));
   if (queries * keys <= kMapBytes) return page_line(text_.model, head, session_);
-  if (!text_.tokens.signals.empty()) return "";
+  if (!text_.tokens.media_inputs.empty()) return "";
   ReportPart kept = part_;
   kept.arguments.emplace_back("maps", "maps.safetensors");
   return part_line(kept, session_);

@@ -19,7 +19,7 @@ using TakeMaps = std::function<void(const Model&, std::int64_t layer, const MapS
                                     std::span<const float>)>;
 
 /// The maps of the model on the first sequence of the text, which must outlive what is returned.
-KeptMapsRequest kept_maps(const ModelText& text);
+SavedMapsRequest saved_maps_request(const ModelText& text);
 
 class TextRun {
  public:
@@ -43,8 +43,9 @@ class TextRun {
   /// That with the text on which names of directions are tried: of lines with targets the text file
   /// alone, whose windows they are tried on.
   ReportModel for_names() const;
-  /// Whether the text has enough kinds of tokens to see how far names hold: see names_hold().
-  bool tells_whether_names_hold() const;
+  /// Whether the text has enough kinds of tokens to see how far names hold: see
+  /// text_correlations().
+  bool has_text_correlations() const;
 
   /// What each layer would foretell on the beginning of the text, or why the file lacks it, which
   /// is returned too. Nothing where the model does not continue what it is run on.
@@ -52,7 +53,7 @@ class TextRun {
 
   /// Likewise what the parts of the model are worth there: all of them, or those that take seconds.
   enum class Effort { cheap, any };
-  std::optional<Error> add_worth(Effort effort, ReportFile& file) const;
+  std::optional<Error> add_ablations(Effort effort, ReportFile& file) const;
 
   /// Where routers send the text, of a model with experts, or why the file lacks it. After the rows
   /// and maps it runs the model no second time.
@@ -61,16 +62,16 @@ class TextRun {
  private:
   void add_rows(const ReportPart& part, const Context& context, RowSink& sink) const;
   void add_axes(ReportFile& file) const;
-  void add_maps(const Options& options, HeldMaps& maps, std::vector<HeadPlace> notable,
+  void add_maps(const Options& options, SavedMaps& maps, std::vector<HeadPlace> notable,
                 ReportFile& file) const;
-  bool foretells() const;
+  bool predicts_tokens() const;
   bool has_target() const;  // of an encoder-decoder
   std::string whole_map_line(const HeadPlace& head) const;
 
   ModelText text_;
   const Session& session_;
   ReportPart part_;
-  HeldRouting routing_;
+  SavedRouting routing_;
 };
 
 }  // namespace attnscope

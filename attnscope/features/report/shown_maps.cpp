@@ -13,7 +13,7 @@ bool is_one_of(const HeadPlace& head, std::span<const HeadPlace> heads) {
 
 }  // namespace
 
-MapSize map_size(const Model& model, const KeptMapsRequest& request) {
+MapSize map_size(const Model& model, const SavedMapsRequest& request) {
   return {.queries = request.map_rows(model), .keys = request.map_columns(model)};
 }
 
@@ -42,11 +42,11 @@ void MapKeeper::take(std::int64_t layer, std::span<const float> maps) {
   const auto [queries, keys] = size_;
   for (std::int64_t head = 0; head < heads; ++head) {
     const MatrixView<const float> map{maps.data() + head * queries * keys, queries, keys, keys};
-    const MapPlace place{model_.name(), layer, head};
+    const MapLocation location{model_.name(), layer, head};
     if (all_fit_ || stays_whole({layer, head})) {
-      file_.add_map(place, map, causal_);
+      file_.add_map(location, map, causal_);
     } else {
-      file_.add_thumbnail(place, map, side_);
+      file_.add_thumbnail(location, map, side_);
       if (small_++ == 0) first_small_ = {layer, head};
     }
   }

@@ -23,7 +23,7 @@ inline constexpr std::int64_t kMapBytes = 2'000'000;
 struct MapSize {
   std::int64_t queries = 0, keys = 0;
 };
-MapSize map_size(const Model& model, const KeptMapsRequest& request);
+MapSize map_size(const Model& model, const SavedMapsRequest& request);
 
 /// Whether each query of the model's maps sees the keys up to its own alone.
 bool has_causal_maps(const Model& model);

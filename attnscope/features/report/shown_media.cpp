@@ -33,7 +33,7 @@ Levels levels_between(std::span<const float> values) {
 }
 
 /// Of rows and columns [first, last) of a channel.
-double mean_of_block(const Signal& image, std::int64_t channel, std::int64_t first_row,
+double mean_of_block(const MediaInput& image, std::int64_t channel, std::int64_t first_row,
                      std::int64_t last_row, std::int64_t first_col, std::int64_t last_col) {
   const std::int64_t rows = image.shape[1], cols = image.shape[2];
   double sum = 0;
@@ -59,66 +59,66 @@ std::vector<std::string> names_of_rows(const PatchSpec& spec) {
 }
 
 /// Samples, not features.
-bool is_wave(const Signal& sound) { return sound.shape.size() == 1; }
+bool is_wave(const MediaInput& audio) { return audio.shape.size() == 1; }
 
-double seconds_of(const Signal& sound) {
+double seconds_of(const MediaInput& audio) {
   constexpr double kSamplesPerSecond = 16000, kFramesPerSecond = 100;
-  return static_cast<double>(sound.shape.back()) /
-         (is_wave(sound) ? kSamplesPerSecond : kFramesPerSecond);
+  return static_cast<double>(audio.shape.back()) /
+         (is_wave(audio) ? kSamplesPerSecond : kFramesPerSecond);
 }
 
 }  // namespace
 
-ShownPicture shown_picture(const Signal& image, const PatchGrid& grid, std::int64_t patch,
-                           const std::optional<ImagePreparation>& preparation) {
+ShownImage shown_image(const MediaInput& image, const PatchGrid& grid, std::int64_t patch,
+                       const std::optional<ImagePreparation>& preparation) {
   constexpr std::int64_t kLongestSide = 640;
   const std::int64_t all_rows = grid.rows * patch, all_cols = grid.cols * patch;
-  ShownPicture picture{.rows = std::min(all_rows, kLongestSide),
-                       .cols = std::min(all_cols, kLongestSide),
-                       .bytes = {},
-                       .grid = grid,
-                       .names = {}};
-  const bool grey = image.shape[0] < 3;
+  ShownImage shown{.rows = std::min(all_rows, kLongestSide),
+                   .cols = std::min(all_cols, kLongestSide),
+                   .bytes = {},
+                   .grid = grid,
+                   .names = {}};
+  const bool gray = image.shape[0] < 3;
   const bool known = preparation.has_value() && image.shape[0] == 3;
   std::vector<Levels> levels;
   for (std::size_t channel = 0; channel < 3; ++channel) {
     levels.push_back(known ? levels_before(*preparation, channel) : levels_between(image.values));
   }
-  for (std::int64_t row = 0; row < picture.rows; ++row) {
-    for (std::int64_t col = 0; col < picture.cols; ++col) {
+  for (std::int64_t row = 0; row < shown.rows; ++row) {
+    for (std::int64_t col = 0; col < shown.cols; ++col) {
       for (std::size_t channel = 0; channel < 3; ++channel) {
         const double mean =
-            mean_of_block(image, grey ? 0 : static_cast<std::int64_t>(channel),
-                          all_rows * row / picture.rows, all_rows * (row + 1) / picture.rows,
-                          all_cols * col / picture.cols, all_cols * (col + 1) / picture.cols);
-        picture.bytes += static_cast<char>(std::lround(levels[channel].of(mean)));
+            mean_of_block(image, gray ? 0 : static_cast<std::int64_t>(channel),
+                          all_rows * row / shown.rows, all_rows * (row + 1) / shown.rows,
+                          all_cols * col / shown.cols, all_cols * (col + 1) / shown.cols);
+        shown.bytes += static_cast<char>(std::lround(levels[channel].of(mean)));
       }
     }
   }
-  return picture;
+  return shown;
 }
 
-ShownText shown_frames(const Signal& sound, std::int64_t rows) {
+ShownText shown_frames(const MediaInput& audio, std::int64_t rows) {
   ShownText shown;
   for (std::int64_t row = 0; row < rows; ++row) {
-    const double begins = seconds_of(sound) * static_cast<double>(row) / static_cast<double>(rows);
+    const double begins = seconds_of(audio) * static_cast<double>(row) / static_cast<double>(rows);
     shown.ids.push_back(row);
     shown.texts.push_back(fmt::format("{:.2f} s", begins));
   }
   return shown;
 }
 
-ShownSound shown_sound(const Signal& sound, std::int64_t rows) {
-  const bool wave = is_wave(sound);
-  const std::int64_t features = wave ? 1 : sound.shape[0], steps = sound.shape.back();
-  ShownSound shown{.seconds = seconds_of(sound), .levels = {}};
+ShownAudio shown_audio(const MediaInput& audio, std::int64_t rows) {
+  const bool wave = is_wave(audio);
+  const std::int64_t features = wave ? 1 : audio.shape[0], steps = audio.shape.back();
+  ShownAudio shown{.seconds = seconds_of(audio), .levels = {}};
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t first = steps * row / rows;
     const std::int64_t last = std::max(first + 1, steps * (row + 1) / rows);
     double sum = 0;
     for (std::int64_t feature = 0; feature < features; ++feature) {
       for (std::int64_t step = first; step < last; ++step) {
-        const double value = sound.values[static_cast<std::size_t>(feature * steps + step)];
+        const double value = audio.values[static_cast<std::size_t>(feature * steps + step)];
         sum += wave ? value * value : value;
       }
     }
@@ -131,20 +131,21 @@ ShownSound shown_sound(const Signal& sound, std::int64_t rows) {
   return shown;
 }
 
-void add_signal(const Model& model, const Signal& signal, ReportFile& file) {
+void add_media_input(const Model& model, const MediaInput& media_input, ReportFile& file) {
   const std::optional<PatchSpec>& patches = model.spec().stream.patches;
   if (!patches) {
-    return file.add_sound(model.name(), shown_sound(signal, rows_of_sound(model, signal)));
+    return file.add_audio(model.name(),
+                          shown_audio(media_input, rows_of_audio(model, media_input)));
   }
   std::optional<ImagePreparation> preparation;
   try {
     preparation = read_image_preparation(model.checkpoint().folder());
   } catch (const Error&) {  // pixels were given, which need none
   }
-  ShownPicture picture =
-      shown_picture(signal, grid_of_image(model, signal), patches->size, preparation);
-  picture.names = names_of_rows(*patches);
-  file.add_picture(model.name(), picture);
+  ShownImage image =
+      shown_image(media_input, grid_of_image(model, media_input), patches->size, preparation);
+  image.names = names_of_rows(*patches);
+  file.add_shown_image(model.name(), image);
 }
 
 }  // namespace attnscope

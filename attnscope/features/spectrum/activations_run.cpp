@@ -33,16 +33,16 @@ Record ranks_at(const std::vector<double>& values, const std::vector<double>& th
   return out;
 }
 
-Record measured_row(const Model& model, const MatrixPlace& place, const Matrix<double>& weight,
+Record measured_row(const Model& model, const LayerMatrix& place, const Matrix<double>& weight,
                     const MeanMoments& moments, const std::vector<double>& read,
                     const ActivationRequest& request, const Compute& compute) {
   const SpectrumShape shape{.rows = weight.rows(), .cols = weight.cols()};
   const std::vector<double> own = singular_values(weight.view(), compute).values;
   const std::vector<double> given = roots_of(output_energies(weight.view(), moments, compute));
-  const NullModel null(shape);
+  const RandomBaseline baseline(shape);
   Record nulls;
   for (const double threshold : request.energy) {
-    nulls.add(shortest_decimal(threshold), null.energy_rank(threshold));
+    nulls.add(shortest_decimal(threshold), baseline.energy_rank(threshold));
   }
   Record row = {
       {"model", model.name()}, {"layer", place.first}, {"matrix", role_name(place.second)}};
@@ -61,7 +61,7 @@ Record measured_row(const Model& model, const MatrixPlace& place, const Matrix<d
 void run_activation_spectrum(const Model& model, const ActivationRequest& request,
                              const Context& context, RowSink& sink) {
   const auto roles = select_matrices(std::span(&model, 1), request.matrices, sink).front();
-  std::vector<MatrixPlace> places;
+  std::vector<LayerMatrix> places;
   for (const std::int64_t layer : request.layers.resolve(model.dimensions().layers, model.name())) {
     for (const Role role : roles) {
       if (!is_projection(role)) {
@@ -87,9 +87,9 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
     tokens = calibration.tokens();
     std::optional<SecondMomentSums::Site> read_site;  // of `read`: several matrices read the same
     std::vector<double> read;
-    for (const MatrixPlace& place : places) {
+    for (const LayerMatrix& place : places) {
       compute.check_stop();
-      return_freed_memory();
+      trim_heap();
       const auto skip = [&](const std::string& reason) {
         skipped.push_back({.model = model.name(),
                            .layer = place.first,

@@ -28,7 +28,7 @@ void run_activations(const Arguments& arguments, const Session& session,
   if (arguments.given("store")) sink.add_note("{store} keeps no ranks on a text");
   const std::string file = arguments.text("activations");
   std::vector<TokenIds> windows = text_windows(session, models.front(), file);
-  say_memory(session, activation_memory(models.front(), windows, session.context));
+  report_memory(session, activation_memory(models.front(), windows, session.context));
   run_activation_spectrum(models.front(),
                           {.windows = std::move(windows),
                            .source = std::filesystem::path(file).filename().string(),
@@ -54,7 +54,7 @@ void run_spectrum_command(const Arguments& arguments, const Session& session, Ro
   if (arguments.given("activations")) {
     return run_activations(arguments, session, models, request, sink);
   }
-  request.text = latent_text_of(arguments, session, models, sink);
+  request.text = mla_text_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   (arguments.flag("mla") ? run_mla : run_spectrum)(models, request, context, sink);
 }
@@ -102,7 +102,7 @@ Record spectrum_options(const Arguments& arguments) {
 }
 
 Command spectrum_command() {
-  std::vector<Exclusion> exclusions = latent_text_exclusions({"mla", "tensor", "activations"});
+  std::vector<Exclusion> exclusions = mla_text_exclusions({"mla", "tensor", "activations"});
   exclusions.push_back({"mla",
                         {"matrix", "per_head", "experts", "values", "rank", "tensor"},
                         "asks of queries, and of keys and values, at ranks of its own"});
@@ -133,7 +133,7 @@ Command spectrum_command() {
                        {{"models", "MODEL"}, {"matrix", "router,up"}, {"experts", "0-7"}},
                        {{"models", "MODEL"}, {"store", "rows.sqlite"}}},
           .parameters = joined({remote_model_parameters(), spectrum_parameters(),
-                                latent_text_parameters(), work_parameters(), output_parameters()}),
+                                mla_text_parameters(), work_parameters(), output_parameters()}),
           .exclusions = std::move(exclusions),
           .analyses = {&spectrum_analysis(), &mla_analysis()},
           .run = run_spectrum_command};

@@ -154,7 +154,7 @@ RowKind spectrum_rows() {
        {matrix_parameter(), layers_parameter(), per_head_parameter(), experts_parameter_field()}) {
     kind.parameters.push_back(std::move(field));
   }
-  for (Field& field : latent_text_parameter_fields()) kind.parameters.push_back(std::move(field));
+  for (Field& field : mla_text_parameter_fields()) kind.parameters.push_back(std::move(field));
   return kind;
 }
 

@@ -111,24 +111,24 @@ void add_spectrum_fields(Record& row, const SingularValues& singular, const Spec
   const std::vector<double>& singular_values = singular.values;
   const SpectrumMeasures measures =
       measure_spectrum(singular_values, shape, wanted.thresholds, singular.resolution);
-  const NullModel null(shape);
-  Record ranks, null_ranks;
+  const RandomBaseline baseline(shape);
+  Record ranks, random_ranks;
   for (std::size_t index = 0; index < wanted.thresholds.size(); ++index) {
     const std::string key = shortest_decimal(wanted.thresholds[index]);
     ranks.add(key, measures.energy_ranks[index]);
-    null_ranks.add(key, null.energy_rank(wanted.thresholds[index]));
+    random_ranks.add(key, baseline.energy_rank(wanted.thresholds[index]));
   }
   row.add("shape", std::vector<std::int64_t>{shape.rows, shape.cols})
       .add("energy_rank", std::move(ranks))
-      .add("null_energy_rank", std::move(null_ranks));
+      .add("null_energy_rank", std::move(random_ranks));
   if (!wanted.ranks.empty()) {
-    Record energies, null_energies;
+    Record energies, random_energies;
     for (const NamedRank& at : wanted.ranks) {
       energies.add(at.name, energy_at_rank(singular_values, at.rank));
-      null_energies.add(at.name, null.energy_at(at.rank));
+      random_energies.add(at.name, baseline.energy_at(at.rank));
     }
     row.add("energy_at_rank", std::move(energies))
-        .add("null_energy_at_rank", std::move(null_energies));
+        .add("null_energy_at_rank", std::move(random_energies));
   }
   row.add("stable_rank", measures.stable_rank)
       .add("entropy_rank", measures.entropy_rank)
@@ -142,7 +142,7 @@ void add_spectrum_fields(Record& row, const SingularValues& singular, const Spec
   if (!wanted.with_values) return;
   row.add("singular_values", singular_values)
       .add("cumulative_energy", cumulative_energy(singular_values))
-      .add("null_singular_values", null.singular_values(measures.frobenius_norm));
+      .add("null_singular_values", baseline.singular_values(measures.frobenius_norm));
 }
 
 std::int64_t rank_at_share(std::int64_t rank, std::int64_t of_width, std::int64_t width) {
@@ -151,26 +151,25 @@ std::int64_t rank_at_share(std::int64_t rank, std::int64_t of_width, std::int64_
                   static_cast<std::int64_t>(std::llround(share * static_cast<double>(width))));
 }
 
-Record latent_fields(std::span<const double> singular_values, const SpectrumShape& shape,
-                     std::int64_t rank, std::int64_t share_rank,
-                     std::span<const double> thresholds) {
-  const NullModel null(shape);
+Record mla_fields(std::span<const double> singular_values, const SpectrumShape& shape,
+                  std::int64_t rank, std::int64_t share_rank, std::span<const double> thresholds) {
+  const RandomBaseline baseline(shape);
   const SpectrumMeasures measures = measure_spectrum(singular_values, shape, thresholds);
-  Record ranks, null_ranks;
+  Record ranks, random_ranks;
   for (std::size_t index = 0; index < thresholds.size(); ++index) {
     const std::string key = shortest_decimal(thresholds[index]);
     ranks.add(key, measures.energy_ranks[index]);
-    null_ranks.add(key, null.energy_rank(thresholds[index]));
+    random_ranks.add(key, baseline.energy_rank(thresholds[index]));
   }
   return {{"possible_rank", measures.possible_rank},
           {"rank", rank},
           {"energy", energy_at_rank(singular_values, rank)},
-          {"null_energy", null.energy_at(rank)},
+          {"null_energy", baseline.energy_at(rank)},
           {"share_rank", share_rank},
           {"share_energy", energy_at_rank(singular_values, share_rank)},
-          {"share_null_energy", null.energy_at(share_rank)},
+          {"share_null_energy", baseline.energy_at(share_rank)},
           {"energy_rank", std::move(ranks)},
-          {"null_energy_rank", std::move(null_ranks)}};
+          {"null_energy_rank", std::move(random_ranks)}};
 }
 
 }  // namespace attnscope

@@ -71,8 +71,7 @@ std::int64_t rank_at_share(std::int64_t rank, std::int64_t of_width, std::int64_
 
 /// The energy kept at `rank` and at `share_rank`, with the nulls of both, and the energy ranks.
 /// `singular_values` descending.
-Record latent_fields(std::span<const double> singular_values, const SpectrumShape& shape,
-                     std::int64_t rank, std::int64_t share_rank,
-                     std::span<const double> thresholds);
+Record mla_fields(std::span<const double> singular_values, const SpectrumShape& shape,
+                  std::int64_t rank, std::int64_t share_rank, std::span<const double> thresholds);
 
 }  // namespace attnscope

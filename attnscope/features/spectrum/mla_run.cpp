@@ -17,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-constexpr LatentChoice kChoice;
+constexpr MlaChoice kChoice;
 constexpr std::array kHalves = {Role::query, Role::kv};  // of a row
 constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
 constexpr std::int64_t kBytesPerElement = 2;  // as the KV cache of `info`
@@ -30,7 +30,7 @@ std::int64_t at_share(std::int64_t size, std::int64_t width) {
 std::int64_t rank_for(const Model& model, Role role) {
   const bool of_queries = role == Role::query;
   if (model.is_of_latents(role)) {
-    return of_queries ? model.dimensions().latent->query : model.dimensions().latent->key_value;
+    return of_queries ? model.dimensions().mla->query : model.dimensions().mla->key_value;
   }
   return of_queries ? kChoice.query_rank : kChoice.kv_rank;
 }
@@ -50,7 +50,7 @@ Read<HalfMatrix> read_half(const Model& model, std::int64_t layer, Role role,
                read.values);
     return {{std::move(read.values), shape}, std::move(read.skipped)};
   }
-  auto read = read_latent(model, layer, role, SharedRows::once);
+  auto read = read_mla(model, layer, role, SharedRows::once);
   if (!read.skipped.empty()) return {{}, read.skipped};
   const SpectrumShape shape = {.rows = read.values.up.rows(),
                                .cols = model.dimensions().width,
@@ -74,8 +74,8 @@ std::vector<Outcome> compute_half(const WorkItem& item, const ModelSource& sourc
         std::nullopt, singular_result([&] { return singular_values(matrix.view(), compute); }),
         [&](const SingularValues& found) {
           return Record{
-              {kLatent, latent_fields(found.values, read.values.shape, rank,
-                                      at_share(chosen, model.dimensions().width), thresholds)}};
+              {kLatent, mla_fields(found.values, read.values.shape, rank,
+                                   at_share(chosen, model.dimensions().width), thresholds)}};
         });
   };
   return {std::visit(outcome_of, read.values.matrix)};

@@ -9,7 +9,7 @@
 namespace attnscope {
 
 /// DeepSeek-V2's choice. Source: arXiv 2405.04434, section 3.1.2.
-struct LatentChoice {
+struct MlaChoice {
   std::int64_t width = 5120;
   std::int64_t query_rank = 1536;
   std::int64_t kv_rank = 512;  // of keys and values together: what is cached

@@ -198,8 +198,8 @@ void write_legend(const std::vector<ModelTable>& tables, const Style& style, std
 
 }  // namespace
 
-Lines naming_lines(const Columns& columns, const std::string& key_label, const SpacesAfter& after,
-                   const Style& style) {
+Lines candidate_lines(const Columns& columns, const std::string& key_label,
+                      const SpacesAfter& after, const Style& style) {
   Lines lines;
   const auto add = [&](const std::string& label, auto text_of) {
     auto& line = lines.emplace_back(std::vector<std::string>{style.bold(label)});
@@ -229,15 +229,15 @@ void add_head_line(Lines& lines, const std::string& label, const Columns& column
                    const SpacesAfter& after, const Style& style,
                    const std::function<std::string(const Column&, const Record&)>& text_of) {
   std::vector<std::string> line = {style.dim(label)};
-  bool says_something = false;
+  bool has_cells = false;
   for (const Column& column : columns) {
     const std::string text =
         common_text(column, of_heads, [&](const Record& row) { return text_of(column, row); });
-    says_something |= !text.empty();
+    has_cells |= !text.empty();
     add_cell(line, columns, column,
              style.dim(text) + std::string(text.empty() ? 0 : after(column), ' '));
   }
-  if (says_something) lines.push_back(std::move(line));
+  if (has_cells) lines.push_back(std::move(line));
 }
 
 void add_place_lines(

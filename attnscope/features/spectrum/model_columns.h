@@ -47,8 +47,8 @@ using Columns = std::vector<Column>;
 using SpacesAfter = std::function<std::size_t(const Column&)>;
 
 /// The lines that name matrices, models and, under `key_label`, keys.
-Lines naming_lines(const Columns& columns, const std::string& key_label, const SpacesAfter& after,
-                   const Style& style);
+Lines candidate_lines(const Columns& columns, const std::string& key_label,
+                      const SpacesAfter& after, const Style& style);
 
 /// A line of the head with what all of a column's whole matrices (or all its heads) have in common;
 /// left out where no column has anything.

@@ -29,7 +29,7 @@ std::int64_t SpectrumShape::possible_rank() const {
   return inner == 0 ? side : std::min(side, inner);
 }
 
-NullModel::NullModel(const SpectrumShape& shape)
+RandomBaseline::RandomBaseline(const SpectrumShape& shape)
     : possible_(shape.possible_rank()), is_product_(shape.inner != 0) {
   if (possible_ == 0) return;
   if (!is_product_) {
@@ -55,16 +55,16 @@ NullModel::NullModel(const SpectrumShape& shape)
 
 /// Eigenvalues are λ = 1 + β + 2 √β cos(angle), from the largest at angle 0; their density is
 /// sqrt((λ_max - λ)(λ - λ_min)) / (2 π β λ), and its integrals with and without λ are elementary.
-NullModel::Point NullModel::matrix_point(double angle) const {
+RandomBaseline::Point RandomBaseline::matrix_point(double angle) const {
   const double root = std::sqrt(ratio_), sine = std::sin(angle), cosine = std::cos(angle);
-  const double turned = std::atan2(root * sine, 1 + root * cosine);
-  return {.rank = (angle - sine / root + (1 - ratio_) * turned / ratio_) / pi,
+  const double rotated = std::atan2(root * sine, 1 + root * cosine);
+  return {.rank = (angle - sine / root + (1 - ratio_) * rotated / ratio_) / pi,
           .energy = (angle - sine * cosine) / pi};
 }
 
 /// With z = e^{i angle} / u, λ is real where u³ - p u - q = 0, p = αβ + α + β, q = 2 αβ cos(angle);
 /// of its three real roots the largest belongs to the density, which is -Im z / (π λ).
-NullModel::Point NullModel::product_step(double from, double to) const {
+RandomBaseline::Point RandomBaseline::product_step(double from, double to) const {
   const double a = row_ratio_, b = ratio_, p = a * b + (a + b);
   Point sum;
   for (const auto& [node, weight] : kNodes) {
@@ -86,7 +86,7 @@ NullModel::Point NullModel::product_step(double from, double to) const {
   return sum;
 }
 
-NullModel::Point NullModel::point_where(double Point::*measure, double wanted) const {
+RandomBaseline::Point RandomBaseline::point_where(double Point::*measure, double wanted) const {
   double from = 0, to = pi;
   Point start;
   if (is_product_) {
@@ -113,7 +113,7 @@ NullModel::Point NullModel::point_where(double Point::*measure, double wanted) c
 }
 
 /// The densities of matrix_point, integrated: 2 sin² / π of the energy, that over λ of the count.
-NullModel::Point NullModel::matrix_step(double from, double to) const {
+RandomBaseline::Point RandomBaseline::matrix_step(double from, double to) const {
   Point sum;
   for (const auto& [node, weight] : kNodes) {
     const double angle = (from + to) / 2 + node * (to - from) / 2;
@@ -128,11 +128,11 @@ NullModel::Point NullModel::matrix_step(double from, double to) const {
   return sum;
 }
 
-NullModel::Point NullModel::law_step(double from, double to) const {
+RandomBaseline::Point RandomBaseline::law_step(double from, double to) const {
   return is_product_ ? product_step(from, to) : matrix_step(from, to);
 }
 
-std::optional<std::int64_t> NullModel::energy_rank(double threshold) const {
+std::optional<std::int64_t> RandomBaseline::energy_rank(double threshold) const {
   if (possible_ == 0) return std::nullopt;
   const double rank = point_where(&Point::energy, threshold).rank * static_cast<double>(possible_);
   constexpr double kRounding = 1e-9;
@@ -140,7 +140,7 @@ std::optional<std::int64_t> NullModel::energy_rank(double threshold) const {
                     possible_);
 }
 
-std::optional<double> NullModel::energy_at(std::int64_t rank) const {
+std::optional<double> RandomBaseline::energy_at(std::int64_t rank) const {
   if (possible_ == 0) return std::nullopt;
   if (rank >= possible_) return 1;
   return std::min(
@@ -148,7 +148,7 @@ std::optional<double> NullModel::energy_at(std::int64_t rank) const {
       1.0);
 }
 
-std::vector<double> NullModel::singular_values(double frobenius_norm) const {
+std::vector<double> RandomBaseline::singular_values(double frobenius_norm) const {
   // Shorter panels where the angle ends: there the density of a square product has a pole.
   constexpr std::size_t kSteps = 256;
   std::vector<double> angles = {0};
@@ -186,7 +186,7 @@ std::vector<double> NullModel::singular_values(double frobenius_norm) const {
   return values;
 }
 
-double NullModel::angle_of_rank(double wanted, double from, double to) const {
+double RandomBaseline::angle_of_rank(double wanted, double from, double to) const {
   double low = from, high = to, low_rank = 0, high_rank = law_step(from, to).rank;
   double angle = to;
   constexpr int kMax = 60;

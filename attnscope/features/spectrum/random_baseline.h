@@ -24,9 +24,9 @@ struct SpectrumShape {
 /// integrals. A product: the free multiplicative convolution of two such laws (Voiculescu 1987),
 /// whose transform z(λ) solves λ z = (1 + z)(1 + α z)(1 + β z) with α = inner / rows and β = inner
 /// / columns; integrated numerically along the curve on which λ is real.
-class NullModel {
+class RandomBaseline {
  public:
-  explicit NullModel(const SpectrumShape& shape);
+  explicit RandomBaseline(const SpectrumShape& shape);
 
   /// Smallest r whose largest r singular values are expected to hold `threshold` of the energy;
   /// nothing for an empty shape.

@@ -168,7 +168,7 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
     const auto& own = matrices[index];
     const bool of_latents = std::any_of(
         own.begin(), own.end(), [&](Role role) { return models[index].is_of_latents(role); });
-    if (of_latents) sink.add_note(latent_note(models[index], request.text.has_value()));
+    if (of_latents) sink.add_note(mla_note(models[index], request.text.has_value()));
   }
   measure_latents(plan, models, request.text, context, sink);
   run_plan(plan, sources_of(models), std::move(head), context, sink);

@@ -22,7 +22,7 @@ struct SpectrumRequest {
   ExpertSelection experts;
   bool per_head = false;
   Record options;  // what is asked of each: spectrum_fields() reads it, and every report says it
-  std::optional<LatentText> text = {};  // of models with latents; none: on white input
+  std::optional<MlaText> text = {};  // of models with latents; none: on white input
 };
 
 /// The fields of a row that these options ask for, by the names of the command's parameters:

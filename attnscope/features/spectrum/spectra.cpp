@@ -139,7 +139,7 @@ std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
   for (const SharedRows shared : {SharedRows::once, SharedRows::in_every_head}) {
     const bool whole = shared == SharedRows::once;
     if (!whole && heads == 0) break;
-    auto read = read_latent(model, *item.layer, role, shared, item.latent_rms);
+    auto read = read_mla(model, *item.layer, role, shared, item.latent_rms);
     if (!read.skipped.empty()) return all_skipped(read.skipped, heads);
     (role == Role::query ? divided_by.queries : divided_by.keys_and_values) = read.values.rms;
     SpectrumShape own{.rows = read.values.up.rows(),
@@ -248,17 +248,17 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   const Role circuit = *item.role;
   const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = spectrum_per_head(item) ? shape.count(circuit) : 0;
-  const bool of_latents = model.dimensions().latent.has_value();
-  const bool of_parts = is_latent_product(circuit);
+  const bool of_latents = model.dimensions().mla.has_value();
+  const bool of_parts = is_mla_product(circuit);
   const CircuitVariant variant{.latent_rms = item.latent_rms};
   const auto load = [&] {
     if (of_parts) {
-      return load_latent_product(model, *item.layer, circuit, item.latent_rms, /*narrowed=*/true,
-                                 compute);
+      return load_mla_product(model, *item.layer, circuit, item.latent_rms, /*narrowed=*/true,
+                              compute);
     }
-    return of_latents ? load_latent_circuit(model, *item.layer, circuit, variant, /*narrowed=*/true,
-                                            compute)
-                      : load_circuit(model, *item.layer, circuit, variant);
+    return of_latents
+               ? load_mla_circuit(model, *item.layer, circuit, variant, /*narrowed=*/true, compute)
+               : load_circuit(model, *item.layer, circuit, variant);
   };
   const LoadedCircuit loaded = load();
   if (!loaded.skipped.empty()) return all_skipped(loaded.skipped, heads);
@@ -277,9 +277,9 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   }
   const Dimensions& dimensions = model.dimensions();
   const auto stream = std::pair(dimensions.width, dimensions.width);
-  auto outcomes = product_spectra_of(ids, factors,
-                                     of_parts ? latent_product_shape(dimensions, circuit) : stream,
-                                     resolution_of(model, *item.layer, circuit), wanted, compute);
+  auto outcomes =
+      product_spectra_of(ids, factors, of_parts ? mla_product_shape(dimensions, circuit) : stream,
+                         resolution_of(model, *item.layer, circuit), wanted, compute);
   add_latent_rms(outcomes, loaded.latent_rms);
   return outcomes;
 }

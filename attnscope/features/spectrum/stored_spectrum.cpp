@@ -70,7 +70,7 @@ Read<SingularResult> values_of_elements(MatrixView<const T> matrix, const Comput
 Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
                                           const CheckpointTensor& tensor,
                                           const TensorMatrix& matrix, const Compute& compute) {
-  if (const auto reason = why_not_analysed(checkpoint, tensor)) return {{}, *reason};
+  if (const auto reason = why_not_analyzed(checkpoint, tensor)) return {{}, *reason};
   checkpoint.need(byte_ranges(matrix));
   Read<SingularResult> out = values_of(matrix, compute);
   checkpoint.check_intact(tensor);

@@ -49,7 +49,7 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
   };
   // Under the ranks: as far from the right as the bar and the percentage after a rank.
   const auto after = [&](const Column& column) { return display_width(text_of(column, {})) - 1; };
-  Lines lines = naming_lines(columns, heading("spectrum", "energy_rank"), after, style);
+  Lines lines = candidate_lines(columns, heading("spectrum", "energy_rank"), after, style);
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
     const std::string ending = of_heads ? ", a head" : "";
@@ -87,7 +87,7 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
 
 std::string energy_table(const Columns& columns, const Style& style) {
   const auto after = [](const Column&) { return std::size_t{0}; };
-  Lines lines = naming_lines(columns, heading("spectrum", "energy_at_rank"), after, style);
+  Lines lines = candidate_lines(columns, heading("spectrum", "energy_at_rank"), after, style);
   const auto text_of = [](const Column& column, const Record& row, const char* field) {
     const auto share = number_field(expect<Record>(row, field), column.key);
     return share ? share_text(*share) : "-";

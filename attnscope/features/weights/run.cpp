@@ -128,7 +128,7 @@ std::vector<Outcome> outcomes_of_weight(const WorkItem& item, const Model& model
   const HeadShape& shape = model.dimensions(*item.layer).heads;
   const std::int64_t heads = weights_per_head(item) ? shape.count(role) : 0;
   if (weight.tensor == nullptr) return all_skipped(weight.missing, heads);
-  if (const auto reason = why_not_analysed(model.checkpoint(), *weight.tensor)) {
+  if (const auto reason = why_not_analyzed(model.checkpoint(), *weight.tensor)) {
     return all_skipped(*reason, heads);
   }
   if (stored.rows == 0 || stored.cols == 0) return all_skipped("is empty", heads);

@@ -76,7 +76,7 @@ DecoderPrompt decoder_prompt(const Model& decoder) {
   if (!start) return out;
   const Model* encoder = decoder.sibling("encoder");
   out.tokens = {*start};
-  if (encoder == nullptr || !encoder->spec().stream.sound) return out;
+  if (encoder == nullptr || !encoder->spec().stream.audio) return out;
 
   const GenerationFile file = GenerationFile::of(decoder);
   Open tokens = {*start};
@@ -108,10 +108,10 @@ DecoderPrompt decoder_prompt(const Model& decoder) {
 }
 
 TokenIds with_language(const ForwardPass& decoder, const DecoderPrompt& prompt,
-                       const Memory& memory, const Compute& compute) {
+                       const EncoderOutput& encoder_output, const Compute& compute) {
   if (prompt.languages.empty()) return prompt.tokens;
   const TokenIds start = {prompt.tokens.front()};
-  const Matrix<float> states = decoder.run(std::span(&start, 1), {}, compute, {}, &memory);
+  const Matrix<float> states = decoder.run(std::span(&start, 1), {}, compute, {}, &encoder_output);
   const Matrix<float> logits = finite_logits(decoder, states.view(), compute);
   TokenIds tokens = prompt.tokens;
   float largest = 0;

@@ -23,8 +23,8 @@ struct DecoderPrompt {
 /// where a key has another kind of value.
 DecoderPrompt decoder_prompt(const Model& decoder);
 
-/// The prompt's tokens with the likeliest of its languages. `memory`: of the one sound.
+/// The prompt's tokens with the likeliest of its languages. `encoder_output`: of the one sound.
 TokenIds with_language(const ForwardPass& decoder, const DecoderPrompt& prompt,
-                       const Memory& memory, const Compute& compute);
+                       const EncoderOutput& encoder_output, const Compute& compute);
 
 }  // namespace attnscope

@@ -53,7 +53,7 @@ std::int64_t chosen_after(const ForwardPass& pass, KeyValueCache& text, const To
   const auto last = states.view().row_block(states.rows() - 1, 1);
   Matrix<float> logits = finite_logits(pass, last, compute);
   const std::span<float> all_logits(logits.data(), static_cast<std::size_t>(logits.cols()));
-  return choose ? choose(all_logits, all) : likeliest_token(all_logits);
+  return choose ? choose(all_logits, all) : most_likely_token(all_logits);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokeni
   return ids;
 }
 
-std::int64_t likeliest_token(std::span<const float> logits) {
+std::int64_t most_likely_token(std::span<const float> logits) {
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 

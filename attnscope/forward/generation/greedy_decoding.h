@@ -22,7 +22,7 @@ using ChooseToken =
     std::function<std::int64_t(std::span<float> logits, std::span<const std::int64_t> text)>;
 
 /// The largest one; of equally large logits the smaller id.
-std::int64_t likeliest_token(std::span<const float> logits);
+std::int64_t most_likely_token(std::span<const float> logits);
 
 struct Generated {
   enum class Ended {
@@ -35,10 +35,10 @@ struct Generated {
 };
 
 /// Up to `count` tokens after those of `text`, which is the cache of a prompt's run and has room
-/// for them; `first` is the one that follows, as its logits say. `choose`: likeliest_token() where
-/// it is empty. A step runs one token, but for those where can_continue() does not hold. `on_token`
-/// is called with each as soon as it is known. Throws what that throws, and as run() and logits()
-/// of the pass do.
+/// for them; `first` is the one that follows, as its logits say. `choose`: most_likely_token()
+/// where it is empty. A step runs one token, but for those where can_continue() does not hold.
+/// `on_token` is called with each as soon as it is known. Throws what that throws, and as run() and
+/// logits() of the pass do.
 Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::int64_t first,
                             std::int64_t count, std::span<const std::int64_t> ends,
                             const std::function<void(std::int64_t)>& on_token,

@@ -60,8 +60,8 @@ class Reader : public TensorReader {
     const std::int64_t width = spec_.dimensions.width, own_width = stream.embedding_width;
     // OPT's positions are added after the projection, ALBERT's before it.
     const std::int64_t sum_width = rule.projects_tokens ? width : own_width;
-    if (stream.sound) {
-      out.sound = read_sound_weights(*this, *stream.sound);
+    if (stream.audio) {
+      out.audio = read_audio_weights(*this, *stream.audio);
       out.embedding_norm = norm(stream.embedding_norm, 0, width);
       return;
     }

@@ -90,7 +90,7 @@ struct ConvolutionWeights {
 };
 
 /// How a layer's queries, keys and values are made of latents.
-struct LatentWeights {
+struct MlaWeights {
   SharedLinear query;  // (H d, D), or null where queries have a latent
   SharedLinear query_down, query_up;
   SharedLinear kv_down, kv_up;
@@ -125,7 +125,7 @@ struct LayerWeights {
   OptionalNorm query_norm, key_norm, value_norm;
   /// Rows of Q, of K, of V: (H d + G d + G d_v, D), or of Q alone; null where there are latents.
   SharedLinear qkv;
-  std::optional<LatentWeights> latent;
+  std::optional<MlaWeights> mla;
   std::optional<IndexerWeights> indexer;
   std::shared_ptr<const MixerWeights> mixer;  // in place of all attention; null: the layer attends
   SharedLinear attention_gate;                // null: none
@@ -151,19 +151,19 @@ struct PatchWeights {
   Matrix<float> positions;  // (n, D), of the patches of an image of the usual size; empty: none
 };
 
-struct SoundLayerWeights {
+struct AudioLayerWeights {
   SharedLinear taps;  // (out, in kernel)
   OptionalNorm norm;
 };
 
 /// How sound becomes rows of the stream.
-struct SoundWeights {
-  std::vector<SoundLayerWeights> convolutions;
+struct AudioWeights {
+  std::vector<AudioLayerWeights> convolutions;
   OptionalNorm projection_norm;
-  SharedLinear projection;         // null: there is none
-  Matrix<float> places;            // (D, D / groups kernel)
-  std::vector<float> places_bias;  // (D,)
-  Matrix<float> positions;         // (n, D); empty: none
+  SharedLinear projection;                       // null: there is none
+  Matrix<float> position_convolution;            // (D, D / groups kernel)
+  std::vector<float> position_convolution_bias;  // (D,)
+  Matrix<float> positions;                       // (n, D); empty: none
 };
 
 /// Of a learned query, which sees a sequence's last states.
@@ -194,7 +194,7 @@ struct ForwardWeights {
   const Checkpoint* checkpoint = nullptr;
   RowTable tokens, positions, types;
   std::optional<PatchWeights> patches;  // in place of tokens
-  std::optional<SoundWeights> sound;    // likewise
+  std::optional<AudioWeights> audio;    // likewise
   OptionalNorm embedding_norm;
   SharedLinear projection, last_projection;
   std::vector<LayerWeights> layers;

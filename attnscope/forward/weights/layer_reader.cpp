@@ -129,13 +129,13 @@ void LayerReader::read_expert_norms(std::int64_t layer, const ExpertNorms& norms
   for (float& gain : router.gain) gain /= root;
 }
 
-LatentWeights LayerReader::read_latent_weights(std::int64_t layer, const LatentSpec& spec) {
-  const LatentRanks& ranks = *spec_.dimensions.latent;
+MlaWeights LayerReader::read_mla_weights(std::int64_t layer, const MlaSpec& spec) {
+  const MlaRanks& ranks = *spec_.dimensions.mla;
   const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
-  LatentWeights out{.kv_down = one(Role::kv_down),
-                    .kv_up = one(Role::kv_up),
-                    .query_norm = norm(spec.query_norm, layer, ranks.query),
-                    .kv_norm = norm_of_shape(spec.norm, layer, {ranks.key_value})};
+  MlaWeights out{.kv_down = one(Role::kv_down),
+                 .kv_up = one(Role::kv_up),
+                 .query_norm = norm(spec.query_norm, layer, ranks.query),
+                 .kv_norm = norm_of_shape(spec.norm, layer, {ranks.key_value})};
   if (ranks.query == 0) {
     out.query = one(Role::query);
   } else {
@@ -147,8 +147,8 @@ LatentWeights LayerReader::read_latent_weights(std::int64_t layer, const LatentS
 
 IndexerWeights LayerReader::read_indexer(std::int64_t layer, const IndexerSpec& spec) const {
   const Dimensions& dimensions = spec_.dimensions;
-  return {.query = linear(name_in(layer, spec.query), spec.heads * spec.head_dim,
-                          dimensions.latent->query),
+  return {.query =
+              linear(name_in(layer, spec.query), spec.heads * spec.head_dim, dimensions.mla->query),
           .key = linear(name_in(layer, spec.key), spec.head_dim, dimensions.width),
           .weights = linear(name_in(layer, spec.weights), spec.heads, dimensions.width),
           .key_norm = norm_of_shape(spec.key_norm, layer, {spec.head_dim})};
@@ -185,8 +185,8 @@ void LayerReader::read_mixing(std::int64_t layer, LayerWeights& out) {
   if (!shares) out.key_norm = head_norm(layer, Role::key);
   out.value_norm =
       norm(spec.attention.value_norm, layer, spec_.dimensions_of(layer).heads.value_dim);
-  if (spec.attention.latent) {
-    out.latent = read_latent_weights(layer, *spec.attention.latent);
+  if (spec.attention.mla) {
+    out.mla = read_mla_weights(layer, *spec.attention.mla);
   } else {
     constexpr std::array kQkv = {Role::query, Role::key, Role::value};
     out.qkv = projections(layer, shares ? std::span(kQkv).first(1) : std::span(kQkv));

@@ -42,7 +42,7 @@ class LayerReader : TensorReader {
   ExpertWeights read_experts_of(std::int64_t layer, const ExpertSpec& spec);
   /// What the attention has, or what stands in its place.
   void read_mixing(std::int64_t layer, LayerWeights& out);
-  LatentWeights read_latent_weights(std::int64_t layer, const LatentSpec& spec);
+  MlaWeights read_mla_weights(std::int64_t layer, const MlaSpec& spec);
   IndexerWeights read_indexer(std::int64_t layer, const IndexerSpec& spec) const;
   std::string name_in(std::int64_t layer, const std::string& pattern) const;
   /// Of any shape with as many values as there are experts: Ernie's is (1, E).

@@ -120,7 +120,7 @@ DeltaNetWeights MixerReader::read_delta_net(std::int64_t layer, const DeltaNetSp
       .norm = norm_of_shape(
           {.kind = NormKind::rms, .epsilon = spec.epsilon, .tensor = spec.place + ".norm"}, layer,
           {spec.value_dim})};
-  for (float& rate : out.rates) rate = spec.rates_kept ? -rate : std::exp(rate);
+  for (float& rate : out.rates) rate = spec.rates_stored ? -rate : std::exp(rate);
   for (const CheckpointTensor* read : tensors) model_.checkpoint().check_intact(*read);
   return out;
 }

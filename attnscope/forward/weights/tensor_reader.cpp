@@ -24,7 +24,7 @@ const CheckpointTensor& TensorReader::need(const Site& site,
 }
 
 void TensorReader::check_dtype(const CheckpointTensor& tensor) const {
-  if (const auto why = why_not_analysed(model_.checkpoint(), tensor)) {
+  if (const auto why = why_not_analyzed(model_.checkpoint(), tensor)) {
     throw Error(ErrorKind::unsupported, model_.checkpoint().parts_of(tensor, verbatim(*why)));
   }
 }

@@ -13,9 +13,9 @@
 namespace attnscope {
 namespace {
 
-using SoundConfig = nlohmann::json;
+using AudioConfig = nlohmann::json;
 
-std::int64_t whole_number(const SoundConfig& config, const char* key, std::int64_t usual,
+std::int64_t whole_number(const AudioConfig& config, const char* key, std::int64_t usual,
                           std::int64_t most, const std::string& file) {
   const auto found = config.find(key);
   if (found == config.end() || found->is_null()) return usual;
@@ -26,7 +26,7 @@ std::int64_t whole_number(const SoundConfig& config, const char* key, std::int64
                .problem = "'" + std::string(key) + "' is not from 1 to " + std::to_string(most)});
 }
 
-SoundPreparation sound_preparation_of(const SoundConfig& config, const std::string& file) {
+AudioPreparation audio_preparation_of(const AudioConfig& config, const std::string& file) {
   const auto unknown = [&](const std::string& problem) {
     throw Error(ErrorKind::unsupported, {.file = file,
                                          .problem = problem + " is not known",
@@ -38,11 +38,11 @@ SoundPreparation sound_preparation_of(const SoundConfig& config, const std::stri
   if (whole_number(config, "sampling_rate", kSampleRate, 1'000'000, file) != kSampleRate) {
     unknown("a sampling rate other than 16000");
   }
-  SoundPreparation out;
+  AudioPreparation out;
   if (type == "Wav2Vec2FeatureExtractor") {
-    const auto normalises = config.find("do_normalize");
-    out.normalises =
-        normalises == config.end() || !normalises->is_boolean() || normalises->get<bool>();
+    const auto normalizes = config.find("do_normalize");
+    out.normalizes =
+        normalizes == config.end() || !normalizes->is_boolean() || normalizes->get<bool>();
     return out;
   }
   if (type != "WhisperFeatureExtractor") {
@@ -74,7 +74,7 @@ float mirrored(std::span<const float> samples, std::int64_t at) {
 
 /// Squared magnitudes of the frequencies 0 to window / 2 of each frame, (frames, frequencies).
 /// Source: transformers, WhisperFeatureExtractor; torch.stft().
-std::vector<double> powers_of(std::span<const float> samples, const SoundPreparation& how,
+std::vector<double> powers_of(std::span<const float> samples, const AudioPreparation& how,
                               std::int64_t frames) {
   const std::int64_t window = how.window, frequencies = window / 2 + 1;
   const auto size = static_cast<std::size_t>(window);
@@ -111,7 +111,7 @@ std::vector<double> powers_of(std::span<const float> samples, const SoundPrepara
   return out;
 }
 
-Signal log_mel(std::span<const float> given, const SoundPreparation& how) {
+MediaInput log_mel(std::span<const float> given, const AudioPreparation& how) {
   const std::int64_t wanted = how.seconds * kSampleRate, frames = wanted / how.hop;
   std::vector<float> samples(given.begin(),
                              given.begin() + std::min<std::int64_t>(std::ssize(given), wanted));
@@ -131,7 +131,7 @@ Signal log_mel(std::span<const float> given, const SoundPreparation& how) {
     }
   }
   const double least = *std::max_element(logs.begin(), logs.end()) - 8;
-  Signal out{.shape = {how.features, frames}, .values = {}};
+  MediaInput out{.shape = {how.features, frames}, .values = {}};
   for (const double value : logs) {
     out.values.push_back(static_cast<float>((std::max(value, least) + 4) / 4));
   }
@@ -159,20 +159,20 @@ std::vector<double> mel_filters(std::int64_t features, std::int64_t window) {
   return out;
 }
 
-SoundPreparation read_sound_preparation(const CheckpointFolder& folder) {
+AudioPreparation read_audio_preparation(const CheckpointFolder& folder) {
   constexpr std::uint64_t kLimitBytes = 5'000'000;  // older files hold all filters
   for (const char* name : {"preprocessor_config.json", "processor_config.json"}) {
     if (!folder.has(name)) continue;
     const std::string file = folder.place_of(name);
-    const SoundConfig whole = parse_python_json(folder.read_text(name, kLimitBytes), file);
-    const SoundConfig* object = &whole;
+    const AudioConfig whole = parse_python_json(folder.read_text(name, kLimitBytes), file);
+    const AudioConfig* object = &whole;
     if (whole.is_object() && whole.contains("feature_extractor")) {
       object = &whole["feature_extractor"];
     }
     if (!object->is_object()) {
       throw Error(ErrorKind::format, {.file = file, .problem = "is not a JSON object"});
     }
-    return sound_preparation_of(*object, file);
+    return audio_preparation_of(*object, file);
   }
   throw Error(ErrorKind::usage,
               {.file = folder.path().string(),
@@ -180,10 +180,10 @@ SoundPreparation read_sound_preparation(const CheckpointFolder& folder) {
                .hint = "give prepared numbers with {features}"});
 }
 
-Signal prepare_sound(std::span<const float> samples, const SoundPreparation& preparation) {
+MediaInput prepare_audio(std::span<const float> samples, const AudioPreparation& preparation) {
   if (preparation.spectrogram) return log_mel(samples, preparation);
-  Signal out{.shape = {std::ssize(samples)}, .values = {samples.begin(), samples.end()}};
-  if (!preparation.normalises) return out;
+  MediaInput out{.shape = {std::ssize(samples)}, .values = {samples.begin(), samples.end()}};
+  if (!preparation.normalizes) return out;
   double sum = 0, squares = 0;
   for (const float sample : samples) sum += static_cast<double>(sample);
   const auto count = static_cast<double>(samples.size());

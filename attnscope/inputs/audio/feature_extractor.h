@@ -11,18 +11,18 @@
 namespace attnscope {
 
 /// What transformers' feature extractors do.
-struct SoundPreparation {
+struct AudioPreparation {
   bool spectrogram = false;                  // Whisper's; else the wave itself
-  bool normalises = false;                   // of waves: to mean 0 and variance 1
+  bool normalizes = false;                   // of waves: to mean 0 and variance 1
   std::int64_t features = 80, seconds = 30;  // of spectrograms; longer sound is cut
   std::int64_t window = 400, hop = 160;      // samples
 };
 
 /// As read_image_preparation().
-SoundPreparation read_sound_preparation(const CheckpointFolder& folder);
+AudioPreparation read_audio_preparation(const CheckpointFolder& folder);
 
 /// (samples), or (features, frames). At least one sample.
-Signal prepare_sound(std::span<const float> samples, const SoundPreparation& preparation);
+MediaInput prepare_audio(std::span<const float> samples, const AudioPreparation& preparation);
 
 /// Triangles over the frequencies of `window` samples, (features, window / 2 + 1), row by row, each
 /// of unit area in Hertz. Source: Slaney 1998, Auditory Toolbox; transformers, mel_filter_bank().

@@ -32,16 +32,16 @@ class TiffReader {
 };
 
 /// Where a pixel of the upright picture stands in the stored one. Source: EXIF 2.32, tag 0x0112.
-Picture turned(const Picture& stored, int orientation) {
+RgbImage turned(const RgbImage& stored, int orientation) {
   const bool swaps = orientation >= 5;  // rows become columns
   const bool flips_rows =
       orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   const bool flips_cols =
       orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  Picture out{.rows = swaps ? stored.cols : stored.rows,
-              .cols = swaps ? stored.rows : stored.cols,
-              .rgb = std::vector<std::uint8_t>(stored.rgb.size()),
-              .clipped = stored.clipped};
+  RgbImage out{.rows = swaps ? stored.cols : stored.rows,
+               .cols = swaps ? stored.rows : stored.cols,
+               .rgb = std::vector<std::uint8_t>(stored.rgb.size()),
+               .clipped = stored.clipped};
   for (std::int64_t row = 0; row < out.rows; ++row) {
     std::uint8_t* to = out.row(row);
     for (std::int64_t col = 0; col < out.cols; ++col) {
@@ -57,19 +57,20 @@ Picture turned(const Picture& stored, int orientation) {
 
 }  // namespace
 
-void refuse_picture(const std::string& where, const std::string& problem, const std::string& hint) {
+void refuse_image_file(const std::string& where, const std::string& problem,
+                       const std::string& hint) {
   throw Error(ErrorKind::format, {.file = where, .problem = problem, .hint = hint});
 }
 
-void check_picture_size(std::uint64_t rows, std::uint64_t cols, const std::string& where) {
-  if (rows == 0 || cols == 0) refuse_picture(where, "has no pixels");
-  const auto side = static_cast<std::uint64_t>(kMaxPictureSide);
-  const auto pixels = static_cast<std::uint64_t>(kMaxPicturePixels);
+void check_image_size(std::uint64_t rows, std::uint64_t cols, const std::string& where) {
+  if (rows == 0 || cols == 0) refuse_image_file(where, "has no pixels");
+  const auto side = static_cast<std::uint64_t>(kMaxImageSide);
+  const auto pixels = static_cast<std::uint64_t>(kMaxImagePixels);
   if (rows <= side && cols <= side && rows * cols <= pixels) return;
   throw Error(ErrorKind::unsupported,
               {.file = where,
                .problem = "has " + std::to_string(cols) + " × " + std::to_string(rows) +
-                          " pixels, over the limit of " + std::to_string(kMaxPicturePixels),
+                          " pixels, over the limit of " + std::to_string(kMaxImagePixels),
                .hint = "make it smaller"});
 }
 
@@ -92,18 +93,18 @@ int exif_orientation(std::string_view tiff) {
   return 1;
 }
 
-Picture read_picture(std::string_view bytes, const std::string& where) {
-  StoredPicture stored;
+RgbImage read_rgb_image(std::string_view bytes, const std::string& where) {
+  StoredImage stored;
   if (bytes.starts_with("\x89PNG\r\n\x1a\n"sv)) {
     stored = read_png(bytes, where);
   } else if (bytes.starts_with("\xff\xd8\xff"sv)) {
     stored = read_jpeg(bytes, where);
   } else {
-    refuse_picture(where, bytes.empty() ? "is empty" : "is neither a PNG nor a JPEG picture",
-                   "save it as one of these");
+    refuse_image_file(where, bytes.empty() ? "is empty" : "is neither a PNG nor a JPEG picture",
+                      "save it as one of these");
   }
-  return stored.orientation == 1 ? std::move(stored.picture)
-                                 : turned(stored.picture, stored.orientation);
+  return stored.orientation == 1 ? std::move(stored.rgb_image)
+                                 : turned(stored.rgb_image, stored.orientation);
 }
 
 }  // namespace attnscope

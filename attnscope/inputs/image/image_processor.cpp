@@ -16,37 +16,37 @@ namespace attnscope {
 namespace {
 
 /// Source: transformers, get_resize_output_image_size().
-ImageSize size_of(const Picture& picture, const ImagePreparation& preparation) {
+ImageSize size_of(const RgbImage& rgb_image, const ImagePreparation& preparation) {
   if (preparation.size) return *preparation.size;
-  if (!preparation.shortest_edge) return {picture.rows, picture.cols};
+  if (!preparation.shortest_edge) return {rgb_image.rows, rgb_image.cols};
   const std::int64_t edge = *preparation.shortest_edge;
   const auto longer = [&](std::int64_t longest, std::int64_t shortest) {
     return static_cast<std::int64_t>(static_cast<double>(edge * longest) /
                                      static_cast<double>(shortest));
   };
-  if (picture.cols <= picture.rows) return {longer(picture.rows, picture.cols), edge};
-  return {edge, longer(picture.cols, picture.rows)};
+  if (rgb_image.cols <= rgb_image.rows) return {longer(rgb_image.rows, rgb_image.cols), edge};
+  return {edge, longer(rgb_image.cols, rgb_image.rows)};
 }
 
-Signal as_numbers(const Picture& picture) {
-  Signal out{.shape = {3, picture.rows, picture.cols},
-             .values = std::vector<float>(picture.rgb.size())};
-  const std::size_t pixels = picture.rgb.size() / 3;
-  for (std::size_t at = 0; at < picture.rgb.size(); ++at) {
-    out.values[at % 3 * pixels + at / 3] = static_cast<float>(picture.rgb[at]);
+MediaInput as_numbers(const RgbImage& rgb_image) {
+  MediaInput out{.shape = {3, rgb_image.rows, rgb_image.cols},
+                 .values = std::vector<float>(rgb_image.rgb.size())};
+  const std::size_t pixels = rgb_image.rgb.size() / 3;
+  for (std::size_t at = 0; at < rgb_image.rgb.size(); ++at) {
+    out.values[at % 3 * pixels + at / 3] = static_cast<float>(rgb_image.rgb[at]);
   }
   return out;
 }
 
 /// Source: transformers, TorchvisionBackend.center_crop().
-Signal cropped(const Signal& image, const ImageSize& size) {
+MediaInput cropped(const MediaInput& image, const ImageSize& size) {
   const std::int64_t rows = image.shape[1], cols = image.shape[2];
   const auto first = [](std::int64_t own, std::int64_t wanted) {
     return own >= wanted ? (own - wanted) / 2 : -((wanted - own) / 2);
   };
   const std::int64_t top = first(rows, size.rows), left = first(cols, size.cols);
-  Signal out{.shape = {3, size.rows, size.cols},
-             .values = std::vector<float>(static_cast<std::size_t>(3 * size.rows * size.cols))};
+  MediaInput out{.shape = {3, size.rows, size.cols},
+                 .values = std::vector<float>(static_cast<std::size_t>(3 * size.rows * size.cols))};
   const std::int64_t begin = std::max<std::int64_t>(0, -left);
   const std::int64_t end = std::min(size.cols, cols - left);
   for (std::int64_t line = 0; line < 3 * size.rows; ++line) {
@@ -61,13 +61,13 @@ Signal cropped(const Signal& image, const ImageSize& size) {
 
 }  // namespace
 
-Signal prepare_image(const Picture& picture, const ImagePreparation& preparation) {
-  const ImageSize size = size_of(picture, preparation);
-  check_picture_size(static_cast<std::uint64_t>(size.rows), static_cast<std::uint64_t>(size.cols),
-                     "the resized picture");
+MediaInput prepare_image(const RgbImage& rgb_image, const ImagePreparation& preparation) {
+  const ImageSize size = size_of(rgb_image, preparation);
+  check_image_size(static_cast<std::uint64_t>(size.rows), static_cast<std::uint64_t>(size.cols),
+                   "the resized picture");
   const bool in_bytes = !preparation.resizes_numbers;
-  Signal image =
-      as_numbers(in_bytes ? resized(picture, size.rows, size.cols, preparation.filter) : picture);
+  MediaInput image = as_numbers(
+      in_bytes ? resized(rgb_image, size.rows, size.cols, preparation.filter) : rgb_image);
   // Where both are done, transformers' fused form divides by std / factor.
   const bool fused = in_bytes && preparation.factor && preparation.mean;
   const auto factor = static_cast<float>(preparation.factor.value_or(1));

@@ -35,6 +35,6 @@ ImagePreparation read_image_preparation(const CheckpointFolder& folder);
 
 /// (3, rows, columns). Resizing in 8 bits gives Pillow's numbers, digit for digit. Throws
 /// Error(unsupported) for a size over the limits of pictures.
-Signal prepare_image(const Picture& picture, const ImagePreparation& preparation);
+MediaInput prepare_image(const RgbImage& rgb_image, const ImagePreparation& preparation);
 
 }  // namespace attnscope

@@ -62,12 +62,12 @@ bool read_jpeg_header(JpegFile& file, std::string_view bytes) {
   return true;
 }
 
-bool read_jpeg_rows(JpegFile& file, Picture& picture) {
+bool read_jpeg_rows(JpegFile& file, RgbImage& rgb_image) {
   if (setjmp(file.failed) != 0) return false;
   file.jpeg.out_color_space = JCS_RGB;
   jpeg_start_decompress(&file.jpeg);
   while (file.jpeg.output_scanline < file.jpeg.output_height) {
-    JSAMPROW line = picture.row(file.jpeg.output_scanline);
+    JSAMPROW line = rgb_image.row(file.jpeg.output_scanline);
     jpeg_read_scanlines(&file.jpeg, &line, 1);
   }
   jpeg_finish_decompress(&file.jpeg);
@@ -75,12 +75,12 @@ bool read_jpeg_rows(JpegFile& file, Picture& picture) {
 }
 
 [[noreturn]] void refuse_jpeg(const JpegFile& file, const std::string& where) {
-  refuse_picture(where, "is a broken JPEG picture: " + printable(file.problem.data()));
+  refuse_image_file(where, "is a broken JPEG picture: " + printable(file.problem.data()));
 }
 
 }  // namespace
 
-StoredPicture read_jpeg(std::string_view bytes, const std::string& where) {
+StoredImage read_jpeg(std::string_view bytes, const std::string& where) {
   JpegFile file;
   file.jpeg.err = jpeg_std_error(&file.errors);
   file.errors.error_exit = on_jpeg_error;
@@ -89,12 +89,12 @@ StoredPicture read_jpeg(std::string_view bytes, const std::string& where) {
   file.jpeg.client_data = &file;
   if (!read_jpeg_header(file, bytes)) refuse_jpeg(file, where);
   if (file.jpeg.num_components == 4) {
-    refuse_picture(where, "is a JPEG picture of four inks (CMYK)", "save it in RGB");
+    refuse_image_file(where, "is a JPEG picture of four inks (CMYK)", "save it in RGB");
   }
-  check_picture_size(file.jpeg.image_height, file.jpeg.image_width, where);
-  StoredPicture out;
-  out.picture = {.rows = file.jpeg.image_height, .cols = file.jpeg.image_width, .rgb = {}};
-  out.picture.rgb.resize(static_cast<std::size_t>(out.picture.rows * out.picture.cols) * 3);
+  check_image_size(file.jpeg.image_height, file.jpeg.image_width, where);
+  StoredImage out;
+  out.rgb_image = {.rows = file.jpeg.image_height, .cols = file.jpeg.image_width, .rgb = {}};
+  out.rgb_image.rgb.resize(static_cast<std::size_t>(out.rgb_image.rows * out.rgb_image.cols) * 3);
   for (auto* marker = file.jpeg.marker_list; marker != nullptr; marker = marker->next) {
     const std::string_view data(reinterpret_cast<const char*>(marker->data), marker->data_length);
     if (data.starts_with("Exif")) {
@@ -102,7 +102,7 @@ StoredPicture read_jpeg(std::string_view bytes, const std::string& where) {
       break;
     }
   }
-  if (!read_jpeg_rows(file, out.picture)) refuse_jpeg(file, where);
+  if (!read_jpeg_rows(file, out.rgb_image)) refuse_jpeg(file, where);
   return out;
 }
 

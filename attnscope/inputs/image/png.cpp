@@ -66,21 +66,21 @@ bool read_rows(PngFile& file, bool raw, png_bytepp rows) {
 }
 
 /// Grey of 16 bits, the upper byte first.
-void clip_grey(const std::vector<std::uint8_t>& wide, Picture& picture) {
+void clip_gray(const std::vector<std::uint8_t>& wide, RgbImage& rgb_image) {
   for (std::size_t at = 0; at < wide.size(); at += 2) {
-    const std::uint8_t grey = wide[at] > 0 ? 255 : wide[at + 1];
-    picture.clipped = picture.clipped || wide[at] > 0;
-    std::fill_n(picture.rgb.begin() + static_cast<std::ptrdiff_t>(at / 2 * 3), 3, grey);
+    const std::uint8_t gray = wide[at] > 0 ? 255 : wide[at + 1];
+    rgb_image.clipped = rgb_image.clipped || wide[at] > 0;
+    std::fill_n(rgb_image.rgb.begin() + static_cast<std::ptrdiff_t>(at / 2 * 3), 3, gray);
   }
 }
 
 [[noreturn]] void refuse_png(const PngFile& file, const std::string& where) {
-  refuse_picture(where, "is a broken PNG picture: " + printable(file.problem.data()));
+  refuse_image_file(where, "is a broken PNG picture: " + printable(file.problem.data()));
 }
 
 }  // namespace
 
-StoredPicture read_png(std::string_view bytes, const std::string& where) {
+StoredImage read_png(std::string_view bytes, const std::string& where) {
   PngFile file;
   file.rest = bytes;
   file.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &file, on_png_error, on_png_warning);
@@ -91,20 +91,20 @@ StoredPicture read_png(std::string_view bytes, const std::string& where) {
 
   const auto rows = png_get_image_height(file.png, file.info);
   const auto cols = png_get_image_width(file.png, file.info);
-  check_picture_size(rows, cols, where);
-  StoredPicture out;
-  out.picture = {.rows = rows, .cols = cols, .rgb = {}};
-  out.picture.rgb.resize(std::size_t{rows} * cols * 3);
-  const bool wide_grey = png_get_bit_depth(file.png, file.info) == 16 &&
+  check_image_size(rows, cols, where);
+  StoredImage out;
+  out.rgb_image = {.rows = rows, .cols = cols, .rgb = {}};
+  out.rgb_image.rgb.resize(std::size_t{rows} * cols * 3);
+  const bool wide_gray = png_get_bit_depth(file.png, file.info) == 16 &&
                          png_get_color_type(file.png, file.info) == PNG_COLOR_TYPE_GRAY;
-  std::vector<std::uint8_t> wide(wide_grey ? std::size_t{rows} * cols * 2 : 0);
+  std::vector<std::uint8_t> wide(wide_gray ? std::size_t{rows} * cols * 2 : 0);
   std::vector<png_bytep> lines(rows);
   for (std::size_t row = 0; row < lines.size(); ++row) {
-    lines[row] =
-        wide_grey ? wide.data() + row * cols * 2 : out.picture.row(static_cast<std::int64_t>(row));
+    lines[row] = wide_gray ? wide.data() + row * cols * 2
+                           : out.rgb_image.row(static_cast<std::int64_t>(row));
   }
-  if (!read_rows(file, wide_grey, lines.data())) refuse_png(file, where);
-  if (wide_grey) clip_grey(wide, out.picture);
+  if (!read_rows(file, wide_gray, lines.data())) refuse_png(file, where);
+  if (wide_gray) clip_gray(wide, out.rgb_image);
   png_bytep exif = nullptr;
   png_uint_32 exif_bytes = 0;
   if (png_get_eXIf_1(file.png, file.info, &exif_bytes, &exif) != 0) {

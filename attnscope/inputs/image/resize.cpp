@@ -37,31 +37,31 @@ std::uint8_t weighted(const ByteTaps& taps, const std::uint8_t* from, std::int64
   return static_cast<std::uint8_t>(std::clamp<std::int64_t>(sum >> kFractionBits, 0, 255));
 }
 
-Picture with_cols(const Picture& picture, std::int64_t cols, ResampleFilter filter) {
-  const std::vector<ByteTaps> taps = byte_taps(filter, picture.cols, cols);
-  Picture out{.rows = picture.rows, .cols = cols, .rgb = {}};
+RgbImage with_cols(const RgbImage& rgb_image, std::int64_t cols, ResampleFilter filter) {
+  const std::vector<ByteTaps> taps = byte_taps(filter, rgb_image.cols, cols);
+  RgbImage out{.rows = rgb_image.rows, .cols = cols, .rgb = {}};
   out.rgb.resize(static_cast<std::size_t>(out.rows * cols) * 3);
   for (std::int64_t row = 0; row < out.rows; ++row) {
     std::uint8_t* to = out.row(row);
     for (const ByteTaps& of : taps) {
       for (int channel = 0; channel < 3; ++channel) {
-        *to++ = weighted(of, picture.row(row) + 3 * of.first + channel, 3);
+        *to++ = weighted(of, rgb_image.row(row) + 3 * of.first + channel, 3);
       }
     }
   }
   return out;
 }
 
-Picture with_rows(const Picture& picture, std::int64_t rows, ResampleFilter filter) {
-  const std::vector<ByteTaps> taps = byte_taps(filter, picture.rows, rows);
-  const std::int64_t line = 3 * picture.cols;
-  Picture out{.rows = rows, .cols = picture.cols, .rgb = {}};
+RgbImage with_rows(const RgbImage& rgb_image, std::int64_t rows, ResampleFilter filter) {
+  const std::vector<ByteTaps> taps = byte_taps(filter, rgb_image.rows, rows);
+  const std::int64_t line = 3 * rgb_image.cols;
+  RgbImage out{.rows = rows, .cols = rgb_image.cols, .rgb = {}};
   out.rgb.resize(static_cast<std::size_t>(rows * line));
   for (std::int64_t row = 0; row < rows; ++row) {
     const ByteTaps& of = taps[static_cast<std::size_t>(row)];
     std::uint8_t* to = out.row(row);
     for (std::int64_t at = 0; at < line; ++at) {
-      *to++ = weighted(of, picture.row(of.first) + at, line);
+      *to++ = weighted(of, rgb_image.row(of.first) + at, line);
     }
   }
   return out;
@@ -69,16 +69,17 @@ Picture with_rows(const Picture& picture, std::int64_t rows, ResampleFilter filt
 
 }  // namespace
 
-Picture resized(const Picture& picture, std::int64_t rows, std::int64_t cols,
-                ResampleFilter filter) {
-  const bool rows_first = rows < picture.rows && picture.rows - rows > 2 * (picture.cols - cols);
-  Picture out = rows_first ? with_rows(picture, rows, filter) : picture;
+RgbImage resized(const RgbImage& rgb_image, std::int64_t rows, std::int64_t cols,
+                 ResampleFilter filter) {
+  const bool rows_first =
+      rows < rgb_image.rows && rgb_image.rows - rows > 2 * (rgb_image.cols - cols);
+  RgbImage out = rows_first ? with_rows(rgb_image, rows, filter) : rgb_image;
   if (cols != out.cols) out = with_cols(out, cols, filter);
   return rows == out.rows ? out : with_rows(out, rows, filter);
 }
 
-Signal resized_numbers(const Signal& image, std::int64_t rows, std::int64_t cols,
-                       ResampleFilter filter) {
+MediaInput resized_numbers(const MediaInput& image, std::int64_t rows, std::int64_t cols,
+                           ResampleFilter filter) {
   const std::int64_t channels = image.shape[0], old_rows = image.shape[1],
                      old_cols = image.shape[2];
   const auto of_cols = resample_taps(filter, old_cols, cols);
@@ -93,7 +94,7 @@ Signal resized_numbers(const Signal& image, std::int64_t rows, std::int64_t cols
       narrow[static_cast<std::size_t>(line * cols + col)] = static_cast<float>(sum);
     }
   }
-  Signal out{.shape = {channels, rows, cols}, .values = {}};
+  MediaInput out{.shape = {channels, rows, cols}, .values = {}};
   out.values.reserve(static_cast<std::size_t>(channels * rows * cols));
   for (std::int64_t line = 0; line < channels * rows; ++line) {
     const ResampleTaps& taps = of_rows[static_cast<std::size_t>(line % rows)];

@@ -31,12 +31,12 @@ std::vector<ResampleTaps> plain_cubic_taps(std::int64_t from, std::int64_t to);
 
 /// As resize() of Pillow 13: columns first, then rows, each rounded to 8 bits; rows first where
 /// they shrink by more than twice as many. Source: Pillow, Resample.c.
-Picture resized(const Picture& picture, std::int64_t rows, std::int64_t cols,
-                ResampleFilter filter);
+RgbImage resized(const RgbImage& rgb_image, std::int64_t rows, std::int64_t cols,
+                 ResampleFilter filter);
 
 /// The same of numbers, (channels, rows, columns), which are not rounded: torch's
 /// interpolate(antialias=True).
-Signal resized_numbers(const Signal& image, std::int64_t rows, std::int64_t cols,
-                       ResampleFilter filter);
+MediaInput resized_numbers(const MediaInput& image, std::int64_t rows, std::int64_t cols,
+                           ResampleFilter filter);
 
 }  // namespace attnscope

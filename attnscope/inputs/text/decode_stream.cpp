@@ -12,8 +12,8 @@ std::string TextStream::add(std::int64_t token) {
   constexpr std::size_t kMaxBytes = 4;  // of a character, and so tokens
   tokens_.push_back(token);
   const std::string text = decoded();
-  if (ends_within_character(text) && ++held_back_ < kMaxBytes) return "";
-  held_back_ = 0;
+  if (ends_within_character(text) && ++incomplete_tokens_ < kMaxBytes) return "";
+  incomplete_tokens_ = 0;
   return take(text);
 }
 

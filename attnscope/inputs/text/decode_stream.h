@@ -31,7 +31,7 @@ class TextStream {
   TokenIds tokens_;        // tokens that the next text depends on
   std::size_t given_ = 0;  // how many of these have been returned as text
   std::size_t given_bytes_ = 0;
-  std::size_t held_back_ = 0;  // how many of the last tokens end within a character
+  std::size_t incomplete_tokens_ = 0;  // how many of the last tokens end within a character
 };
 
 }  // namespace attnscope

@@ -44,8 +44,8 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   }
   if (norms.bare_stream) stream.embedding_norm = norm_named(norms, config, "");
   stream.shows_last_normed = norms.shows_last;
-  if (architecture.sound) {
-    const std::string unknown = set_sound(spec, config);
+  if (architecture.audio) {
+    const std::string unknown = set_audio(spec, config);
     if (spec.not_run.empty()) spec.not_run = unknown;
   }
   if (!architecture.patches) return;
@@ -100,8 +100,8 @@ void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& confi
   layer.norms_replace_stream = config.flag(rule.replaces_stream);
 }
 
-std::string set_sound(ModelSpec& spec, const ConfigReader& config) {
-  const SoundRule& rule = *spec.architecture.sound;
+std::string set_audio(ModelSpec& spec, const ConfigReader& config) {
+  const AudioRule& rule = *spec.architecture.audio;
   const auto list = [&](const ConfigList& of) {
     const auto found =
         of.name.empty() ? std::vector<std::int64_t>{} : config.numbers(of.name, /*least=*/1);
@@ -114,9 +114,9 @@ std::string set_sound(ModelSpec& spec, const ConfigReader& config) {
     config.refuse("'" + rule.kernels.name + "', '" + rule.strides.name + "' and '" +
                   rule.widths.name + "' are not of one length");
   }
-  SoundSpec& sound = spec.stream.sound.emplace();
-  sound.of_waves = rule.of_waves;
-  sound.features = rule.of_waves ? 1 : config.required(rule.features);
+  AudioSpec& audio = spec.stream.audio.emplace();
+  audio.of_waves = rule.of_waves;
+  audio.features = rule.of_waves ? 1 : config.required(rule.features);
   const std::string kind = config.text(rule.norm_key);
   const auto numbered = [](std::string pattern, std::int64_t number) {
     const std::string mark = "{number}";
@@ -126,31 +126,32 @@ std::string set_sound(ModelSpec& spec, const ConfigReader& config) {
   };
   for (std::size_t at = 0; at < widths.size(); ++at) {
     const auto number = static_cast<std::int64_t>(at);
-    SoundConvolution& own = sound.convolutions.emplace_back(
-        SoundConvolution{.name = numbered(rule.place, rule.first_number + number),
+    AudioConvolution& own = audio.convolutions.emplace_back(
+        AudioConvolution{.name = numbered(rule.place, rule.first_number + number),
                          .outputs = widths[at],
                          .kernel = kernels[at],
                          .stride = strides[at],
                          .padding = rule.padding});
     if (rule.norm.empty()) continue;
     own.norm_name = numbered(rule.norm, number);
-    if (kind == "layer") own.norm = SoundNorm::frames;
-    if (kind != "layer" && at == 0) own.norm = SoundNorm::channels;
+    if (kind == "layer") own.norm = AudioNorm::frames;
+    if (kind != "layer" && at == 0) own.norm = AudioNorm::channels;
   }
   if (config.flag(rule.has_projection_norm)) {
-    sound.projection_norm = norm_at(*spec.architecture.norm, config, rule.projection_norm);
+    audio.projection_norm = norm_at(*spec.architecture.norm, config, rule.projection_norm);
   }
-  sound.projection = rule.projection;
-  if (!rule.places.empty()) {
-    sound.places = SoundPlaces{.name = rule.places,
-                               .kernel = config.required(rule.places_kernel),
-                               .groups = config.required(rule.places_groups)};
-    if (spec.dimensions.width % sound.places->groups != 0) {
-      config.refuse("the width is no multiple of '" + rule.places_groups.name + "'");
+  audio.projection = rule.projection;
+  if (!rule.position_convolution.empty()) {
+    audio.position_convolution =
+        AudioPositionConvolution{.name = rule.position_convolution,
+                                 .kernel = config.required(rule.position_convolution_kernel),
+                                 .groups = config.required(rule.position_convolution_groups)};
+    if (spec.dimensions.width % audio.position_convolution->groups != 0) {
+      config.refuse("the width is no multiple of '" + rule.position_convolution_groups.name + "'");
     }
   }
-  if (config.flag(rule.places_batch_norm)) {
-    return "'" + rule.places_batch_norm.name + "' is true, which is not known";
+  if (config.flag(rule.position_convolution_batch_norm)) {
+    return "'" + rule.position_convolution_batch_norm.name + "' is true, which is not known";
   }
   if (!kind.empty() && kind != "group" && kind != "layer") {
     return "'" + rule.norm_key + "' " + printable(kind) + " is not known";
@@ -158,7 +159,7 @@ std::string set_sound(ModelSpec& spec, const ConfigReader& config) {
   const std::string named = config.text(rule.activation_key);
   const auto activation = activation_from_name(named.empty() ? rule.activation : named);
   if (!activation) return "activation '" + printable(named) + "' is not known";
-  sound.activation = *activation;
+  audio.activation = *activation;
   return "";
 }
 

@@ -15,7 +15,7 @@ namespace attnscope {
 void set_stream(ModelSpec& spec, const ConfigReader& config);
 
 /// Its part for models that read sound. Why the sound cannot be read; empty where it can.
-std::string set_sound(ModelSpec& spec, const ConfigReader& config);
+std::string set_audio(ModelSpec& spec, const ConfigReader& config);
 
 // From config.json and the norms of an architecture to those of a layer.
 

@@ -98,22 +98,22 @@ std::vector<bool> read_expert_layers(const ExpertLayersRule& rule, const ConfigR
 
 void check_groups(const ExpertSpec& spec, std::int64_t experts, const ConfigReader& config) {
   const auto groups = [](std::int64_t count) { return counted(count, "group"); };
-  if (spec.groups == 1 && spec.kept_groups == 1) return;
+  if (spec.groups == 1 && spec.kept_mlp_groups == 1) return;
   if (experts % spec.groups != 0) {
     config.refuse(counted(experts, "expert") + " cannot be cut into " + groups(spec.groups) +
                   " of the same size");
   }
   const std::int64_t size = experts / spec.groups;
-  if (spec.kept_groups > spec.groups) {
-    config.refuse("keeps " + std::to_string(spec.kept_groups) + " of " + groups(spec.groups) +
+  if (spec.kept_mlp_groups > spec.groups) {
+    config.refuse("keeps " + std::to_string(spec.kept_mlp_groups) + " of " + groups(spec.groups) +
                   " of experts");
   }
   if (spec.group_score == GroupScore::sum_of_two_best && size < 2) {
     config.refuse("groups of 1 expert have no two best");
   }
-  if (spec.kept_groups * size < spec.chosen) {
+  if (spec.kept_mlp_groups * size < spec.chosen) {
     config.refuse("chooses " + std::to_string(spec.chosen) + " experts from " +
-                  groups(spec.kept_groups) + " of " + std::to_string(size));
+                  groups(spec.kept_mlp_groups) + " of " + std::to_string(size));
   }
 }
 
@@ -160,11 +160,11 @@ ExpertSpec read_experts(const ModelSpec& spec, const ConfigReader& config) {
                  .jitter = config.real(rule.jitter).value_or(0),
                  .choice_bias = rule.choice_bias,
                  .groups = config.number(rule.groups).value_or(1),
-                 .kept_groups = config.number(rule.kept_groups).value_or(1),
+                 .kept_mlp_groups = config.number(rule.kept_mlp_groups).value_or(1),
                  .group_score = rule.group_score,
-                 .normalise = config.flag(rule.normalise),
-                 .normalise_epsilon = rule.normalise_epsilon,
-                 .normalise_least = config.real(rule.normalise_least).value_or(0),
+                 .normalize = config.flag(rule.normalize),
+                 .normalize_epsilon = rule.normalize_epsilon,
+                 .normalize_least = config.real(rule.normalize_least).value_or(0),
                  .times = config.real(rule.times).value_or(1),
                  .weighs_input = rule.weighs_input,
                  .clamp = config.positive(rule.clamp),
@@ -172,7 +172,8 @@ ExpertSpec read_experts(const ModelSpec& spec, const ConfigReader& config) {
                  .shared_weight = spec.dimensions.shared_width > 0 ? rule.shared_weight : "",
                  .expert_factors = rule.expert_factors,
                  .norms = rule.norms};
-  if (!rule.grouped.key.empty() && !config.meets(rule.grouped)) out.groups = out.kept_groups = 1;
+  if (!rule.grouped.key.empty() && !config.meets(rule.grouped))
+    out.groups = out.kept_mlp_groups = 1;
   if (out.chosen > experts) {
     config.refuse("chooses " + std::to_string(out.chosen) + " of " + counted(experts, "expert"));
   }

@@ -179,7 +179,7 @@ void set_daisy(std::vector<LayerSpec>& specs, const DaisyRule& rule) {
 
 void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
-  spec.causal = reads_one_way(architecture, config);
+  spec.causal = is_causal_model(architecture, config);
   if (!architecture.norm) {
     spec.not_run = unknown_mixer(spec);
     if (spec.not_run.empty()) spec.not_run = "does not describe the forward pass";
@@ -194,8 +194,8 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   const std::string activation = activation_name(architecture, config);
   LayerSpec common{.parallel = config.flag(architecture.parallel)};
   set_norms(common, *architecture.norm, config);
-  if (architecture.latent) {
-    common.attention.latent = latent_norms(*architecture.latent, spec.dimensions);
+  if (architecture.mla) {
+    common.attention.mla = mla_norms(*architecture.mla, spec.dimensions);
   }
   spec.not_run = set_activation(common.activation, activation);
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);

@@ -31,9 +31,9 @@ std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
   } else if (const json* types = config.find("attention_types")) {
     key = "attention_types";
     for (const json& entry : *types) {
-      const bool sound = entry.is_array() && entry.size() == 2 && entry[0].is_array() &&
+      const bool audio = entry.is_array() && entry.size() == 2 && entry[0].is_array() &&
                          entry[1].is_number_unsigned();
-      if (!sound) config.refuse("'attention_types' is not [[[kinds], repeats], …]");
+      if (!audio) config.refuse("'attention_types' is not [[[kinds], repeats], …]");
       const auto repeats = entry[1].get<std::uint64_t>();
       for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
         if (local.size() >= layers || entry[0].empty()) break;
@@ -82,25 +82,25 @@ std::string unknown_layer_type(const Architecture& architecture, const ConfigRea
 
 /// Source: transformers 5.23, masking_utils.py, create_causal_mask. Masks of encoders do not ask.
 bool is_causal_is_false(const Architecture& architecture, const ConfigReader& config) {
-  return architecture.both_ways.by_is_causal && config.find(kIsCausal) != nullptr &&
+  return architecture.bidirectional.by_is_causal && config.find(kIsCausal) != nullptr &&
          !config.flag({kIsCausal});
 }
 
 /// Where transformers' eager attention and its SDPA attention look at other keys; empty elsewhere.
 std::string unclear_mask(const Architecture& architecture, const ConfigReader& config) {
-  const BothWays& both_ways = architecture.both_ways;
+  const Bidirectional& bidirectional = architecture.bidirectional;
   const auto unclear = [](const std::string& key, const char* value) {
     return "'" + key + "' is " + value +
            ", which transformers' attentions (eager, SDPA) read differently";
   };
   const bool is_null = config.has(kIsCausal) && config.find(kIsCausal) == nullptr;
   const bool decoder = config.flag(architecture.causal);
-  if (decoder && both_ways.by_is_causal && is_null) return unclear(kIsCausal, "null");
-  if (!decoder && both_ways.by_is_causal && config.flag({kIsCausal})) {
+  if (decoder && bidirectional.by_is_causal && is_null) return unclear(kIsCausal, "null");
+  if (!decoder && bidirectional.by_is_causal && config.flag({kIsCausal})) {
     return unclear(kIsCausal, "true");
   }
-  if (config.flag(both_ways.unclear) && !is_causal_is_false(architecture, config)) {
-    return unclear(both_ways.unclear.name, "true");
+  if (config.flag(bidirectional.unclear) && !is_causal_is_false(architecture, config)) {
+    return unclear(bidirectional.unclear.name, "true");
   }
   return "";
 }
@@ -113,10 +113,10 @@ bool is_met(const ConfigCondition& condition, const ConfigReader& config) {
 std::int64_t reach_of(std::int64_t window, bool causal, const Architecture& architecture,
                       const ConfigReader& config) {
   if (causal) return window - 1;
-  if (is_met(architecture.both_ways.condition, config)) return window / 2 + 1;
+  if (is_met(architecture.bidirectional.condition, config)) return window / 2 + 1;
   if (!is_causal_is_false(architecture, config)) return window / 2;
   // Gemma3TextConfig halves its window, and adds 1 for a bound that is_causal's masks include.
-  return config.flag(architecture.both_ways.flag) ? window / 2 + 1 : window;
+  return config.flag(architecture.bidirectional.flag) ? window / 2 + 1 : window;
 }
 
 std::vector<bool> kinds_of_layers(const Architecture& architecture, const ConfigReader& config,
@@ -153,9 +153,9 @@ std::vector<bool> kinds_of_layers(const Architecture& architecture, const Config
 
 }  // namespace
 
-bool reads_one_way(const Architecture& architecture, const ConfigReader& config) {
-  return config.flag(architecture.causal) && !config.flag(architecture.both_ways.flag) &&
-         !is_met(architecture.both_ways.condition, config) &&
+bool is_causal_model(const Architecture& architecture, const ConfigReader& config) {
+  return config.flag(architecture.causal) && !config.flag(architecture.bidirectional.flag) &&
+         !is_met(architecture.bidirectional.condition, config) &&
          !is_causal_is_false(architecture, config);
 }
 
@@ -168,7 +168,7 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
 
 std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigReader& config,
                                  const std::vector<bool>& windowed) {
-  const bool causal = reads_one_way(architecture, config);
+  const bool causal = is_causal_model(architecture, config);
   MaskSpec full{.causal = causal}, narrow = full;
   // Where windows are off, Qwen2-MoE's files say 0 of their size.
   if (architecture.window && config.flag(architecture.window->enabled)) {

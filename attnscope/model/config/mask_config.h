@@ -11,7 +11,7 @@
 namespace attnscope {
 
 /// Whether no token attends to a later one.
-bool reads_one_way(const Architecture& architecture, const ConfigReader& config);
+bool is_causal_model(const Architecture& architecture, const ConfigReader& config);
 
 /// For each layer, whether it is of the kind that has a window, even if the model has no window.
 std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,

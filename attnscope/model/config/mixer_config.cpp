@@ -138,7 +138,7 @@ DeltaNetSpec read_delta_net(const DeltaNetRule& rule, const ConfigReader& config
                     .kernel = config.required(rule.kernel),
                     .place = rule.place,
                     .by_head = rule.by_head,
-                    .rates_kept = config.flag(rule.rates_kept)};
+                    .rates_stored = config.flag(rule.rates_stored)};
   if (spec.value_heads % spec.key_heads != 0) {
     config.refuse(counted(spec.value_heads, "value head") +
                   " of linear attention are no multiple " + "of " +

@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-void read_latent(const LatentRule& rule, const ConfigReader& config, Dimensions& dimensions) {
+void read_mla(const MlaRule& rule, const ConfigReader& config, Dimensions& dimensions) {
   HeadShape& heads = dimensions.heads;
   heads.kv_heads = heads.heads;
   // 0: all of a key turns, as `shrink` writes latents of little cache.
@@ -29,25 +29,25 @@ void read_latent(const LatentRule& rule, const ConfigReader& config, Dimensions&
                   "' is not given");
   }
   heads.value_dim = value.value_or(dimensions.width / heads.heads);
-  dimensions.latent = LatentRanks{.query = config.number(rule.query_rank).value_or(0),
-                                  .key_value = config.required(rule.rank)};
+  dimensions.mla = MlaRanks{.query = config.number(rule.query_rank).value_or(0),
+                            .key_value = config.required(rule.rank)};
 }
 
-void keep_latent_weights(ModelSpec& spec) {
-  if (!spec.dimensions.latent) return;
-  const bool has_latent = spec.dimensions.latent->query > 0;
+void keep_mla_weights(ModelSpec& spec) {
+  if (!spec.dimensions.mla) return;
+  const bool has_latent = spec.dimensions.mla->query > 0;
   std::erase_if(spec.architecture.weights, [&](const WeightRule& rule) {
     const bool of_latent = rule.role == Role::query_down || rule.role == Role::query_up;
     return has_latent ? rule.role == Role::query : of_latent;
   });
 }
 
-LatentSpec latent_norms(const LatentRule& rule, const Dimensions& dimensions) {
+MlaSpec mla_norms(const MlaRule& rule, const Dimensions& dimensions) {
   const auto norm = [&](const std::string& tensor) {
     return NormSpec{.kind = NormKind::rms, .epsilon = rule.epsilon, .tensor = tensor};
   };
-  LatentSpec out{.norm = norm(rule.norm)};
-  if (dimensions.latent->query > 0) out.query_norm = norm(rule.query_norm);
+  MlaSpec out{.norm = norm(rule.norm)};
+  if (dimensions.mla->query > 0) out.query_norm = norm(rule.query_norm);
   return out;
 }
 
@@ -104,7 +104,7 @@ std::string set_indexers(ModelSpec& spec, const ConfigReader& config) {
       .kept = config.required(rule.kept),
       .heads = config.required(rule.heads),
       .head_dim = config.required(rule.head_dim),
-      .pairs = rule.neighbours ? RotaryPairs::neighbours : RotaryPairs::halves,
+      .pairs = rule.neighbors ? RotaryPairs::neighbors : RotaryPairs::halves,
       .query = rule.query,
       .key = rule.key,
       .weights = rule.weights,
@@ -114,10 +114,10 @@ std::string set_indexers(ModelSpec& spec, const ConfigReader& config) {
                   counted(own.head_dim, "dimension") + " is over the limit of " +
                   std::to_string(kMaxSize));
   }
-  const std::int64_t turned = dimensions.heads.shared_key_dim;
-  if (turned > own.head_dim) {
+  const std::int64_t rotary = dimensions.heads.shared_key_dim;
+  if (rotary > own.head_dim) {
     config.refuse("the heads of the indexer have " + counted(own.head_dim, "dimension") +
-                  ", of which " + std::to_string(turned) + " were to turn");
+                  ", of which " + std::to_string(rotary) + " were to turn");
   }
   const std::vector<bool> shared =
       shared_layers(rule, config, static_cast<std::size_t>(dimensions.layers));
@@ -131,7 +131,7 @@ std::string set_indexers(ModelSpec& spec, const ConfigReader& config) {
     selected = true;
     spec.layers[static_cast<std::size_t>(layer)].attention.indexer = own;
   }
-  const bool has_latent = dimensions.latent && dimensions.latent->query > 0;
+  const bool has_latent = dimensions.mla && dimensions.mla->query > 0;
   return has_latent ? "" : "an indexer reads the latent of queries, and they have none";
 }
 

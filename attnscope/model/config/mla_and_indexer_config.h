@@ -11,13 +11,13 @@ namespace attnscope {
 
 /// Fills in the heads and ranks of dimensions whose width and number of heads are known. Throws
 /// Error(format) for a number that is missing, not positive, or over a limit.
-void read_latent(const LatentRule& rule, const ConfigReader& config, Dimensions& dimensions);
+void read_mla(const MlaRule& rule, const ConfigReader& config, Dimensions& dimensions);
 
 /// Leaves of the spec's weights either W_Q or the two matrices of the queries' latent, as its ranks
 /// say.
-void keep_latent_weights(ModelSpec& spec);
+void keep_mla_weights(ModelSpec& spec);
 
-LatentSpec latent_norms(const LatentRule& rule, const Dimensions& dimensions);
+MlaSpec mla_norms(const MlaRule& rule, const Dimensions& dimensions);
 
 // Layers that select the keys they see, in config.json.
 

@@ -176,10 +176,10 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
     if (config.has(keys.context.name)) break;
     out.context = std::max(out.context, config.number({key}));
   }
-  if (architecture.latent && architecture.latent->of_queries_alone) {
-    out.latent = LatentRanks{.query = config.required(architecture.latent->query_rank)};
-  } else if (architecture.latent) {
-    read_latent(*architecture.latent, config, out);
+  if (architecture.mla && architecture.mla->of_queries_alone) {
+    out.mla = MlaRanks{.query = config.required(architecture.mla->query_rank)};
+  } else if (architecture.mla) {
+    read_mla(*architecture.mla, config, out);
     return out;
   }
   heads.kv_heads =
@@ -203,7 +203,7 @@ std::string quantization_method(const json& quantization) {
 }
 
 /// Of the model, or of its language model.
-Quantisation quantisation_of(const json& config) {
+Quantization quantization_of(const json& config) {
   const json* nested = nested_language(config);
   for (const json* level : {nested, &config}) {
     if (level == nullptr) continue;
@@ -230,11 +230,11 @@ ModelSpec spec_by(const Architecture& family, const json& own, const json& confi
                  .dimensions = read_dimensions(reader, architecture),
                  .tied = architecture.tied_by_default,
                  .multimodal = architecture.stack.empty() && is_multimodal(config),
-                 .quantisation = quantisation_of(config),
+                 .quantization = quantization_of(config),
                  .source = std::string(where),
                  .text = std::string(text)};
   check_dimensions(spec.dimensions, where);
-  keep_latent_weights(spec);
+  keep_mla_weights(spec);
   read_mixers(spec, reader);
   read_expert_dimensions(spec, reader);
   read_layer_shapes(spec, reader);
@@ -249,10 +249,10 @@ ModelSpec spec_by(const Architecture& family, const json& own, const json& confi
   return spec;
 }
 
-Quantisation parse_quantisation(std::string_view text, std::string_view where) {
+Quantization parse_quantization(std::string_view text, std::string_view where) {
   const json config = parse_python_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
-  return quantisation_of(config);
+  return quantization_of(config);
 }
 
 std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view where) {

@@ -25,6 +25,6 @@ ModelSpec spec_by(const Architecture& family, const nlohmann::json& own,
                   std::set<std::string>* asked = nullptr);
 
 /// From the text of a config.json of any architecture. Throws Error(format).
-Quantisation parse_quantisation(std::string_view text, std::string_view where);
+Quantization parse_quantization(std::string_view text, std::string_view where);
 
 }  // namespace attnscope

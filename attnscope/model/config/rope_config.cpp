@@ -38,10 +38,10 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
   Rope rope{.fraction = rule.fraction,
             .half_truncated = rule.half_truncated,
             .dimensions = config.number(rule.dimensions),
-            .pairs = config.flag(rule.neighbours) ? RotaryPairs::neighbours : RotaryPairs::halves,
-            .last = dimensions.latent.has_value(),
+            .pairs = config.flag(rule.neighbors) ? RotaryPairs::neighbors : RotaryPairs::halves,
+            .last = dimensions.mla.has_value(),
             .alpha = parameters.positive({rule.alpha_key})};
-  if (dimensions.latent) rope.dimensions = dimensions.heads.shared_key_dim;
+  if (dimensions.mla) rope.dimensions = dimensions.heads.shared_key_dim;
   if (rope.dimensions.value_or(0) > dimensions.heads.head_dim) {
     config.refuse("'" + rule.dimensions.name + "' is more than the " +
                   counted(dimensions.heads.head_dim, "dimension") + " of a head");

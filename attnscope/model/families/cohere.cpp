@@ -15,7 +15,7 @@ Architecture cohere() {
   architecture.norm->queries_and_keys = {"use_qk_norm"};
   architecture.parallel = {"", true};
   architecture.rope->theta = 500000;
-  architecture.rope->neighbours = {"", true};
+  architecture.rope->neighbors = {"", true};
   architecture.multipliers.logits = {"logit_scale", 0.0625};
   architecture.tied_by_default = true;
   return architecture;

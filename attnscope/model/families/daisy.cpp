@@ -41,7 +41,7 @@ Architecture daisy_gpt2() {
       .head = {.weight = {"lm_head_w"}},
       .daisy = DaisyRule{.scalars = "scalars", .value_tables = "value_embeds.*.weight"},
       .tied_by_default = false,
-      .both_ways = {.by_is_causal = false},
+      .bidirectional = {.by_is_causal = false},
   };
 }
 

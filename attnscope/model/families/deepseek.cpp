@@ -13,7 +13,7 @@ const std::string kMlpPlace = "layers.{layer}.mlp";
 
 Architecture deepseek_v2() {
   Architecture architecture = like_llama_with_mla("deepseek_v2", "DeepseekV2");
-  architecture.rope->neighbours = {"", true};
+  architecture.rope->neighbors = {"", true};
   MoeRule rule{.experts = {"n_routed_experts", "num_experts"},
                .default_experts = 64,
                .chosen = {"num_experts_per_tok"},
@@ -23,7 +23,7 @@ Architecture deepseek_v2() {
                .score = RouterScore::softmax,
                .grouped = {"topk_method", {"\"group_limited_greedy\""}},
                .groups = {"n_group", 1},
-               .kept_groups = {"topk_group", 1},
+               .kept_mlp_groups = {"topk_group", 1},
                .group_score = GroupScore::best,
                .times = {"routed_scaling_factor", 1},
                .shared_count = {"n_shared_experts", 2}};
@@ -36,15 +36,15 @@ Architecture deepseek_v3() {
   Architecture architecture = like_llama_with_mla("deepseek_v3", "DeepseekV3");
   architecture.model_types = {"deepseek_v3", "kimi_k2"};
   architecture.biases = {{{query_down, kv_down, output}, {"attention_bias"}}};
-  architecture.rope->neighbours = {"rope_interleave", true};
+  architecture.rope->neighbors = {"rope_interleave", true};
   MoeRule rule = biased_router(kMlpPlace);
   rule.default_experts = 256;
   rule.default_chosen = 8;
   rule.width.fallback = 2048;
   rule.layers = {.first = {"first_k_dense_replace", 3}, .types = "mlp_layer_types"};
   rule.groups.fallback = 8;
-  rule.kept_groups.fallback = 4;
-  rule.normalise = {"norm_topk_prob", true};
+  rule.kept_mlp_groups.fallback = 4;
+  rule.normalize = {"norm_topk_prob", true};
   rule.times.fallback = 2.5;
   rule.shared_count = {"n_shared_experts", 1};
   add_experts(architecture, kMlpPlace, std::move(rule));
@@ -56,7 +56,7 @@ Architecture deepseek_v32() {
   architecture.name = "deepseek_v32";
   architecture.model_types = {"deepseek_v32"};
   architecture.class_families = {"DeepseekV32"};
-  architecture.rope->neighbours = {"", true};
+  architecture.rope->neighbors = {"", true};
   const std::string place = "layers.{layer}.self_attn.indexer.";
   architecture.indexer = IndexerRule{.kept = {"index_topk", 2048},
                                      .heads = {"index_n_heads", 64},
@@ -86,9 +86,9 @@ Architecture deepseek_v4() {
                           {shared_up, mlp + ".shared_experts.w3.weight"},
                           {shared_down, mlp + ".shared_experts.w2.weight"}};
   architecture.biases.clear();
-  architecture.latent = LatentRule{.query_rank = {"q_lora_rank", 1024},
-                                   .query_norm = attention + "q_norm",
-                                   .of_queries_alone = true};
+  architecture.mla = MlaRule{.query_rank = {"q_lora_rank", 1024},
+                             .query_norm = attention + "q_norm",
+                             .of_queries_alone = true};
   architecture.shapes = LayerShapeRule{.values_are_keys = {"", true}};
   architecture.norm->attention_input = layer + "attn_norm";
   architecture.norm->mlp_input = layer + "ffn_norm";

@@ -19,7 +19,7 @@ Architecture dots1() {
                                    .reads_layer_types = true};
   MoeRule rule = biased_router(mlp);
   rule.layers = {.first = {"first_k_dense_replace", 0}};
-  rule.normalise = {"norm_topk_prob", false};
+  rule.normalize = {"norm_topk_prob", false};
   rule.shared_count = {"n_shared_experts"};
   add_experts(architecture, mlp, std::move(rule));
   return architecture;

@@ -13,7 +13,7 @@ Architecture ernie4_5() {
   architecture.biases = {{{query, key, value, output, gate, up, down}, {"use_bias"}}};
   architecture.norm->epsilon.fallback = 1e-5;
   architecture.rope->theta = 500000;
-  architecture.rope->neighbours = {"", true};
+  architecture.rope->neighbors = {"", true};
   architecture.head.bias = {"lm_head.bias"};
   architecture.tied_by_default = true;
   return architecture;
@@ -43,8 +43,8 @@ Architecture ernie4_5_moe() {
               .tensors = usual_expert_tensors(place),
               .score = RouterScore::softmax,
               .choice_bias = {place + ".moe_statics.e_score_correction_bias"},
-              .normalise = {"", true},
-              .normalise_least = {"moe_norm_min", 1e-12},
+              .normalize = {"", true},
+              .normalize_least = {"moe_norm_min", 1e-12},
               .shared_count = {"moe_num_shared_experts", 2}});
   return architecture;
 }

@@ -38,9 +38,9 @@ MoeRule biased_router(const std::string& place) {
           .score = RouterScore::sigmoid,
           .choice_bias = {place + ".gate.e_score_correction_bias"},
           .groups = {"n_group", 1},
-          .kept_groups = {"topk_group", 1},
+          .kept_mlp_groups = {"topk_group", 1},
           .group_score = GroupScore::sum_of_two_best,
-          .normalise_epsilon = 1e-20,
+          .normalize_epsilon = 1e-20,
           .times = {"routed_scaling_factor", 1}};
 }
 

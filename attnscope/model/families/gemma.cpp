@@ -17,13 +17,13 @@ Architecture gemma() {
   architecture.activation = "gelu_pytorch_tanh";
   architecture.gelu_means = "gelu_pytorch_tanh";
   architecture.tied_by_default = true;
-  architecture.both_ways.unclear = {"use_bidirectional_attention"};
+  architecture.bidirectional.unclear = {"use_bidirectional_attention"};
   return architecture;
 }
 
 Architecture gemma2() {
   Architecture architecture = gemma();
-  architecture.both_ways = {};  // use_bidirectional_attention is there, and not used
+  architecture.bidirectional = {};  // use_bidirectional_attention is there, and not used
   architecture.name = "gemma2";
   architecture.model_types = {"gemma2"};
   architecture.class_families = {"Gemma2"};
@@ -57,7 +57,7 @@ Architecture gemma3() {
   architecture.scores.soft_cap = {};  // the key is there, and not used
   architecture.window->layers = WindowedLayers::but_every;
   architecture.window->number = {"sliding_window_pattern", 6};
-  architecture.both_ways.flag = {"use_bidirectional_attention"};
+  architecture.bidirectional.flag = {"use_bidirectional_attention"};
   architecture.rope = RopeRule{.theta = 1e6, .local_theta_key = "rope_local_base_freq"};
   architecture.head.soft_cap = {"final_logit_softcapping"};
   return architecture;
@@ -77,7 +77,7 @@ Architecture with_experts(Architecture architecture) {
       .width = {"moe_intermediate_size"},
       .tensors = {stacked_experts(place + ".experts.gate_up_proj", place + ".experts.down_proj"),
                   tensors_of_each_expert(place)},
-      .normalise = {"", true},
+      .normalize = {"", true},
       .shared_width = {"intermediate_size", 9216},
       .expert_factors = place + ".router.per_expert_scale",
       .norms = ExpertNorms{.input = place + ".pre_feedforward_layernorm_2",
@@ -143,7 +143,7 @@ Architecture gemma4() {
   architecture.activation = "gelu_pytorch_tanh";
   architecture.head.soft_cap = {"final_logit_softcapping"};
   architecture.tied_by_default = true;
-  architecture.both_ways.condition = {"use_bidirectional_attention", {"\"all\""}};
+  architecture.bidirectional.condition = {"use_bidirectional_attention", {"\"all\""}};
   architecture.layouts = {with_experts(architecture)};
   return architecture;
 }
@@ -169,7 +169,7 @@ Architecture gemma3n() {
   architecture.rope = RopeRule{.theta = 1e6, .local_theta_key = "rope_local_base_freq"};
   architecture.multipliers.layer_output.clear();
   architecture.head.soft_cap = {"final_logit_softcapping", 30};
-  architecture.both_ways = {};
+  architecture.bidirectional = {};
   architecture.others = {{"streams", place + "altup.*"},
                          {"streams", "altup_projections.*"},
                          {"streams", "altup_unembed_projections.*"},

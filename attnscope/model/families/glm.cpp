@@ -24,7 +24,7 @@ Architecture glm() {
   architecture.norm->epsilon.fallback = 1.5625e-7;
   architecture.rope->fraction_key = "partial_rotary_factor";
   architecture.rope->fraction = 0.5;
-  architecture.rope->neighbours = {"", true};
+  architecture.rope->neighbors = {"", true};
   return architecture;
 }
 
@@ -58,7 +58,7 @@ Architecture glm4_moe() {
   rule.default_experts = 128;
   rule.default_chosen = 8;
   rule.layers = {.first = {"first_k_dense_replace", 1}};
-  rule.normalise = {"norm_topk_prob", true};
+  rule.normalize = {"norm_topk_prob", true};
   rule.shared_count = {"n_shared_experts", 1};
   add_experts(architecture, mlp, std::move(rule));
   return architecture;
@@ -70,14 +70,14 @@ Architecture glm_moe_dsa() {
   architecture.name = "glm_moe_dsa";
   architecture.model_types = {"glm_moe_dsa"};
   architecture.class_families = {"GlmMoeDsa"};
-  LatentRule& latent = *architecture.latent;
+  MlaRule& latent = *architecture.mla;
   latent.query_rank.fallback = 2048;
   latent.plain_dim.fallback = 192;
   latent.value_dim.fallback = 256;
   architecture.norm->epsilon.fallback = 1e-5;
   IndexerRule& indexer = *architecture.indexer;
   indexer.heads.fallback = 32;
-  indexer.neighbours = true;
+  indexer.neighbors = true;
   indexer.kinds = "indexer_types";
   indexer.pattern = "index_topk_pattern";
   indexer.period = {"index_topk_freq", 1};

@@ -35,7 +35,7 @@ Architecture gpt_neo() {
       .activation_key = "activation_function",
       .activation = "gelu_new",
       .head = {.weight = {"lm_head.weight"}},
-      .both_ways = {.by_is_causal = false},  // each layer has a mask of its own
+      .bidirectional = {.by_is_causal = false},  // each layer has a mask of its own
       .buffers = {"*.attn.attention.bias", "*.attn.attention.masked_bias"},
   };
 }

@@ -31,7 +31,7 @@ Architecture gptj() {
       .norm = NormRule{.epsilon = {"layer_norm_epsilon", 1e-5},
                        .attention_input = "h.{layer}.ln_1",
                        .last = "ln_f"},
-      .rope = RopeRule{.theta_key = "", .dimensions = {"rotary_dim", 64}, .neighbours = {"", true}},
+      .rope = RopeRule{.theta_key = "", .dimensions = {"rotary_dim", 64}, .neighbors = {"", true}},
       .activation_key = "activation_function",
       .activation = "gelu_new",
       .parallel = {"", true},

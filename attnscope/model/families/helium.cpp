@@ -9,7 +9,7 @@ Architecture helium() {
   architecture.keys.head_dim.fallback = 128;
   architecture.norm->epsilon.fallback = 1e-8;
   architecture.rope->theta = 100000;
-  architecture.rope->neighbours = {"", true};
+  architecture.rope->neighbors = {"", true};
   return architecture;
 }
 

@@ -32,7 +32,7 @@ Architecture hunyuan_v1_moe() {
                                         .width = {"intermediate_size", 11008},
                                         .tensors = usual_expert_tensors(place),
                                         .score = RouterScore::softmax,
-                                        .normalise = {"", true},
+                                        .normalize = {"", true},
                                         .shared_count = {"", 1}});
   return architecture;
 }

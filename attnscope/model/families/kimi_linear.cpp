@@ -15,7 +15,7 @@ Architecture kimi_linear() {
   architecture.model_types = {"kimi_linear"};
   architecture.class_families = {"KimiLinear"};
   architecture.keys.context = {"model_max_length", {}, "max_position_embeddings"};
-  architecture.latent->query_rank.fallback = {};
+  architecture.mla->query_rank.fallback = {};
   architecture.norm->epsilon.fallback = 1e-5;
   architecture.rope.reset();
   std::erase_if(architecture.weights,
@@ -28,8 +28,8 @@ Architecture kimi_linear() {
   rule.tensors = {tensors_of_each_expert(place, "w1", "w3", "w2")};
   rule.choice_bias = {place + ".gate.e_score_correction_bias"};
   rule.groups = {"num_expert_group", 1, "n_group"};
-  rule.kept_groups.fallback = 1;
-  rule.normalise = {"moe_renormalize", true};
+  rule.kept_mlp_groups.fallback = 1;
+  rule.normalize = {"moe_renormalize", true};
   rule.times.fallback = 2.446;
   rule.shared_count = {"num_shared_experts", 1, "n_shared_experts"};
   add_experts(architecture, place, std::move(rule));

@@ -41,7 +41,7 @@ Architecture llama4() {
                                      .first = 1,
                                      .unrotated_only = true};
   architecture.rope->theta = 500000;
-  architecture.rope->neighbours = {"", true};
+  architecture.rope->neighbors = {"", true};
   architecture.rope->layers = RotatedLayers::listed;
   architecture.rope->layer_list = "no_rope_layers";
   architecture.rope->interval = {"no_rope_layer_interval", 4};

@@ -6,7 +6,7 @@ namespace attnscope {
 
 Architecture minicpm3() {
   Architecture architecture = like_llama_with_mla("minicpm3", "MiniCPM3");
-  LatentRule& latent = *architecture.latent;
+  MlaRule& latent = *architecture.mla;
   latent.query_rank.fallback = 768;
   latent.rank.fallback = 256;
   latent.plain_dim.fallback = 64;

@@ -26,8 +26,8 @@ Architecture minimax_m2() {
               .tensors = {tensors_of_each_expert(place, "w1", "w3", "w2")},
               .score = RouterScore::sigmoid,
               .choice_bias = {place + ".e_score_correction_bias"},
-              .normalise = {"", true},
-              .normalise_epsilon = 1e-20});
+              .normalize = {"", true},
+              .normalize_epsilon = 1e-20});
   return architecture;
 }
 

@@ -36,7 +36,7 @@ Architecture mistral4() {
   architecture.name = "mistral4";
   architecture.model_types = {"mistral4"};
   architecture.class_families = {"Mistral4"};
-  LatentRule& latent = *architecture.latent;
+  MlaRule& latent = *architecture.mla;
   latent.query_rank.fallback = 1024;
   latent.rank.fallback = 256;
   latent.plain_dim.fallback = 64;
@@ -52,7 +52,7 @@ Architecture mistral4() {
   rule.score = RouterScore::softmax;
   rule.choice_bias.clear();
   rule.layers = {.first = {"first_k_dense_replace", 0}};
-  rule.groups.fallback = rule.kept_groups.fallback = 1;
+  rule.groups.fallback = rule.kept_mlp_groups.fallback = 1;
   rule.times.fallback = 1;
   architecture.experts = std::make_shared<MoeRule>(std::move(rule));
   return architecture;

@@ -35,7 +35,7 @@ Architecture mixtral() {
                       {.default_experts = 8,
                        .width = {"intermediate_size", 14336},
                        .score = RouterScore::softmax,
-                       .normalise = {"", true}});
+                       .normalize = {"", true}});
 }
 
 Architecture phimoe() {

@@ -21,13 +21,13 @@ inline Architecture like_llama_with_mla(const char* name, const char* class_fami
   architecture.weights.push_back({kv_up, place + "kv_b_proj.weight"});
   architecture.biases = {{{query_down, kv_down, output}, {"attention_bias"}},
                          {{gate, up, down}, {"mlp_bias"}}};
-  architecture.latent = LatentRule{.query_rank = {"q_lora_rank", 1536},
-                                   .rank = {"kv_lora_rank", 512},
-                                   .plain_dim = {"qk_nope_head_dim", 128},
-                                   .rotary_dim = {"qk_rope_head_dim", 64},
-                                   .value_dim = {"v_head_dim", 128},
-                                   .query_norm = place + "q_a_layernorm",
-                                   .norm = place + "kv_a_layernorm"};
+  architecture.mla = MlaRule{.query_rank = {"q_lora_rank", 1536},
+                             .rank = {"kv_lora_rank", 512},
+                             .plain_dim = {"qk_nope_head_dim", 128},
+                             .rotary_dim = {"qk_rope_head_dim", 64},
+                             .value_dim = {"v_head_dim", 128},
+                             .query_norm = place + "q_a_layernorm",
+                             .norm = place + "kv_a_layernorm"};
   architecture.scores.times_yarn_gain = true;
   return architecture;
 }

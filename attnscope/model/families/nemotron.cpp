@@ -53,7 +53,7 @@ Architecture nemotron_h() {
   rule.inputs = {"moe_latent_size"};
   rule.layers = {.by_kind = true};
   rule.tensors = {tensors_of_each_expert("layers.{layer}.mixer", "")};
-  rule.normalise = {"norm_topk_prob", true};
+  rule.normalize = {"norm_topk_prob", true};
   rule.shared_width = {"moe_shared_expert_intermediate_size", 7688};
   architecture.experts = std::make_shared<MoeRule>(std::move(rule));
   architecture.others = {{"expert.latent", mixer + "fc1_latent_proj.weight"},

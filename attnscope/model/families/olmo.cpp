@@ -31,7 +31,7 @@ Architecture olmoe() {
                                         .width = {"intermediate_size", 2048},
                                         .tensors = usual_expert_tensors(place),
                                         .score = RouterScore::softmax,
-                                        .normalise = {"norm_topk_prob", false}});
+                                        .normalize = {"norm_topk_prob", false}});
   return architecture;
 }
 

@@ -67,7 +67,7 @@ Architecture qwen3_next() {
                    {.default_experts = 512,
                     .default_chosen = 10,
                     .layers = {.every = {"decoder_sparse_step", 1}, .dense = "mlp_only_layers"},
-                    .normalise = {"norm_topk_prob", true}});
+                    .normalize = {"norm_topk_prob", true}});
   return architecture;
 }
 
@@ -92,7 +92,7 @@ Architecture qwen3_5_moe() {
       .layers = 40, .heads = 16, .width = 2048, .vocabulary = 248320, .context = 32768};
   remove_mlp(architecture);
   add_qwen_experts(architecture,
-                   {.default_experts = 256, .default_chosen = 8, .normalise = {"", true}});
+                   {.default_experts = 256, .default_chosen = 8, .normalize = {"", true}});
   return architecture;
 }
 

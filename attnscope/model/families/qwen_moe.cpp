@@ -18,7 +18,7 @@ MoeRule qwen_rule() {
           .layers = {.every = {"decoder_sparse_step", 1}, .dense = "mlp_only_layers"},
           .tensors = usual_expert_tensors(kPlace),
           .score = RouterScore::softmax,
-          .normalise = {"norm_topk_prob", false}};
+          .normalize = {"norm_topk_prob", false}};
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Architecture qwen3_vl_moe() {
   rule.default_experts = 60;
   rule.default_chosen = 4;
   rule.width.fallback = 1408;
-  rule.normalise = {"", true};
+  rule.normalize = {"", true};
   rule.tensors = {tensors_of_each_expert(kPlace),
                   stacked_experts(kPlace + ".experts.gate_up_proj", kPlace + ".experts.down_proj",
                                   Storage::in_by_out)};

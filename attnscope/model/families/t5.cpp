@@ -66,10 +66,10 @@ std::vector<Architecture> mlp_forms(const Architecture& stack, const std::string
     with_gate.activation_key = without.activation_key = key;
     const ConfigCondition names_activation{key}, is_gated{"is_gated_act", {"true"}},
         is_plain{"is_gated_act", {"false", "null"}}, said{"feed_forward_proj"},
-        says_gated{"feed_forward_proj", {"\"gated-*\""}};
+        declares_gated{"feed_forward_proj", {"\"gated-*\""}};
     forms.push_back(on_conditions(with_gate, {names_activation, is_gated}));
     forms.push_back(on_conditions(without, {names_activation, is_plain}));
-    forms.push_back(on_conditions(with_gate, {names_activation, says_gated}));
+    forms.push_back(on_conditions(with_gate, {names_activation, declares_gated}));
     forms.push_back(on_conditions(without, {names_activation, said}));
     forms.push_back(on_conditions(gated_by_default ? with_gate : without, {names_activation}));
     if (std::string_view(key) == "dense_act_fn") continue;

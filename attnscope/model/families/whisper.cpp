@@ -24,7 +24,7 @@ Architecture whisper() {
   encoder.keys.context = {"max_source_positions", 1500};
   encoder.embedding.tokens.clear();
   encoder.others = {{"convolution", "encoder.conv1.*"}, {"convolution", "encoder.conv2.*"}};
-  encoder.sound = SoundRule{.of_waves = false,
+  encoder.audio = AudioRule{.of_waves = false,
                             .features = {"num_mel_bins", 80},
                             .kernels = {"", {3, 3}},
                             .strides = {"", {1, 2}},

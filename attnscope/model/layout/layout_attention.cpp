@@ -31,7 +31,7 @@ void parse_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
   constexpr const char* kKinds = "indexer_types";
   auto fields = attention.object("indexer");
   if (!fields) return;
-  if (!spec.dimensions.latent || spec.dimensions.latent->query == 0) {
+  if (!spec.dimensions.mla || spec.dimensions.mla->query == 0) {
     fields->fail("needs a 'latent' with a 'query_rank'");
   }
   const ScoreRule& scores = spec.architecture.scores;
@@ -42,7 +42,7 @@ void parse_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
   rule.kept = {"", fields->required_number("kept")};
   rule.heads = {"", fields->required_number("heads")};
   rule.head_dim = {"", fields->required_number("head_dim")};
-  rule.neighbours = fields->choice<bool>("pairs", {{"halves", false}, {"neighbours", true}});
+  rule.neighbors = fields->choice<bool>("pairs", {{"halves", false}, {"neighbours", true}});
   rule.query = fields->required_text("query");
   rule.key = fields->required_text("key");
   rule.key_norm = fields->required_text("key_norm");
@@ -172,26 +172,26 @@ constexpr std::array kScalingFields = {
 
 }  // namespace
 
-void parse_layout_latent(LayoutFields& fields, ModelSpec& spec) {
+void parse_layout_mla(LayoutFields& fields, ModelSpec& spec) {
   auto own = fields.object("latent");
   if (!own) return;
   HeadShape& heads = spec.dimensions.heads;
   if (heads.kv_heads != heads.heads) own->fail("needs as many 'kv_heads' as 'heads'");
-  spec.dimensions.latent = LatentRanks{.query = own->number("query_rank").value_or(0),
-                                       .key_value = own->required_number("rank")};
+  spec.dimensions.mla = MlaRanks{.query = own->number("query_rank").value_or(0),
+                                 .key_value = own->required_number("rank")};
   heads.shared_key_dim = own->number("rotary_dim", /*least=*/0).value_or(0);
   if (heads.shared_key_dim % 2 != 0 || heads.shared_key_dim >= heads.head_dim) {
     own->fail("'rotary_dim' is not an even number below 'head_dim'");
   }
-  LatentRule& rule = spec.architecture.latent.emplace();
+  MlaRule& rule = spec.architecture.mla.emplace();
   rule.query_norm = own->text("query_norm");
   rule.norm = own->text("norm");
   rule.epsilon = own->not_negative("epsilon").value_or(rule.epsilon);
   own->refuse_unknown();
 }
 
-void check_layout_latent(const LayoutFields& fields, const ModelSpec& spec) {
-  const auto& latent = spec.dimensions.latent;
+void check_layout_mla(const LayoutFields& fields, const ModelSpec& spec) {
+  const auto& latent = spec.dimensions.mla;
   const bool of_queries = latent && latent->query > 0;
   for (const WeightRule& rule : spec.architecture.weights) {
     const std::string role = '\'' + std::string(role_name(rule.role)) + '\'';
@@ -251,7 +251,7 @@ RopeRule parse_layout_rope(LayoutFields fields, const Dimensions& dimensions, js
   if (rope.dimensions.fallback.value_or(0) > dimensions.heads.head_dim) {
     fields.fail("'dimensions' is more than a head has");
   }
-  rope.neighbours = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbours", true}})};
+  rope.neighbors = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbours", true}})};
   if (const json* list = fields.find("layers")) {
     config["rotated_layers"] = listed_layers(fields, *list, dimensions.layers);
     rope.layers = RotatedLayers::listed;

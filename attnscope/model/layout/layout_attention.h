@@ -10,10 +10,10 @@ namespace attnscope {
 
 /// Reads the object `latent` (MLA), if there is one, into a spec whose heads are known. Throws
 /// Error(format).
-void parse_layout_latent(LayoutFields& fields, ModelSpec& spec);
+void parse_layout_mla(LayoutFields& fields, ModelSpec& spec);
 
 /// Refuses weights that a model with, or without, these latents does not store.
-void check_layout_latent(const LayoutFields& fields, const ModelSpec& spec);
+void check_layout_mla(const LayoutFields& fields, const ModelSpec& spec);
 
 /// Reads the object `attention` into the architecture of `spec`, whose latents are known. Writes
 /// the keys that resolve_layers() reads from a config.json into `config`.

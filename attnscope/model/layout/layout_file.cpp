@@ -111,7 +111,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
   dimensions.mlp_width = fields.number("mlp_width").value_or(0);
   dimensions.vocabulary = fields.number("vocabulary");
   dimensions.context = fields.number("context");
-  parse_layout_latent(fields, spec);
+  parse_layout_mla(fields, spec);
   check_dimensions(dimensions, where);
 
   json config = json::object();
@@ -150,7 +150,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
     }
     architecture.weights.push_back(std::move(rule));
   }
-  check_layout_latent(fields, spec);
+  check_layout_mla(fields, spec);
   config.update(parse_layout_forward(fields, spec));
   fields.refuse_unknown();
   resolve_layers(spec, ConfigReader(&config, where));

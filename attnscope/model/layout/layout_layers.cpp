@@ -132,13 +132,13 @@ void parse_layout_experts(LayoutFields fields, ModelSpec& spec, json& config) {
     rule.choice_bias = {bias};
   }
   rule.groups = {"", fields.number("groups").value_or(1)};
-  rule.kept_groups = {"", fields.number("kept_groups").value_or(1)};
+  rule.kept_mlp_groups = {"", fields.number("kept_groups").value_or(1)};
   rule.group_score = fields.choice<GroupScore>(
       "group_score",
       {{"best", GroupScore::best}, {"sum_of_two_best", GroupScore::sum_of_two_best}});
-  rule.normalise = {"", fields.flag("normalise", false)};
-  rule.normalise_epsilon = fields.not_negative("normalise_epsilon").value_or(0);
-  rule.normalise_least = {"", fields.not_negative("normalise_least").value_or(0)};
+  rule.normalize = {"", fields.flag("normalise", false)};
+  rule.normalize_epsilon = fields.not_negative("normalise_epsilon").value_or(0);
+  rule.normalize_least = {"", fields.not_negative("normalise_least").value_or(0)};
   rule.times = {"", fields.not_negative("times").value_or(1)};
   rule.weighs_input = fields.flag("weighs_input", false);
   rule.clamp = {"", fields.positive("clamp")};
@@ -267,7 +267,7 @@ void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec) {
     const bool values_are_keys = own.flag("values_are_keys", false);
     const auto from = own.number("keys_and_values_of", /*least=*/0);
     own.refuse_unknown();
-    if (spec.dimensions.latent) own.fail("layers with latents do not differ in shape");
+    if (spec.dimensions.mla) own.fail("layers with latents do not differ in shape");
     if (mlp_width && spec.dimensions.mlp_width == 0) own.fail("there is no MLP of a 'mlp_width'");
     if (shared_width && spec.dimensions.shared_width == 0) {
       own.fail("there are no shared experts of a 'shared_width'");

@@ -127,7 +127,7 @@ ordered_json rope_of(const ModelSpec& spec) {
   ordered_json out = {{"theta", rope->theta}};
   if (rope->fraction != 1) out["fraction"] = rope->fraction;
   if (rope->dimensions) out["dimensions"] = *rope->dimensions;
-  if (rope->pairs == RotaryPairs::neighbours) out["pairs"] = "neighbours";
+  if (rope->pairs == RotaryPairs::neighbors) out["pairs"] = "neighbours";
   if (rotated.size() < spec.layers.size()) out["layers"] = rotated;
   if (rope->scaling != RopeScaling::none) out["scaling"] = scaling_fields(*rope);
   return out;

@@ -46,7 +46,7 @@ TensorMatrix row_of(const TensorView& vector) {
           .block_rows = 1};
 }
 
-enum class Direction { unknown, one_way, both_ways };
+enum class Direction { unknown, one_way, bidirectional };
 
 /// What the classes of a config tell: language models see one way, masked-language models both.
 Direction direction_of(const json& config) {
@@ -59,9 +59,9 @@ Direction direction_of(const json& config) {
   }
   const auto names = [&](const char* use) { return classes.find(use) != std::string::npos; };
   const bool one_way = names("ForCausalLM") || names("LMHeadModel");
-  const bool both_ways = names("ForMaskedLM");
-  if (one_way == both_ways) return Direction::unknown;
-  return one_way ? Direction::one_way : Direction::both_ways;
+  const bool bidirectional = names("ForMaskedLM");
+  if (one_way == bidirectional) return Direction::unknown;
+  return one_way ? Direction::one_way : Direction::bidirectional;
 }
 
 class Offer {
@@ -85,8 +85,8 @@ class Offer {
     std::set<std::string> asked;
     const ModelSpec spec = spec_by(fitting_.architecture, config_, config_, text_, kWhere, &asked);
     const Model model(checkpoint_, spec, "offer");
-    look_at_config(spec, asked);
-    look_at_tensors(model);
+    inspect_config(spec, asked);
+    inspect_tensors(model);
     if (doubts_.empty()) {
       const std::string written =
           layout_of_forward(spec, config_["hidden_act"].get<std::string>()).dump(2);
@@ -138,7 +138,7 @@ class Offer {
       }
       return;
     }
-    if (direction == Direction::both_ways) {
+    if (direction == Direction::bidirectional) {
       if (decodes) doubt("it is a masked-language model whose 'is_decoder' is true");
       architecture.causal = {"", false};
     } else if (direction == Direction::unknown && !says("is_causal")) {
@@ -146,7 +146,7 @@ class Offer {
     }
   }
 
-  void look_at_config(const ModelSpec& spec, std::set<std::string> asked) {
+  void inspect_config(const ModelSpec& spec, std::set<std::string> asked) {
     asked.insert({"is_decoder", "architectures"});
     const std::vector<std::string> unknown = unknown_keys(config_, asked);
     if (!unknown.empty()) {
@@ -161,7 +161,7 @@ class Offer {
       break;
     }
     if (is("add_cross_attention")) doubt("its layers have cross attention");
-    if (fitting_.like == "Llama") look_at_relatives(spec);
+    if (fitting_.like == "Llama") inspect_similar_families(spec);
     const bool windowed = std::any_of(spec.layers.begin(), spec.layers.end(), [](const auto& own) {
       return own.attention.mask.reach.has_value();
     });
@@ -179,7 +179,7 @@ class Offer {
 
   /// Models whose tensors have Llama's names, and whose layers compute something else without a key
   /// that says so.
-  void look_at_relatives(const ModelSpec& spec) {
+  void inspect_similar_families(const ModelSpec& spec) {
     const Activation activation = spec.layers.front().activation;
     const auto& weights = spec.architecture.weights;
     const bool gated = std::any_of(weights.begin(), weights.end(),
@@ -205,7 +205,7 @@ class Offer {
     }
   }
 
-  void look_at_tensors(const Model& model) {
+  void inspect_tensors(const Model& model) {
     std::vector<std::string> left;
     for (const TensorSummary& tensor : take_inventory(model, {}).tensors) {
       if (tensor.role == "other") left.push_back(tensor.name);
@@ -214,7 +214,7 @@ class Offer {
       doubt(listed(left, "the tensor", "the tensors") + (left.size() == 1 ? " has" : " have") +
             " no place in it");
     }
-    if (fitting_.like == "Llama") look_at_gains(model);
+    if (fitting_.like == "Llama") inspect_gains(model);
     const std::vector<std::string> missing = missing_tensors(model);
     if (!missing.empty()) {
       doubt(listed(missing, "the tensor", "the tensors") + (missing.size() == 1 ? " is" : " are") +
@@ -229,13 +229,13 @@ class Offer {
   }
 
   /// Gemma stores gains less 1, so that many of them are negative; others store few such.
-  void look_at_gains(const Model& model) {
+  void inspect_gains(const Model& model) {
     std::size_t negative = 0, all = 0;
     for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
       const auto& norm = model.spec().layers[static_cast<std::size_t>(layer)].attention_input;
       if (!norm) continue;
       const Site gain = model.norm_gain(*norm, layer, {model.dimensions().width});
-      if (gain.tensor == nullptr || why_not_analysed(*checkpoint_, *gain.tensor)) continue;
+      if (gain.tensor == nullptr || why_not_analyzed(*checkpoint_, *gain.tensor)) continue;
       checkpoint_->need(*gain.tensor);
       const Matrix<float> values = decode<float>(row_of(gain.tensor->view));
       checkpoint_->check_intact(*gain.tensor);

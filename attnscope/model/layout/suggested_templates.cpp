@@ -47,15 +47,15 @@ Architecture family_named(const char* name) {
 /// The first of the head's names that the files hold.
 void choose_head(Architecture& architecture, const Checkpoint& checkpoint) {
   HeadRule& head = architecture.head;
-  const auto keep_held = [&](std::vector<std::string>& names) {
+  const auto keep_existing = [&](std::vector<std::string>& names) {
     const auto held = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
       return checkpoint.find(name) != nullptr;
     });
     if (held != names.end()) names = {*held};
     return held != names.end() || names.size() == 1;
   };
-  if (!keep_held(head.weight)) head.weight.resize(std::min<std::size_t>(head.weight.size(), 1));
-  keep_held(head.bias);
+  if (!keep_existing(head.weight)) head.weight.resize(std::min<std::size_t>(head.weight.size(), 1));
+  keep_existing(head.bias);
   if (!head.dense.empty() && checkpoint.find(head.dense) == nullptr) head = {};
 }
 
@@ -63,7 +63,7 @@ const std::vector<std::string> kActivation = {"hidden_act", "hidden_activation",
                                               "activation_function"};
 
 /// Numbers that Llama's relatives name alike.
-void read_relatives_keys(Architecture& llama) {
+void read_similar_keys(Architecture& llama) {
   llama.biases.clear();
   llama.scores = {.scale = {"attention_multiplier"},
                   .scale_dimension = {"query_pre_attn_scalar"},
@@ -99,7 +99,7 @@ OfferTemplate like_llamas(const Checkpoint& checkpoint, const std::string& prefi
   OfferTemplate fitting{.like = "Llama", .architecture = family_named("llama")};
   Architecture& architecture = fitting.architecture;
   const FirstLayer layer(checkpoint, prefix);
-  read_relatives_keys(architecture);
+  read_similar_keys(architecture);
   std::erase_if(architecture.weights,
                 [&](const WeightRule& rule) { return !layer.has(rule.tensor); });
   NormRule& norm = *architecture.norm;

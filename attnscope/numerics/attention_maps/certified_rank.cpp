@@ -21,7 +21,7 @@ namespace {
 using kernels::kSketch;
 
 /// The columns of (rows, kSketch) become orthonormal; those that depend on others become zero.
-void orthonormalise_few(std::size_t rows, double* columns) {
+void orthonormalize_few(std::size_t rows, double* columns) {
   const auto inner = [&](std::size_t a, std::size_t b) {
     double sum = 0;
     for (std::size_t row = 0; row < rows; ++row) {
@@ -117,7 +117,7 @@ LeadingDirections sketch(MatrixView<const float> matrix, bool lower, const Compu
   for (std::size_t at = 0; at < start.size(); ++at) start[at] = scattered(at);
   const double energy = kernels::multiply_map_gram(compute.kernels, matrix, lower, start.data(),
                                                    scratch.data(), right.data());
-  orthonormalise_few(cols, right.data());
+  orthonormalize_few(cols, right.data());
   kernels::multiply_map(compute.kernels, matrix, lower, right.data(), left.data());
   return {.energy = energy,
           .values = descending_eigenvalues(gram_of_columns(left.data(), rows, kSketch), kSketch)};
@@ -180,7 +180,7 @@ using kernels::kTile;
 
 /// The columns of a row-major (rows, width) become orthonormal to rounding; false where they are
 /// too nearly dependent. By Cholesky factors twice, or thrice with a shift: Fukaya et al. 2020.
-bool orthonormalise(std::size_t rows, std::size_t width, double* columns) {
+bool orthonormalize(std::size_t rows, std::size_t width, double* columns) {
   const auto order = static_cast<std::int64_t>(width);
   const auto divide = [&](const std::vector<double>& factor) {
     lapack::divide_by_cholesky(static_cast<std::int64_t>(rows), order, columns, factor.data());
@@ -335,7 +335,7 @@ std::optional<std::int64_t> rank_by_subspace(const double* gram, std::size_t n, 
   for (int turn = 0; turn < 2; ++turn) {
     compute.check_stop();
     std::swap(q, y);
-    if (!orthonormalise(rows, width, q)) return std::nullopt;
+    if (!orthonormalize(rows, width, q)) return std::nullopt;
     kernels::multiply_symmetric(compute.kernels, gram, tiles, q, width, y);
     const Subspace space = subspace_of(q, y, rows, width, energy, squared_norm, error);
     if (space.directions.values.empty()) return std::nullopt;

@@ -106,11 +106,11 @@ void decode_panel(std::span<const TensorMatrix> parts, const PanelInputs& inputs
       first = next;
       group = next_group;
     }
-    const kernels::PanelPlace to = {.panel = panel,
-                                    .depth = static_cast<std::size_t>(depth),
-                                    .group = at,
-                                    .first = static_cast<std::size_t>(place),
-                                    .count = count};
+    const kernels::PanelLocation to = {.panel = panel,
+                                       .depth = static_cast<std::size_t>(depth),
+                                       .group = at,
+                                       .first = static_cast<std::size_t>(place),
+                                       .count = count};
     const bool direct = group.alike && kernels::is_packed_directly(group.dtype);
     if (direct && group.input_step == 1) {
       kernels::pack_output_rows(compute.kernels, group.dtype, group.outputs.data(), to);

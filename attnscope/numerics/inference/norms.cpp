@@ -10,18 +10,18 @@ namespace attnscope {
 namespace {
 
 /// For CPUs without kernels.
-void normalise_plainly(MatrixView<const float> x, bool centre, const float* gain, float gain_offset,
+void normalize_plainly(MatrixView<const float> x, bool center, const float* gain, float gain_offset,
                        const float* bias, double epsilon, MatrixView<float> out) {
   const auto n = static_cast<double>(x.cols);
   for (std::int64_t row = 0; row < x.rows; ++row) {
     double mean = 0, squares = 0;
-    if (centre) {
+    if (center) {
       for (std::int64_t at = 0; at < x.cols; ++at) mean += static_cast<double>(x(row, at));
       mean /= n;
     }
     for (std::int64_t at = 0; at < x.cols; ++at) {
-      const double centred = static_cast<double>(x(row, at)) - mean;
-      squares += centred * centred;
+      const double centered = static_cast<double>(x(row, at)) - mean;
+      squares += centered * centered;
     }
     const double factor = 1 / std::sqrt(squares / n + epsilon);
     for (std::int64_t at = 0; at < x.cols; ++at) {
@@ -58,7 +58,7 @@ void layer_norm(MatrixView<const float> x, std::span<const float> gain, std::spa
     if (compute.kernels.available()) {
       kernels::layer_norm_rows(compute.kernels, from, gains, biases, epsilon, to);
     } else {
-      normalise_plainly(from, /*centre=*/true, gains, 0, biases, epsilon, to);
+      normalize_plainly(from, /*centre=*/true, gains, 0, biases, epsilon, to);
     }
   });
 }
@@ -70,7 +70,7 @@ void rms_norm(MatrixView<const float> x, std::span<const float> gain, float gain
     if (compute.kernels.available()) {
       kernels::rms_norm_rows(compute.kernels, from, gains, gain_offset, epsilon, to);
     } else {
-      normalise_plainly(from, /*centre=*/false, gains, gain_offset, nullptr, epsilon, to);
+      normalize_plainly(from, /*centre=*/false, gains, gain_offset, nullptr, epsilon, to);
     }
   });
 }

@@ -28,7 +28,7 @@ void rotate(MatrixView<float> x, const RotaryTable& table, Rotation direction,
   const std::int64_t pairs = table.cos.cols();
   const bool halves = table.pairs == RotaryPairs::halves;
   if (compute.kernels.available()) {
-    const auto rotate_rows = halves ? kernels::rotate_halves : kernels::rotate_neighbours;
+    const auto rotate_rows = halves ? kernels::rotate_halves : kernels::rotate_neighbors;
     return rotate_rows(compute.kernels, x, table.cos.data(), table.sin.data(), pairs,
                        direction == Rotation::backward);
   }

@@ -33,8 +33,8 @@ Operand<T> operand_of(MatrixView<const T> matrix) {
     return leading(view.rows <= 1 ? view.cols : view.row_stride);
   };
   if (is_row_major(matrix)) return {matrix.data, false, step(matrix)};
-  const MatrixView<const T> turned = matrix.transposed();
-  if (is_row_major(turned)) return {matrix.data, true, step(turned)};
+  const MatrixView<const T> transposed = matrix.transposed();
+  if (is_row_major(transposed)) return {matrix.data, true, step(transposed)};
   Operand<T> out{.leading = leading(matrix.cols)};
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) out.copy.push_back(matrix(row, col));

@@ -14,7 +14,7 @@ constexpr std::uint8_t kMixed = 255;
 
 }  // namespace
 
-QuantilePlace quantile_place(std::int64_t count, double fraction) {
+QuantilePosition quantile_position(std::int64_t count, double fraction) {
   const double at = static_cast<double>(count - 1) * fraction;
   const auto below = static_cast<std::int64_t>(std::floor(at));
   if (below >= count - 1) return {count - 1, count - 1, 0};
@@ -37,8 +37,8 @@ std::vector<double> quantiles_of(std::span<const ValueCount> ascending,
   };
   std::vector<double> out;
   for (const double fraction : fractions) {
-    const QuantilePlace place = quantile_place(count, fraction);
-    out.push_back(interpolate(at_rank(place.below), at_rank(place.above), place.weight));
+    const QuantilePosition position = quantile_position(count, fraction);
+    out.push_back(interpolate(at_rank(position.below), at_rank(position.above), position.weight));
   }
   return out;
 }
@@ -153,10 +153,10 @@ std::optional<double> QuantileSearch::at_rank(std::int64_t rank) {
 std::optional<double> QuantileSearch::quantile(double fraction) {
   const std::int64_t total = count();
   if (total == 0) return std::nullopt;
-  const QuantilePlace place = quantile_place(total, fraction);
-  const auto below = at_rank(place.below), above = at_rank(place.above);
+  const QuantilePosition position = quantile_position(total, fraction);
+  const auto below = at_rank(position.below), above = at_rank(position.above);
   if (!below || !above) return std::nullopt;
-  return interpolate(*below, *above, place.weight);
+  return interpolate(*below, *above, position.weight);
 }
 
 }  // namespace attnscope

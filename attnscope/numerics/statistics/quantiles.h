@@ -17,12 +17,12 @@ struct ValueCount {
 
 /// Where a quantile lies between two neighbours in ascending order: at `weight` of the way from the
 /// value at `below` to the one at `above`. Hyndman & Fan 1996, definition 7.
-struct QuantilePlace {
+struct QuantilePosition {
   std::int64_t below = 0;
   std::int64_t above = 0;
   double weight = 0;
 };
-QuantilePlace quantile_place(std::int64_t count, double fraction);
+QuantilePosition quantile_position(std::int64_t count, double fraction);
 
 /// Rounded as NumPy rounds it.
 double interpolate(double below, double above, double weight);

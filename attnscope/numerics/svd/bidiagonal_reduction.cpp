@@ -142,7 +142,7 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Comp
 // most (1 + √n) / 2 and at most σ_1 / σ_rms: this refuses only matrices of thousands of columns.)
 // In truth signs alternate; did they not, the sum of squares would show it, of which we know the
 // right one.
-bool keeps_promises(const ReducedValues& reduced) {
+bool within_error_bounds(const ReducedValues& reduced) {
   constexpr double kWindow = 1e-5, kMaxRatio = 40, kMaxEnergyError = 2e-7;
   const std::vector<double>& values = reduced.values;
   double sum = 0, energy = 0;
@@ -169,7 +169,7 @@ bool worth_reducing(std::int64_t rows, std::int64_t cols) {
 std::optional<std::vector<double>> bidiagonal_singular_values(MatrixView<const float> matrix,
                                                               const Compute& compute) {
   ReducedValues reduced = reduced_singular_values(matrix, compute);
-  if (!keeps_promises(reduced)) return std::nullopt;
+  if (!within_error_bounds(reduced)) return std::nullopt;
   return std::move(reduced.values);
 }
 

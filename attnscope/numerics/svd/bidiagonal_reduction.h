@@ -24,7 +24,7 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Comp
 
 /// Whether the values can be trusted to within 1e-6 σ_1, and the cumulative energies to within
 /// 1e-6.
-bool keeps_promises(const ReducedValues& reduced);
+bool within_error_bounds(const ReducedValues& reduced);
 
 /// Whether the reduction is the faster way for this shape.
 bool worth_reducing(std::int64_t rows, std::int64_t cols);

@@ -80,7 +80,7 @@ SingularValues values_of_core(const Matrix<double>& core, const Compute& compute
   if (is_square && core.rows() >= kResolvedByKernelsFrom && compute.kernels.available()) {
     return {values_by_kernels(core, compute)};
   }
-  SingularValues out = solve_in_turn(fallback_solvers(), core.view(), compute);
+  SingularValues out = solve_one_by_one(fallback_solvers(), core.view(), compute);
   if (out.fallback == fallback_solvers().front().name) out.fallback = {};  // the usual one here
   return out;
 }

@@ -97,7 +97,7 @@ SingularValues fallback_singular_values(MatrixView<const T> matrix, const Comput
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) copy(row, col) = matrix(row, col);
   }
-  return solve_in_turn(fallback_solvers(), std::as_const(copy).view(), compute);
+  return solve_one_by_one(fallback_solvers(), std::as_const(copy).view(), compute);
 }
 
 template <class T>
@@ -213,8 +213,8 @@ std::span<const SingularValueSolver> fallback_solvers() {
   return solvers;
 }
 
-SingularValues solve_in_turn(std::span<const SingularValueSolver> solvers,
-                             MatrixView<const double> matrix, const Compute& compute) {
+SingularValues solve_one_by_one(std::span<const SingularValueSolver> solvers,
+                                MatrixView<const double> matrix, const Compute& compute) {
   for (const SingularValueSolver& solver : solvers) {
     compute.check_stop();
     if (auto values = solver.solve(matrix)) {

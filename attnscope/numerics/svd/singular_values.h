@@ -89,7 +89,7 @@ struct SingularValueSolver {
 std::span<const SingularValueSolver> fallback_solvers();
 
 /// The result of the first solver that converges. Throws Error(numerical) if none does.
-SingularValues solve_in_turn(std::span<const SingularValueSolver> solvers,
-                             MatrixView<const double> matrix, const Compute& compute = {});
+SingularValues solve_one_by_one(std::span<const SingularValueSolver> solvers,
+                                MatrixView<const double> matrix, const Compute& compute = {});
 
 }  // namespace attnscope

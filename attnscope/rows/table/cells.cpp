@@ -54,9 +54,9 @@ bool flag_of(const Record& record, std::string_view name) {
 std::string variant_text(const Record& parameters) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  const bool centred = text_field(parameters, "fold_norm") == "centred";
-  if (centred || flag_of(parameters, "fold_norm")) add("gains of norms folded in");
-  if (centred) add("centred");
+  const bool centered = text_field(parameters, "fold_norm") == "centred";
+  if (centered || flag_of(parameters, "fold_norm")) add("gains of norms folded in");
+  if (centered) add("centred");
   if (flag_of(parameters, "with_bias")) add("with biases");
   if (const std::int64_t offset = integer_field(parameters, "rope_offset"); offset != 0) {
     add(fmt::format("qk at rotary offset {}", offset));
@@ -71,7 +71,7 @@ double quotient(std::int64_t part, std::int64_t whole) {
 }
 
 /// Of what random numbers need; where that is not known, of the possible.
-double share_of_null(const RankCell& cell) {
+double share_of_random(const RankCell& cell) {
   return quotient(cell.rank, cell.null.value_or(cell.possible));
 }
 
@@ -103,15 +103,15 @@ RankCell rank_cell(const Record& fields, const std::string& threshold) {
 }
 
 std::string rank_text(const RankCell& cell, const Style& style) {
-  return style.shade(share_of_null(cell), std::to_string(cell.rank));
+  return style.shade(share_of_random(cell), std::to_string(cell.rank));
 }
 
 std::string cell_text(const RankCell& cell, const Style& style, bool with_bar) {
-  const double of_null = share_of_null(cell);
+  const double of_random = share_of_random(cell);
   const std::string percent = fmt::format("{:3.0f}%", 100 * quotient(cell.rank, cell.possible));
-  std::string bar = with_bar ? style.bar(of_null) : "";
+  std::string bar = with_bar ? style.bar(of_random) : "";
   if (!bar.empty()) bar = " " + bar;
-  return std::to_string(cell.rank) + bar + " " + style.shade(of_null, percent);
+  return std::to_string(cell.rank) + bar + " " + style.shade(of_random, percent);
 }
 
 std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }

@@ -87,7 +87,7 @@ TEST(BlockSource, ListsWhatIsNotDecoded) {
   EXPECT_EQ(checkpoint.tensors().size(), 12u);
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     EXPECT_EQ(tensor.view.storage_name(), tensor.name);
-    EXPECT_ERROR_SAYING(ErrorKind::unsupported, why_not_analysed(checkpoint, tensor),
+    EXPECT_ERROR_SAYING(ErrorKind::unsupported, why_not_analyzed(checkpoint, tensor),
                         "refused.gguf: tensor '" + tensor.name + "'",
                         "dtype " + tensor.name + " is not decoded yet");
   }

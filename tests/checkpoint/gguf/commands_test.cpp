@@ -217,7 +217,7 @@ TEST(CliGguf, RefusesCountsThatDoNotFit) {
   }
 }
 
-TEST(CliGguf, SaysThatTokensSeeBothWays) {
+TEST(CliGguf, ReportsBidirectionalAttention) {
   const TempFolder folder;
   for (const bool causal : {false, true}) {
     const fs::path path = folder.write(

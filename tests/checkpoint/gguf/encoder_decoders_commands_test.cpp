@@ -19,7 +19,7 @@ struct TwoForms {
   }
 
   /// What a command says of one form, without the model's name.
-  static json said_of(const Words& command, const std::string& model) {
+  static json message_of(const Words& command, const std::string& model) {
     Words words = command;
     words.insert(words.begin() + 1, model);
     json report = report_of(words + Words{"--quiet"});
@@ -34,7 +34,8 @@ struct TwoForms {
 
   void expect_the_same(const Words& command) const {
     SCOPED_TRACE(command_text(command));
-    const json ours = said_of(command, gguf), theirs = said_of(command, original.path().string());
+    const json ours = message_of(command, gguf),
+               theirs = message_of(command, original.path().string());
     EXPECT_FALSE(theirs["rows"].empty());
     EXPECT_EQ(ours, theirs);
   }

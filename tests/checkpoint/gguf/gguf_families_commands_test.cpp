@@ -18,7 +18,7 @@ json nameless_rows(Words arguments, const std::string& model) {
 
 /// The matrices of gpt-oss's MXFP4 are (inputs, outputs) in the one form, (outputs, inputs) in the
 /// other: sums of their values go another way.
-void expect_alike(const json& ours, const json& theirs, const std::string& where) {
+void expect_similar(const json& ours, const json& theirs, const std::string& where) {
   ASSERT_EQ(ours.type(), theirs.type()) << where;
   if (ours.is_number_float()) {
     const double a = ours, b = theirs;
@@ -28,7 +28,7 @@ void expect_alike(const json& ours, const json& theirs, const std::string& where
     for (const auto& item : theirs.items()) {
       const json own =
           ours.is_object() ? ours.value(item.key(), json()) : ours[std::stoul(item.key())];
-      expect_alike(own, item.value(), where + "." + item.key());
+      expect_similar(own, item.value(), where + "." + item.key());
     }
   } else {
     EXPECT_EQ(ours, theirs) << where;
@@ -54,7 +54,7 @@ TEST_P(GgufFamilyCommands, SayTheSameOfBothForms) {
     const json ours = nameless_rows(command, of.gguf.string());
     // What an encoder foretells is of a mask, and its head is not in the file.
     ASSERT_EQ(theirs.empty(), command.front() == "predict" && !facts["causal"]);
-    expect_alike(ours, theirs, "rows");
+    expect_similar(ours, theirs, "rows");
   }
   for (const char* fact : {"architecture", "layers", "heads", "kv_heads", "head_dim", "width",
                            "mlp_width", "vocabulary", "context", "causal", "rotary", "experts",

@@ -145,7 +145,7 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
     auto changed = entries;
     changed[2].bytes = packed;
     changed[2].method = 8;
-    changed[2].says_bytes = says;
+    changed[2].declares_bytes = says;
     return zip_bytes(changed);
   };
   const std::string zeros = deflated(std::string(1'000'000, '\0'));
@@ -183,11 +183,12 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
       {"a storage that promises 4 GB of nothing", deflated_storage(deflated(""), 4'294'967'294),
        ErrorKind::format, "should hold 6 elements of 4 bytes"},
       {"a pickle that promises 4 GB",
-       zip_bytes({{.name = "m/data.pkl", .bytes = "x", .method = 8, .says_bytes = 4'000'000'000},
-                  {.name = "m/version", .bytes = "3\n"}}),
+       zip_bytes(
+           {{.name = "m/data.pkl", .bytes = "x", .method = 8, .declares_bytes = 4'000'000'000},
+            {.name = "m/version", .bytes = "3\n"}}),
        ErrorKind::format, "is over the limit of 100000000 bytes"},
       {"a pickle that promises 90 MB of 1 byte",
-       zip_bytes({{.name = "m/data.pkl", .bytes = "x", .method = 8, .says_bytes = 90'000'000},
+       zip_bytes({{.name = "m/data.pkl", .bytes = "x", .method = 8, .declares_bytes = 90'000'000},
                   {.name = "m/version", .bytes = "3\n"}}),
        ErrorKind::format, "1 deflated byte cannot hold the 90000000"},
       {"os.system", torch_archive(pickle(harm), {}), ErrorKind::format,
@@ -236,11 +237,11 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
 
 TEST(MalformedPyTorch, EveryCutIsAnError) {
   const std::string object = pickle(pickled_dict({{"t", pickled(TorchTensor())}}));
-  for (const std::string& sound : {torch_archive(object, {{"0", six_floats()}}),
+  for (const std::string& audio : {torch_archive(object, {{"0", six_floats()}}),
                                    torch_stream(object, {{"0", six_floats()}})}) {
-    EXPECT_NO_THROW(parse_malformed(sound));
-    for (std::size_t length = 0; length < sound.size(); ++length) {
-      EXPECT_ERROR(ErrorKind::format, parse_malformed(sound.substr(0, length)));
+    EXPECT_NO_THROW(parse_malformed(audio));
+    for (std::size_t length = 0; length < audio.size(); ++length) {
+      EXPECT_ERROR(ErrorKind::format, parse_malformed(audio.substr(0, length)));
     }
   }
 }

@@ -206,7 +206,7 @@ TEST(Pickle, StepsOverWhatTrainingProgramsLeave) {
 }
 
 TEST(Pickle, RejectsMalformedPickles) {
-  const std::string sound = pickle(pickled_dict({{"a", "N"}}));
+  const std::string audio = pickle(pickled_dict({{"a", "N"}}));
   const struct {
     std::string_view fault;
     std::string bytes;
@@ -214,7 +214,7 @@ TEST(Pickle, RejectsMalformedPickles) {
   } pickles[] = {
       {"empty", "", "the pickle ends early"},
       {"no STOP", "\x80\x02N", "the pickle ends early: 1 byte is wanted at byte 3"},
-      {"cut in a text", sound.substr(0, 8), "the pickle ends early"},
+      {"cut in a text", audio.substr(0, 8), "the pickle ends early"},
       {"protocol 6", "\x80\x06N.", "is of protocol 6, newer than 5"},
       {"text of 4 GB", pickle("X\xff\xff\xff\xff"), "ends early: 4294967295 bytes are wanted"},
       {"text of 2^64 - 1 bytes", pickle("\x8d" + std::string(8, '\xff')),

@@ -43,9 +43,9 @@ std::string zip64_bytes(const std::string& name, const std::string& content) {
                             little_endian(0, 8);
   std::string file = zip_bytes({{.name = name,
                                  .bytes = content,
-                                 .says_packed = 0xFFFFFFFF,
-                                 .says_bytes = 0xFFFFFFFF,
-                                 .says_header = 0xFFFFFFFF,
+                                 .declares_packed = 0xFFFFFFFF,
+                                 .declares_bytes = 0xFFFFFFFF,
+                                 .declares_header = 0xFFFFFFFF,
                                  .extra = extra}});
   const std::size_t end = file.size() - 22, directory = 30 + name.size() + content.size();
   const std::string end64 = "PK\6\6" + little_endian(44, 8) + std::string(12, '\0') +
@@ -69,7 +69,7 @@ TEST(Zip, ReadsStoredEntriesWhereTheyLie) {
 TEST(Zip, ReadsZip64) { EXPECT_EQ(content_of(zip64_bytes("a", "large"), "a"), "large"); }
 
 TEST(Zip, RejectsMalformedArchives) {
-  const std::string sound =
+  const std::string audio =
       zip_bytes({{.name = "a", .bytes = "first"}, {.name = "b", .bytes = "second"}});
   const std::size_t directory = 2 * 31 + 11, end = directory + 2 * 47;
   const std::string large = zip64_bytes("a", "large");
@@ -79,22 +79,22 @@ TEST(Zip, RejectsMalformedArchives) {
     std::string_view said;
   } archives[] = {
       {"only a start", "PK\3\4", "has no central directory (truncated download?)"},
-      {"cut in the end record", sound.substr(0, sound.size() - 1), "has no central directory"},
-      {"cut in the directory", sound.substr(0, end - 1), "has no central directory"},
-      {"cut in an entry", sound.substr(0, 40), "has no central directory"},
-      {"bytes after the end", sound + "x", "has no central directory"},
-      {"bytes before the start", "x" + sound, "does not end where its end record begins"},
-      {"bytes before the directory", with(sound, end + 16, little_endian(directory + 1, 4)),
+      {"cut in the end record", audio.substr(0, audio.size() - 1), "has no central directory"},
+      {"cut in the directory", audio.substr(0, end - 1), "has no central directory"},
+      {"cut in an entry", audio.substr(0, 40), "has no central directory"},
+      {"bytes after the end", audio + "x", "has no central directory"},
+      {"bytes before the start", "x" + audio, "does not end where its end record begins"},
+      {"bytes before the directory", with(audio, end + 16, little_endian(directory + 1, 4)),
        "does not end where its end record begins"},
-      {"directory past the file", with(sound, end + 16, little_endian(0xFFFFFFF0, 4)),
+      {"directory past the file", with(audio, end + 16, little_endian(0xFFFFFFF0, 4)),
        "does not end where its end record begins"},
-      {"several disks", with(sound, end + 4, "\1"), "is one part of several"},
+      {"several disks", with(audio, end + 4, "\1"), "is one part of several"},
       {"more entries than fit", zip_bytes({{.name = "a"}}, 2),
        "2 entries do not fit into a central directory of 47 bytes"},
       {"fewer entries than there are", zip_bytes({{.name = "a"}, {.name = "b"}}, 1),
        "holds more than its entries"},
-      {"no entry in the directory", with(sound, directory, "PK\1\3"), "something that is no entry"},
-      {"name past the directory", with(sound, directory + 47 + 28, little_endian(200, 2)),
+      {"no entry in the directory", with(audio, directory, "PK\1\3"), "something that is no entry"},
+      {"name past the directory", with(audio, directory + 47 + 28, little_endian(200, 2)),
        "the central directory ends early"},
       {"two entries of one name", zip_bytes({{.name = "a"}, {.name = "a"}}),
        "two entries are named 'a'"},
@@ -109,40 +109,43 @@ TEST(Zip, RejectsMalformedArchives) {
       {"a patch", zip_bytes({{.name = "a", .flags = 0x20}}), "neither stored nor deflated"},
       {"bzip2", zip_bytes({{.name = "a", .method = 12}}), "is packed by method 12"},
       {"stored in fewer bytes than it has",
-       zip_bytes({{.name = "a", .bytes = "x", .says_bytes = 1000}}),
+       zip_bytes({{.name = "a", .bytes = "x", .declares_bytes = 1000}}),
        "is stored, yet its 1000 bytes take 1"},
       {"two entries on the same bytes",
-       zip_bytes(
-           {{.name = "a", .bytes = "first"}, {.name = "b", .bytes = "second", .says_header = 0}}),
+       zip_bytes({{.name = "a", .bytes = "first"},
+                  {.name = "b", .bytes = "second", .declares_header = 0}}),
        "its bytes overlap another entry"},
       {"an entry inside another",
-       zip_bytes({{.name = "a", .bytes = std::string(100, 'x')}, {.name = "b", .says_header = 40}}),
+       zip_bytes(
+           {{.name = "a", .bytes = std::string(100, 'x')}, {.name = "b", .declares_header = 40}}),
        "its bytes overlap another entry"},
       {"longer than its place",
-       zip_bytes({{.name = "a", .bytes = "x", .says_packed = 60, .says_bytes = 60}, {.name = "b"}}),
+       zip_bytes({{.name = "a", .bytes = "x", .declares_packed = 60, .declares_bytes = 60},
+                  {.name = "b"}}),
        "entry 'a': its bytes overlap another entry"},
-      {"past the directory", zip_bytes({{.name = "a", .says_packed = 1000, .says_bytes = 1000}}),
+      {"past the directory",
+       zip_bytes({{.name = "a", .declares_packed = 1000, .declares_bytes = 1000}}),
        "overlap another entry or the central directory"},
-      {"header past the directory", zip_bytes({{.name = "a", .says_header = 1000}}), "overlap"},
+      {"header past the directory", zip_bytes({{.name = "a", .declares_header = 1000}}), "overlap"},
       {"nothing at its start",
-       zip_bytes({{.name = "a", .says_header = 0}, {.name = "b"}}).replace(0, 4, "PK\3\5"),
+       zip_bytes({{.name = "a", .declares_header = 0}, {.name = "b"}}).replace(0, 4, "PK\3\5"),
        "points to something that is no entry"},
       {"another name in its own header", zip_bytes({{.name = "a", .local_name = "b"}}),
        "its own header disagrees"},
-      {"long extra field of its own", with(sound, 28, little_endian(60000, 2)), "overlap"},
+      {"long extra field of its own", with(audio, 28, little_endian(60000, 2)), "overlap"},
       {"zip64 field missing",
-       zip_bytes({{.name = "a", .says_packed = 0xFFFFFFFF, .says_bytes = 0xFFFFFFFF}}),
+       zip_bytes({{.name = "a", .declares_packed = 0xFFFFFFFF, .declares_bytes = 0xFFFFFFFF}}),
        "its zip64 field is missing"},
       {"zip64 field too short",
        zip_bytes({{.name = "a",
-                   .says_packed = 0xFFFFFFFF,
-                   .says_bytes = 0xFFFFFFFF,
+                   .declares_packed = 0xFFFFFFFF,
+                   .declares_bytes = 0xFFFFFFFF,
                    .extra = little_endian(1, 2) + little_endian(8, 2) + std::string(8, '\0')}}),
        "its zip64 field ends early"},
       {"zip64 size of 2^64 - 1",
        zip_bytes({{.name = "a",
-                   .says_packed = 0xFFFFFFFF,
-                   .says_bytes = 0xFFFFFFFF,
+                   .declares_packed = 0xFFFFFFFF,
+                   .declares_bytes = 0xFFFFFFFF,
                    .extra = little_endian(1, 2) + little_endian(16, 2) + std::string(16, '\xff')}}),
        "overlap"},
       {"zip64 record elsewhere", with(large, large.size() - 34, little_endian(0, 8)),
@@ -160,14 +163,14 @@ TEST(Zip, RejectsMalformedArchives) {
 }
 
 TEST(Zip, EveryCutIsAnError) {
-  const std::string sound =
+  const std::string audio =
       zip_bytes({{.name = "a", .bytes = "first"}, {.name = "b", .bytes = "second"}});
-  for (std::size_t length = 0; length < sound.size(); ++length) {
-    EXPECT_ERROR(ErrorKind::format, read_all(sound.substr(0, length)));
+  for (std::size_t length = 0; length < audio.size(); ++length) {
+    EXPECT_ERROR(ErrorKind::format, read_all(audio.substr(0, length)));
   }
 }
 
-TEST(Inflate, UnpacksExactlyWhatIsPromised) {
+TEST(Inflate, UnpacksExactlyTheDeclaredBytes) {
   const std::string text(5000, 'a'), packed = test::deflated(text);
   const std::uint32_t crc = 0x4cf45976;
   const auto unpack = [&](const std::string& bytes, std::uint64_t size) {

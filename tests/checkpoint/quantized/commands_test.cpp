@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A model of the same name, from the values that the library of its method makes of it.
-class Dequantised {
+class Dequantized {
  public:
-  explicit Dequantised(const std::string& name) : name_(name) {
+  explicit Dequantized(const std::string& name) : name_(name) {
     const fs::path from = data_path("quantized/" + name);
     json config = json::parse(read_file(from / "config.json"));
     config.erase("quantization_config");
@@ -37,13 +37,13 @@ const Words kWhole = {"awq", "fp8-blocks", "gptq-4", "int8", "nf4-nested", "pack
 
 /// Rows of both, which must be equal.
 void expect_equal_rows(const std::string& name, const std::string& command) {
-  const Dequantised plain(name);
+  const Dequantized plain(name);
   EXPECT_EQ(report_of({command, data_path("quantized/" + name)})["rows"],
             report_of({command, plain.path()})["rows"])
       << name << ": " << command;
 }
 
-TEST(Quantized, RowsAreThoseOfTheDequantisedValues) {
+TEST(Quantized, RowsAreThoseOfTheDequantizedValues) {
   for (const std::string& name : kWhole) {
     for (const char* command : {"spectrum", "weights", "circuits"})
       expect_equal_rows(name, command);
@@ -53,9 +53,9 @@ TEST(Quantized, RowsAreThoseOfTheDequantisedValues) {
   }
 }
 
-TEST(Quantized, ForwardPassesAreThoseOfTheDequantisedValues) {
+TEST(Quantized, ForwardPassesAreThoseOfTheDequantizedValues) {
   for (const std::string& name : kWhole) {
-    const Dequantised plain(name);
+    const Dequantized plain(name);
     const auto predicted = [&](const std::string& model) {
       json report = report_of({"predict", model, "--tokens", "1,5,9,3,7,2"});
       for (json& facts : report["models"]) {
@@ -68,7 +68,7 @@ TEST(Quantized, ForwardPassesAreThoseOfTheDequantisedValues) {
   }
 }
 
-TEST(Quantized, InfoSaysTheQuantisationOfEachTensor) {
+TEST(Quantized, InfoSaysTheQuantizationOfEachTensor) {
   const std::string query = "model.layers.0.self_attn.q_proj.weight";
   const json report = report_of({"info", data_path("quantized/nf4-nested")});
   EXPECT_EQ(report["models"][0]["dtype"], "NF4, blocks of 64, nested scales");

@@ -34,7 +34,7 @@ Checkpoint open_composed(const fs::path& folder) {
   std::ifstream file(folder / "config.json");
   const json quantization = json::parse(file)["quantization_config"];
   Checkpoint checkpoint = Checkpoint::open(folder / "model.safetensors");
-  checkpoint.compose_quantised(quantization["quant_method"].get<std::string>(), quantization.dump(),
+  checkpoint.compose_quantized(quantization["quant_method"].get<std::string>(), quantization.dump(),
                                "config.json");
   return checkpoint;
 }
@@ -97,19 +97,19 @@ TEST(QuantizedGolden, ValuesAreThoseOfTheLibraries) {
   const std::vector<fs::path> folders = cases();
   EXPECT_EQ(folders.size(), 30u);
   for (const fs::path& folder : folders) {
-    const Checkpoint quantised = open_composed(folder);
+    const Checkpoint quantized = open_composed(folder);
     const Checkpoint values = Checkpoint::open(folder / "dequantized.safetensors");
     // Every part is in a weight, and every weight is there.
-    EXPECT_EQ(quantised.tensors().size(), values.tensors().size()) << folder;
+    EXPECT_EQ(quantized.tensors().size(), values.tensors().size()) << folder;
     std::size_t composed = 0;
     for (const CheckpointTensor& wanted : values.tensors()) {
       const std::string what = folder.filename().string() + ": " + wanted.name;
-      const CheckpointTensor* got = quantised.find(wanted.name);
+      const CheckpointTensor* got = quantized.find(wanted.name);
       ASSERT_NE(got, nullptr) << what;
       if (got->view.source == nullptr) continue;
       ++composed;
       expect_values(got->view, wanted.view, what);
-      expect_reads(quantised, got->view, what);
+      expect_reads(quantized, got->view, what);
     }
     EXPECT_GT(composed, 0u) << folder;
   }
@@ -137,7 +137,7 @@ Checkpoint open_elsewhere(const fs::path& folder) {
   const json quantization = json::parse(config)["quantization_config"];
   Checkpoint checkpoint = Checkpoint::open(
       CheckpointFolder(fs::temp_directory_path(), {std::move(file)}), "model.safetensors");
-  checkpoint.compose_quantised(quantization["quant_method"].get<std::string>(), quantization.dump(),
+  checkpoint.compose_quantized(quantization["quant_method"].get<std::string>(), quantization.dump(),
                                "config.json");
   return checkpoint;
 }
@@ -171,7 +171,7 @@ TEST(QuantizedGolden, SomeOutputsTakeTheirOwnBytesAlone) {
   }
 }
 
-TEST(QuantizedGolden, TheOutputSaysTheQuantisation) {
+TEST(QuantizedGolden, TheOutputSaysTheQuantization) {
   const struct {
     const char* folder;
     const char* words;

@@ -14,7 +14,7 @@ namespace attnscope::test {
 namespace {
 
 TEST(QuantizedMalformed, TheSamplesAreSound) {
-  for (const QuantisedSample& sample :
+  for (const QuantizedSample& sample :
        {fp8(), gptq(), awq(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
     const TempFolder folder;
     const Checkpoint checkpoint = open_malformed(sample, folder);
@@ -26,7 +26,7 @@ TEST(QuantizedMalformed, TheSamplesAreSound) {
 TEST(QuantizedMalformed, EachIsRefusedInOneLine) {
   const struct {
     const char* fault;
-    QuantisedSample sample;
+    QuantizedSample sample;
     const char* place;  // the tensor, or the part of the file
     const char* said;
   } faults[] = {
@@ -157,7 +157,7 @@ TEST(QuantizedMalformed, EachIsRefusedInOneLine) {
 TEST(QuantizedMalformed, VariantsThatAreNotReadAreNamed) {
   const struct {
     const char* variant;
-    QuantisedSample sample;
+    QuantizedSample sample;
     const char* said;
   } variants[] = {
       {"AWQ's other orders", awq().with("version", "gemv"), "AWQ's version 'gemv' is not read"},

@@ -18,23 +18,23 @@ using nlohmann::json;
 using Tensors = std::vector<TensorToWrite>;
 
 /// A sound weight of one method, and changes that make it a faulty one.
-struct QuantisedSample {
+struct QuantizedSample {
   json config;
   Tensors tensors;
 
-  QuantisedSample with(const char* key, json value) const {
-    QuantisedSample changed = *this;
+  QuantizedSample with(const char* key, json value) const {
+    QuantizedSample changed = *this;
     changed.config[key] = std::move(value);
     return changed;
   }
-  QuantisedSample without(const std::string& name) const {
-    QuantisedSample changed = *this;
+  QuantizedSample without(const std::string& name) const {
+    QuantizedSample changed = *this;
     std::erase_if(changed.tensors,
                   [&](const TensorToWrite& tensor) { return tensor.name == name; });
     return changed;
   }
-  QuantisedSample with_tensor(const TensorToWrite& tensor) const {
-    QuantisedSample changed = without(tensor.name);
+  QuantizedSample with_tensor(const TensorToWrite& tensor) const {
+    QuantizedSample changed = without(tensor.name);
     changed.tensors.push_back(tensor);
     return changed;
   }
@@ -61,18 +61,18 @@ inline TensorToWrite indices(std::string name, const std::vector<std::int32_t>& 
   return {std::move(name), "I32", {std::ssize(values)}, bytes};
 }
 
-inline QuantisedSample fp8() {
+inline QuantizedSample fp8() {
   return {{{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}},
           {zeros("a.weight", "F8_E4M3", {8, 6}), zeros("a.weight_scale_inv", "F32", {2, 2})}};
 }
 
-inline QuantisedSample gptq() {  // 16 inputs, 8 outputs, groups of 8
+inline QuantizedSample gptq() {  // 16 inputs, 8 outputs, groups of 8
   return {{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 8}},
           {zeros("a.qweight", "I32", {2, 8}), zeros("a.qzeros", "I32", {2, 1}),
            zeros("a.scales", "F16", {2, 8})}};
 }
 
-inline QuantisedSample awq() {
+inline QuantizedSample awq() {
   return {{{"quant_method", "awq"}, {"version", "gemm"}},
           {zeros("a.qweight", "I32", {16, 2}), zeros("a.qzeros", "I32", {2, 2}),
            zeros("a.scales", "F16", {2, 16})}};
@@ -84,19 +84,19 @@ inline json four_bit_state() {
   return {{"quant_type", "nf4"}, {"blocksize", 16}, {"dtype", "float16"}, {"shape", {8, 6}}};
 }
 
-inline QuantisedSample four_bits(const json& state = four_bit_state()) {
+inline QuantizedSample four_bits(const json& state = four_bit_state()) {
   return {{{"quant_method", "bitsandbytes"}},
           {zeros("a.weight", "U8", {24, 1}), zeros("a.weight.absmax", "F32", {3}),
            zeros("a.weight.quant_map", "F32", {16}), text_tensor(kState, state.dump())}};
 }
 
-inline QuantisedSample state_with(const char* key, json value) {
+inline QuantizedSample state_with(const char* key, json value) {
   json state = four_bit_state();
   state[key] = std::move(value);
   return four_bits(state);
 }
 
-inline QuantisedSample nested() {
+inline QuantizedSample nested() {
   json state = four_bit_state();
   state["nested_blocksize"] = 2;
   state["nested_offset"] = 0.5;
@@ -106,13 +106,13 @@ inline QuantisedSample nested() {
       .with_tensor(zeros("a.weight.nested_quant_map", "F32", {256}));
 }
 
-inline QuantisedSample int8() {
+inline QuantizedSample int8() {
   return {{{"quant_method", "bitsandbytes"}},
           {zeros("a.weight", "I8", {4, 6}), zeros("a.SCB", "F32", {4}),
            zeros("a.weight_format", "U8", {})}};
 }
 
-inline QuantisedSample packed(const json& changes = json::object()) {
+inline QuantizedSample packed(const json& changes = json::object()) {
   json weights = {{"num_bits", 4},
                   {"type", "int"},
                   {"strategy", "group"},
@@ -126,15 +126,15 @@ inline QuantisedSample packed(const json& changes = json::object()) {
            sizes("a.weight_shape", {4, 16})}};
 }
 
-inline QuantisedSample mxfp4() {
+inline QuantizedSample mxfp4() {
   return {{{"quant_method", "mxfp4"}},
           {zeros("a_blocks", "U8", {2, 3, 2, 16}), zeros("a_scales", "U8", {2, 3, 2})}};
 }
 
-inline Checkpoint open_malformed(const QuantisedSample& sample, const TempFolder& folder) {
+inline Checkpoint open_malformed(const QuantizedSample& sample, const TempFolder& folder) {
   Checkpoint checkpoint =
       Checkpoint::open(folder.write("model.safetensors", safetensors_bytes(sample.tensors)));
-  checkpoint.compose_quantised(sample.config["quant_method"].get<std::string>(),
+  checkpoint.compose_quantized(sample.config["quant_method"].get<std::string>(),
                                sample.config.dump(), "config.json");
   return checkpoint;
 }

@@ -37,7 +37,7 @@ Decoded decoded(const json& config, const std::vector<TensorToWrite>& parts) {
   const test::TempFolder folder;
   Checkpoint checkpoint =
       Checkpoint::open(folder.write("model.safetensors", test::safetensors_bytes(parts)));
-  checkpoint.compose_quantised(config["quant_method"].get<std::string>(), config.dump(), "config");
+  checkpoint.compose_quantized(config["quant_method"].get<std::string>(), config.dump(), "config");
   const TensorView& view = checkpoint.tensors().front().view;
   const Matrix<float> matrix = decode<float>(whole_matrix(view));
   return {{matrix.data(), matrix.data() + matrix.rows() * matrix.cols()}, view.dtype};

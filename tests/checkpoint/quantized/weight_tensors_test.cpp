@@ -10,7 +10,7 @@ namespace {
 // A part of a checkpoint is enough for what it holds.
 TEST(QuantizedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
   const TempFolder folder;
-  QuantisedSample two = gptq();
+  QuantizedSample two = gptq();
   for (TensorToWrite tensor : gptq().tensors) {
     tensor.name[0] = 'b';
     two.tensors.push_back(tensor);
@@ -21,23 +21,23 @@ TEST(QuantizedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
                    "a.scales": "one.safetensors", "b.qweight": "one.safetensors",
                    "b.qzeros": "one.safetensors", "b.scales": "two.safetensors"}})");
   Checkpoint checkpoint = Checkpoint::open(folder.path());
-  checkpoint.compose_quantised("gptq", two.config.dump(), "config.json");
+  checkpoint.compose_quantized("gptq", two.config.dump(), "config.json");
   EXPECT_NE(checkpoint.find("a.weight"), nullptr);
   EXPECT_EQ(checkpoint.find("b.weight"), nullptr);
   EXPECT_EQ(checkpoint.find("b.qweight"), nullptr);
 }
 
 TEST(QuantizedMalformed, WithoutAConfigurationThePartsSpeak) {
-  for (const QuantisedSample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
+  for (const QuantizedSample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
     const TempFolder folder;
     Checkpoint checkpoint =
         Checkpoint::open(folder.write("model.safetensors", safetensors_bytes(sample.tensors)));
     if (sample.config["quant_method"] == "fp8") {  // then blocks are of 128 x 128
-      EXPECT_ERROR_SAYING(ErrorKind::format, checkpoint.compose_quantised("", "", "config.json"),
+      EXPECT_ERROR_SAYING(ErrorKind::format, checkpoint.compose_quantized("", "", "config.json"),
                           "[2, 2] is not the [1, 1]");
       continue;
     }
-    checkpoint.compose_quantised("", "", "config.json");
+    checkpoint.compose_quantized("", "", "config.json");
     ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
     EXPECT_NE(checkpoint.tensors()[0].view.source, nullptr);
   }

@@ -130,7 +130,7 @@ TEST_F(CliStore, AFullDiskIsAnErrorAndFinishedRowsStay) {
 TEST_F(CliStore, DamagedRowsAreRefused) {
   const Words command = {"spectrum", data_path("llama")};
   output_of(stored(command));
-  const std::string sound = read_file(store());
+  const std::string audio = read_file(store());
   const struct {
     std::string fault, sql;
     bool run_refuses;
@@ -163,7 +163,7 @@ TEST_F(CliStore, DamagedRowsAreRefused) {
   const std::string plain = output_of(command);
   for (const auto& [fault, sql, run_refuses] : faults) {
     SCOPED_TRACE(fault);
-    std::ofstream(store(), std::ios::binary) << sound;
+    std::ofstream(store(), std::ios::binary) << audio;
     query(store(), "PRAGMA foreign_keys = OFF; " + sql);
     expect_refusal({"export", store()}, kBadFile, {store(), "damaged"});
     if (run_refuses) {
@@ -219,17 +219,17 @@ TEST_F(CliStore, TriggersDoNotRun) {
 
 TEST_F(CliStore, ADamagedFileGivesTheRightRowsOrAnError) {
   const Words command = {"spectrum", data_path("llama"), "--format", "json"};
-  const std::string plain = output_of(stored(command)), sound = read_file(store());
+  const std::string plain = output_of(stored(command)), audio = read_file(store());
   const std::size_t page = 4096;
   std::vector<std::pair<std::string, std::string>> broken;
   for (const std::size_t size : {std::size_t{50}, std::size_t{1000}, page, 3 * page,
-                                 sound.size() / 2, sound.size() - page, sound.size() - 1}) {
-    broken.emplace_back("cut to " + std::to_string(size), sound.substr(0, size));
+                                 audio.size() / 2, audio.size() - page, audio.size() - 1}) {
+    broken.emplace_back("cut to " + std::to_string(size), audio.substr(0, size));
   }
   std::mt19937_64 random(1);
   for (int time = 0; time < 20; ++time) {
-    const std::size_t at = random() % sound.size(), length = 1 + random() % 200;
-    std::string bytes = sound;
+    const std::size_t at = random() % audio.size(), length = 1 + random() % 200;
+    std::string bytes = audio;
     for (std::size_t byte = at; byte < std::min(at + length, bytes.size()); ++byte) {
       bytes[byte] = static_cast<char>(time % 2 == 0 ? 0 : random());
     }

@@ -107,7 +107,7 @@ std::string damage(std::string bytes, std::mt19937_64& random) {
 
 TEST_F(DamagedStore, GivesEveryRowOrAnError) {
   write_sets();
-  const std::string sound = bytes_of(path());
+  const std::string audio = bytes_of(path());
   std::string whole;
   {
     Store store = Store::open_to_read(path());
@@ -118,7 +118,7 @@ TEST_F(DamagedStore, GivesEveryRowOrAnError) {
   int refused = 0;
   for (int time = 0; time < 400; ++time) {
     SCOPED_TRACE(time);
-    const std::string bytes = damage(sound, random);
+    const std::string bytes = damage(audio, random);
     folder_.write("damaged", bytes);
     try {
       Store store = Store::open_to_read(path("damaged"));

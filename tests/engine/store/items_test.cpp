@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_F(CliStore, OnlyAChangedTensorIsComputedAnew) {
+TEST_F(CliStore, OnlyAChangedTensorIsRecomputed) {
   TinyLlama model(2);
   const std::string path = model.write(folder_, "model");
   expect_computed({"spectrum", path}, 14);

@@ -101,7 +101,7 @@ TEST_F(StoreTest, PlacesOfAModelThatIsDescribedOtherwiseAreDropped) {
   EXPECT_TRUE(store.sets().empty());
 }
 
-TEST_F(StoreTest, RowsOfAnOlderRevisionStayUntilTheirPlaceIsComputedAnew) {
+TEST_F(StoreTest, RowsOfAnOlderRevisionStayUntilTheyAreRecomputed) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(0.1), place(0));

@@ -121,7 +121,7 @@ TEST_F(Attention, WindowsAreRandomWhereThereAreMoreThanAreMeasured) {
                  {"--induction", "--consecutive"});
 }
 
-TEST_F(Attention, LooksAtTheChosenLayers) {
+TEST_F(Attention, ReadsTheChosenLayers) {
   const Words command = {"attention", tiny_model("gpt2"), "--tokens", "1,2,3,4,5,6"};
   const json all = report_of(command), some = report_of(command + Words{"--layers", "0,-1"});
   EXPECT_EQ(some["rows"].size(), 8u);
@@ -177,7 +177,7 @@ TEST_F(Attention, CollapseIsNotSaidOfFewKeys) {
   EXPECT_EQ(row_of(report_of(without), 0, nullptr)["collapsed"], nullptr);
 }
 
-TEST_F(Attention, EvenAttentionIsThatOfTheModel) {
+TEST_F(Attention, UniformAttentionIsThatOfTheModel) {
   const auto nulls = [](const char* model, const char* name) {
     return report_of({"attention", tiny_model(model), "--induction", "--length", "16"})["rows"][0]
         .at(name)

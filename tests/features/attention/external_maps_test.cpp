@@ -19,7 +19,7 @@ namespace {
 using test::test_compute;
 
 /// 1 / n for the n keys that the mask lets a query see.
-std::vector<float> even_weights(std::int64_t tokens, const AttentionMask& mask) {
+std::vector<float> uniform_weights(std::int64_t tokens, const AttentionMask& mask) {
   std::vector<float> weights;
   for (std::int64_t query = 0; query < tokens; ++query) {
     const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
@@ -31,15 +31,15 @@ std::vector<float> even_weights(std::int64_t tokens, const AttentionMask& mask) 
 }
 
 /// One sequence's maps, whose memory the caller keeps.
-GivenMaps given(const std::vector<float>& weights, std::int64_t heads, std::int64_t queries,
-                std::int64_t keys) {
+UserMaps given(const std::vector<float>& weights, std::int64_t heads, std::int64_t queries,
+               std::int64_t keys) {
   return {.name = "layer 3",
           .maps = {.dtype = DType::f32,
                    .shape = {1, heads, queries, keys},
                    .bytes = std::as_bytes(std::span(weights))}};
 }
 
-std::string refusal(const GivenMaps& maps) {
+std::string refusal(const UserMaps& maps) {
   try {
     float_maps(maps, 0, 0, maps.heads(), test_compute());
   } catch (const Error& error) {
@@ -54,7 +54,7 @@ TEST(UserMaps, ShowTheMaskThatTheyWereMadeWith) {
   for (const AttentionMask& mask :
        {AttentionMask::causal(), AttentionMask::causal(5), AttentionMask{.chunk = 7},
         AttentionMask::bidirectional(), AttentionMask::bidirectional(4)}) {
-    const std::vector<float> weights = even_weights(tokens, mask);
+    const std::vector<float> weights = uniform_weights(tokens, mask);
     const FloatMaps maps = float_maps(given(weights, 1, tokens, tokens), 0, 0, 1, test_compute());
     const AttentionMask shown = maps.seen.mask(tokens);
     for (std::int64_t query = 0; query < tokens; ++query) {
@@ -65,7 +65,7 @@ TEST(UserMaps, ShowTheMaskThatTheyWereMadeWith) {
 }
 
 TEST(UserMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
-  const std::vector<float> own = even_weights(3, AttentionMask::causal());
+  const std::vector<float> own = uniform_weights(3, AttentionMask::causal());
   std::vector<float> padded(std::size_t{25}, 0.2F);  // padding's own queries look everywhere
   for (std::int64_t query = 0; query < 3; ++query) {
     for (std::int64_t key = 0; key < 5; ++key) {
@@ -73,7 +73,7 @@ TEST(UserMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
       padded[at] = key < 2 ? 0 : own[static_cast<std::size_t>(query * 3 + key - 2)];
     }
   }
-  GivenMaps maps = given(padded, 1, 5, 5);
+  UserMaps maps = given(padded, 1, 5, 5);
   maps.queries = maps.keys = {{2, 3, 4}};
   const FloatMaps cut = float_maps(maps, 0, 0, 1, test_compute());
   EXPECT_TRUE(cut.decoded.empty());
@@ -88,7 +88,7 @@ TEST(UserMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
 
 TEST(UserMaps, AreGatheredWherePaddingStandsBetween) {
   const std::vector<float> weights = {0.5, 0, 0.5, 0, 0, 1, 0.25, 0, 0.75};
-  GivenMaps maps = given(weights, 1, 3, 3);
+  UserMaps maps = given(weights, 1, 3, 3);
   maps.queries = maps.keys = {{0, 2}};
   const FloatMaps cut = float_maps(maps, 0, 0, 1, test_compute());
   ASSERT_EQ(cut.decoded.size(), 1U);
@@ -102,7 +102,7 @@ TEST(UserMaps, OfHalfPrecisionAreWidened) {
   for (const float weight : {1.F, 0.F, 0.25F, 0.75F}) {
     weights.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(weight) >> 16));
   }
-  const GivenMaps maps = {
+  const UserMaps maps = {
       .name = "layer 0",
       .maps = {
           .dtype = DType::bf16, .shape = {1, 1, 2, 2}, .bytes = std::as_bytes(std::span(weights))}};
@@ -123,19 +123,19 @@ TEST(UserMaps, ThatAreNoneAreRefusedByPlace) {
             std::string::npos);
   EXPECT_NE(refusal(given(half, 1, 2, 2)).find("query 0: the weights sum to 0.5, not to 1"),
             std::string::npos);
-  GivenMaps with_sinks = given(half, 1, 2, 2);
+  UserMaps with_sinks = given(half, 1, 2, 2);
   with_sinks.sinks = true;
   EXPECT_EQ(refusal(with_sinks), "");
 }
 
 TEST(UserMaps, OfPaddedSequencesAreMeasuredLengthByLength) {
-  const std::vector<float> two = even_weights(4, AttentionMask::causal());
+  const std::vector<float> two = uniform_weights(4, AttentionMask::causal());
   std::vector<float> weights(two);
   weights.insert(weights.end(), two.begin(), two.end());
-  GivenMaps maps = given(weights, 1, 4, 4);
+  UserMaps maps = given(weights, 1, 4, 4);
   maps.maps.shape = {2, 1, 4, 4};
   maps.queries = maps.keys = {{0, 1, 2, 3}, {0, 1}};
-  const std::vector<Outcome> outcomes = measure_given(maps, {}, test_compute());
+  const std::vector<Outcome> outcomes = measure_user_maps(maps, {}, test_compute());
   ASSERT_EQ(outcomes.size(), 2U);
   EXPECT_EQ(expect<std::int64_t>(outcomes[0].fields, "keys"), 4);
   EXPECT_EQ(expect<std::int64_t>(outcomes[1].fields, "keys"), 2);

@@ -46,7 +46,7 @@ TEST_P(AttentionGolden, RowsAreNumPys) {
 }
 
 /// Of heads that look alike at all that they see: layers with windows, and encoders, among them.
-TEST_P(AttentionGolden, EvenAttentionOfRepeatedTokensIsNumPys) {
+TEST_P(AttentionGolden, UniformAttentionOfRepeatedTokensIsNumPys) {
   const json golden =
       json::parse(read_file(source_path("tests/golden/attention/" + GetParam() + ".json")));
   const json rows = report_of({"attention", tiny_model(golden["model"]), "--induction", "--length",

@@ -40,7 +40,7 @@ std::vector<double> part(const StoredTensor& tensor, std::int64_t layer, std::in
   return {first, first + size};
 }
 
-TEST_F(AttentionMaps, RowsHoldWhereEachQueryLooks) {
+TEST_F(AttentionMaps, RowsHaveTheAttentionOfEachQuery) {
   const json report =
       report_of({"attention", tiny_model("gpt2"), "--tokens", "5,7,11,13", "--heatmap", "-1,2"});
   EXPECT_EQ(report["parameters"]["heatmap"], json::array({-1, 2}));
@@ -64,7 +64,7 @@ TEST_F(AttentionMaps, RowsHoldWhereEachQueryLooks) {
   EXPECT_EQ(text["rows"][0]["text"], "To");
 }
 
-TEST_F(AttentionMaps, AreDrawnInCharactersWhereThereIsNoColour) {
+TEST_F(AttentionMaps, AreDrawnInCharactersWithoutColor) {
   const Words command = {"attention", tiny_model("gpt2"), "--tokens", "5,7,11,13"};
   const Words lines = lines_of(output_of(command + Words{"--heatmap", "0,0"}));
   Words rows;
@@ -85,7 +85,7 @@ TEST_F(AttentionMaps, AreDrawnInCharactersWhereThereIsNoColour) {
   EXPECT_FALSE(contains(table, "\x1b"));
 }
 
-TEST_F(AttentionMaps, AreDrawnInTheColoursOfTheTerminal) {
+TEST_F(AttentionMaps, AreDrawnInTheColorsOfTheTerminal) {
   const Words command = {"attention", tiny_model("gpt2"), "--tokens", "5,7,11", "--heatmap", "0,0"};
   const std::string usual =
       output_of(command, {.out = Reader::terminal, .environment = {{"COLORTERM", std::nullopt}}});

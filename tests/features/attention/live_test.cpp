@@ -45,7 +45,7 @@ std::vector<Matrix<float>> layer_maps(std::uint64_t seed) {
   return maps;
 }
 
-GivenMaps given(std::size_t model, std::int64_t layer, const std::vector<Matrix<float>>& maps) {
+UserMaps given(std::size_t model, std::int64_t layer, const std::vector<Matrix<float>>& maps) {
   auto weights = std::make_shared<std::vector<float>>();
   for (const Matrix<float>& map : maps) {
     weights->insert(weights->end(), map.data(), map.data() + map.rows() * map.cols());
@@ -60,7 +60,7 @@ GivenMaps given(std::size_t model, std::int64_t layer, const std::vector<Matrix<
           .owner = std::move(weights)};
 }
 
-void put_all(LiveAttention& live, GivenMaps maps) {
+void put_all(LiveAttention& live, UserMaps maps) {
   const std::uint64_t bytes = maps.maps.bytes.size();
   while (!live.put(maps, bytes, 10ms)) {
   }
@@ -150,7 +150,7 @@ TEST(LiveAttention, HandsOnWhatMeasuringThrew) {
   }
 }
 
-TEST(LiveAttention, LooksAtTheLayersThatWereAskedFor) {
+TEST(LiveAttention, ReadsTheRequestedLayers) {
   LiveRequest asked = request();
   asked.layers = {.ranges = {{.first = -1, .last = -1}}};
   LiveAttention live(asked, context());

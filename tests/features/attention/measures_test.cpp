@@ -82,7 +82,7 @@ TEST(AttentionMap, OfALearnedSinkLeavesWhatTheSinkTakes) {
   }
 }
 
-TEST(AttentionMap, TakesRoundingForNothingUnattended) {
+TEST(AttentionMap, TakesRoundingForNoLearnedSinkMass) {
   for (const std::int64_t tokens : {3, 100, 1000}) {
     const Matrix<float> map = softmax_map(tokens, 8, 2.0, /*causal=*/true, 5);
     EXPECT_EQ(measured(map, {.causal = true}).value("unattended"), 0) << tokens;
@@ -255,7 +255,7 @@ TEST(AttentionMap, HasTheSameDigitsForAnyNumberOfThreads) {
 
 // ---- Random tokens twice ------------------------------------------------------------------------
 
-TEST(RepeatedTokens, ScoreHeadsByWhereTheSecondBlockLooks) {
+TEST(RepeatedTokens, ScoreHeadsByTheAttentionOfTheSecondBlock) {
   // Two blocks of 3: query 3 … 5 holds what query 0 … 2 held.
   Matrix<float> map = converted<float>(zero_matrix(6, 6));
   for (std::int64_t query = 3; query < 6; ++query) {
@@ -281,7 +281,7 @@ TEST(RepeatedTokens, HaveNoScoreWithoutASecondBlock) {
   EXPECT_TRUE(induction_score(map.view(), 3));
 }
 
-TEST(AttentionMap, AcrossTwoTextsHasNoMeasuresOfPlaces) {
+TEST(AttentionMap, AcrossTwoTextsHasNoMeasuresOfPositions) {
   // 3 queries over 5 keys: rows of rank 2 by hand.
   Matrix<float> map(3, 5);
   const float weights[3][5] = {{1, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {0, 0.5, 0.5, 0, 0}};

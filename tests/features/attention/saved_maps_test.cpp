@@ -11,8 +11,8 @@ namespace {
 
 using Maps = std::vector<std::vector<float>>;  // of each layer
 
-/// What is held of a run over these sequences, and what keep_maps() gives of them. Where the model
-/// needs to be run again for the first, `runs_again` says so.
+/// What is held of a run over these sequences, and what visit_saved_maps() gives of them. Where the
+/// model needs to be run again for the first, `runs_again` says so.
 struct Found {
   Maps held, kept;
   bool runs_again = false;
@@ -21,27 +21,27 @@ struct Found {
 Found maps_of(const std::vector<TokenIds>& sequences, const Context& context = {}) {
   const Model model =
       Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward/gpt2");
-  const KeptMapsRequest kept{.sequences = sequences, .layers = {0, 1}};
+  const SavedMapsRequest maps_request{.sequences = sequences, .layers = {0, 1}};
   const auto into = [](Maps& maps) {
     return [&maps](std::span<const float> layer) { maps.emplace_back(layer.begin(), layer.end()); };
   };
-  HeldMaps held(model, kept);
+  SavedMaps saved(model, maps_request);
   ReportCollector rows;
   run_attention(std::span(&model, 1),
                 {.sequences = {sequences}, .options = {{"energy", 0.9}, {"without_first", false}}},
-                held.watching(context), rows);
+                saved.watching(context), rows);
   Found found;
   Context stopped;  // in which nothing can be run
   std::stop_source stop;
   stop.request_stop();
   stopped.stop = stop.get_token();
   try {
-    held.give(stopped, into(found.held));
+    saved.give(stopped, into(found.held));
   } catch (const Stopped&) {
     found.runs_again = true;
-    held.give({}, into(found.held));
+    saved.give({}, into(found.held));
   }
-  keep_maps(model, kept, {}, into(found.kept));
+  visit_saved_maps(model, maps_request, {}, into(found.kept));
   return found;
 }
 

@@ -11,7 +11,7 @@ namespace attnscope {
 namespace {
 
 /// Written out, weight by weight.
-Matrix<float> even_map_of(std::int64_t tokens, const AttentionMask& mask) {
+Matrix<float> uniform_map_of(std::int64_t tokens, const AttentionMask& mask) {
   Matrix<float> map(tokens, tokens);
   for (std::int64_t query = 0; query < tokens; ++query) {
     const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
@@ -34,8 +34,8 @@ TEST_P(UniformAttentionOf, HasTheMeasuresOfItsMap) {
   const auto& [name, mask, causal] = GetParam();
   for (const std::int64_t tokens : {1, 2, 3, 8, 20, 50}) {
     SCOPED_TRACE(tokens);
-    const EvenAttention even = {.tokens = tokens, .mask = mask};
-    const Matrix<float> map = even_map_of(tokens, mask);
+    const UniformAttention uniform = {.tokens = tokens, .mask = mask};
+    const Matrix<float> map = uniform_map_of(tokens, mask);
     for (const bool without_first : {false, true}) {
       for (const double energy : {0.5, 0.9}) {
         const std::vector<MatrixView<const float>> views = {map.view()};
@@ -44,19 +44,19 @@ TEST_P(UniformAttentionOf, HasTheMeasuresOfItsMap) {
                 views, {.energy = energy, .without_first = without_first, .causal = causal},
                 test::test_compute())
                 .front();
-        EXPECT_NEAR(sink_mass(even).value(), wanted.value("sink_mass").value(), 1e-7);
-        EXPECT_EQ(previous_token(even).has_value(), wanted.value("previous_token").has_value());
-        EXPECT_NEAR(previous_token(even).value_or(0), wanted.value("previous_token").value_or(0),
+        EXPECT_NEAR(sink_mass(uniform).value(), wanted.value("sink_mass").value(), 1e-7);
+        EXPECT_EQ(previous_token(uniform).has_value(), wanted.value("previous_token").has_value());
+        EXPECT_NEAR(previous_token(uniform).value_or(0), wanted.value("previous_token").value_or(0),
                     1e-7);
-        EXPECT_EQ(columns(even, energy, without_first), wanted.value("columns"))
+        EXPECT_EQ(columns(uniform, energy, without_first), wanted.value("columns"))
             << energy << without_first;
       }
     }
     const std::int64_t block = tokens / 2;
     if (tokens % 2 != 0) continue;
-    EXPECT_NEAR(repeated_token(even, block, block - 1).value(),
+    EXPECT_NEAR(repeated_token(uniform, block, block - 1).value(),
                 induction_score(map.view(), block).value(), 1e-7);
-    EXPECT_NEAR(repeated_token(even, block, block).value(),
+    EXPECT_NEAR(repeated_token(uniform, block, block).value(),
                 duplicate_token_score(map.view(), block).value(), 1e-7);
   }
 }
@@ -73,16 +73,16 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(UniformAttention, OfEncodersGivesEveryTokenAsMuch) {
-  const EvenAttention even = {.tokens = 100, .mask = AttentionMask::bidirectional()};
-  EXPECT_DOUBLE_EQ(repeated_token(even, 50, 49).value(), 0.01);
-  EXPECT_DOUBLE_EQ(sink_mass(even).value(), 0.01);
-  EXPECT_EQ(columns(even, 0.9, false), 90);
+  const UniformAttention uniform = {.tokens = 100, .mask = AttentionMask::bidirectional()};
+  EXPECT_DOUBLE_EQ(repeated_token(uniform, 50, 49).value(), 0.01);
+  EXPECT_DOUBLE_EQ(sink_mass(uniform).value(), 0.01);
+  EXPECT_EQ(columns(uniform, 0.9, false), 90);
 }
 
 TEST(UniformAttention, SeesNothingBeyondAWindow) {
-  const EvenAttention even = {.tokens = 40, .mask = AttentionMask::causal(20)};
-  EXPECT_DOUBLE_EQ(repeated_token(even, 20, 19).value(), 1.0 / 20);
-  EXPECT_EQ(repeated_token(even, 20, 20).value(), 0);
+  const UniformAttention uniform = {.tokens = 40, .mask = AttentionMask::causal(20)};
+  EXPECT_DOUBLE_EQ(repeated_token(uniform, 20, 19).value(), 1.0 / 20);
+  EXPECT_EQ(repeated_token(uniform, 20, 20).value(), 0);
 }
 
 TEST(UniformAttention, WithoutASecondBlockHasNoScore) {
@@ -91,11 +91,12 @@ TEST(UniformAttention, WithoutASecondBlockHasNoScore) {
 }
 
 TEST(UniformAttention, AcrossTwoTextsSeesEveryKey) {
-  const EvenAttention even = {.tokens = 20, .mask = AttentionMask::bidirectional(), .queries = 3};
-  EXPECT_DOUBLE_EQ(sink_mass(even).value(), 0.05);
-  EXPECT_EQ(columns(even, 0.9, false), 18);
-  EXPECT_EQ(columns(even, 0.9, true), 18);  // of 19
-  EXPECT_FALSE(previous_token(even));
+  const UniformAttention uniform = {
+      .tokens = 20, .mask = AttentionMask::bidirectional(), .queries = 3};
+  EXPECT_DOUBLE_EQ(sink_mass(uniform).value(), 0.05);
+  EXPECT_EQ(columns(uniform, 0.9, false), 18);
+  EXPECT_EQ(columns(uniform, 0.9, true), 18);  // of 19
+  EXPECT_FALSE(previous_token(uniform));
 }
 
 }  // namespace

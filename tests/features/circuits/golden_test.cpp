@@ -118,7 +118,7 @@ std::string test_name(const testing::TestParamInfo<std::string>& name) {
 
 // Frequencies are float32: off by 6e-8 of themselves, which over 21 tokens turns a pair by 1.3e-6
 // too far at most, and others by less.
-constexpr double kTurnedTolerance = 2e-6;
+constexpr double kTransposedTolerance = 2e-6;
 
 class CircuitsGolden : public testing::TestWithParam<std::string> {
  protected:
@@ -147,7 +147,7 @@ TEST_P(CircuitsGolden, TakesBiasesAsACoordinate) {
                  kTolerance);
 }
 
-TEST_P(CircuitsGolden, TurnsKeysByTheOffset) {
+TEST_P(CircuitsGolden, RotatesKeysByTheOffset) {
   if (!golden_.contains("rope_offset")) {
     const auto refused = test::run_attnscope({"circuits", folder_, "--rope-offset", "-3"});
     EXPECT_EQ(refused.exit_code, 2) << refused.err;
@@ -155,7 +155,7 @@ TEST_P(CircuitsGolden, TurnsKeysByTheOffset) {
     return;
   }
   compare_report(circuits_report({folder_, "--rope-offset", "-3", "--circuit", "qk"}), golden_,
-                 golden_.at("rope_offset"), kTurnedTolerance);
+                 golden_.at("rope_offset"), kTransposedTolerance);
 }
 
 TEST_P(CircuitsGolden, ComposesHeadsOfDifferentLayers) {
@@ -214,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(CircuitsGoldenScaled, TurnsKeysByEveryScaling) {
+TEST(CircuitsGoldenScaled, RotatesKeysByEveryScaling) {
   std::ifstream file(kRoot / "tests/golden/circuits/scaled/figures.json");
   const json golden = json::parse(file);
   for (const json& scaled : golden.at("cases")) {
@@ -226,7 +226,7 @@ TEST(CircuitsGoldenScaled, TurnsKeysByEveryScaling) {
     SCOPED_TRACE(variant.title() + " at " + offset);
     const json report =
         circuits_report({folder.path().string(), "--rope-offset", offset, "--circuit", "qk"});
-    compare_report(report, golden, scaled.at("rows"), kTurnedTolerance);
+    compare_report(report, golden, scaled.at("rows"), kTransposedTolerance);
   }
 }
 

@@ -59,28 +59,28 @@ TEST(Fold, GainMultipliesColumns) {
   }
 }
 
-TEST(Fold, CentredReadersReadTheSameOfWhatALayerNormGives) {
+TEST(Fold, CenteredReadersReadTheSameOfWhatALayerNormGives) {
   Matrix<double> folded = gaussian_matrix(4, 4, 1);
   const std::vector<double> wanted = times(folded, layer_norm(kInput, kGain));
   multiply_columns(folded, kGain);
-  centre_rows(folded);
+  center_rows(folded);
   const std::vector<double> unit(4, 1.0);
   const std::vector<double> found = times(folded, layer_norm(kInput, unit));
   for (std::size_t at = 0; at < 4; ++at) EXPECT_NEAR(found[at], wanted[at], 1e-14);
   for (const double sum : times(folded, unit)) EXPECT_NEAR(sum, 0, 1e-15);
 }
 
-TEST(Fold, CentredWritersWriteWhatTheNextLayerNormLeaves) {
+TEST(Fold, CenteredWritersWriteWhatTheNextLayerNormLeaves) {
   Matrix<double> w = gaussian_matrix(4, 4, 2);
   const std::vector<double> wanted = layer_norm(times(w, kInput), kGain);
-  centre_columns(w);
+  center_columns(w);
   const std::vector<double> written = times(w, kInput);
   EXPECT_NEAR(mean_of(written), 0, 1e-15);
   const std::vector<double> found = layer_norm(written, kGain);
   for (std::size_t at = 0; at < 4; ++at) EXPECT_NEAR(found[at], wanted[at], 1e-14);
 }
 
-TEST(Fold, CentringAgreesWithTransformerLens) {
+TEST(Fold, CenteringAgreesWithTransformerLens) {
   // ProcessWeights.fold_layer_norm on W_Q, center_writing_weights on W_O of one head, in
   // TransformerLens 4.3: blocks of (d_model, d_head) and (d_head, d_model), here transposed.
   Matrix<double> q(2, 4), o(4, 2);
@@ -88,8 +88,8 @@ TEST(Fold, CentringAgreesWithTransformerLens) {
   std::copy_n(values, 8, q.data());
   std::copy_n(values, 8, o.data());
   multiply_columns(q, kGain);
-  centre_rows(q);
-  centre_columns(o);
+  center_rows(q);
+  center_columns(o);
   const double wanted_q[] = {-0.4375, -2.9375, 4.0625, -0.6875, -3.625, -2.125, 5.875, -0.125};
   const double wanted_o[] = {-0.75, -1.75, 1.25, 1.25, -2.75, -3.75, 2.25, 4.25};
   for (std::int64_t at = 0; at < 8; ++at) {
@@ -109,12 +109,12 @@ TEST(Fold, ABiasIsTheLastColumnAndZeroWhereThereIsNone) {
   }
 }
 
-TEST(Fold, KeysTurnByNeighbours) {
+TEST(Fold, KeysRotateByNeighbors) {
   Matrix<double> keys = integer_matrix(8, 4, 9, 4);
   const Matrix<double> before = integer_matrix(8, 4, 9, 4);
   // The first pair turns a quarter, the second half a turn.
-  turn_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2, std::numbers::pi},
-            RotaryPairs::neighbours);
+  rotate_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2, std::numbers::pi},
+              RotaryPairs::neighbors);
   for (const std::int64_t head : {0, 4}) {
     for (std::int64_t col = 0; col < 4; ++col) {
       EXPECT_NEAR(keys(head, col), -before(head + 1, col), 1e-14);
@@ -125,11 +125,11 @@ TEST(Fold, KeysTurnByNeighbours) {
   }
 }
 
-TEST(Fold, KeysTurnInPairsHeadByHead) {
+TEST(Fold, KeysRotateInPairsHeadByHead) {
   // Two heads of 4 rows; of each the rows 0 and 1 turn a quarter, the others stay.
   Matrix<double> keys = integer_matrix(8, 4, 9, 4);
   const Matrix<double> before = integer_matrix(8, 4, 9, 4);
-  turn_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2}, RotaryPairs::halves);
+  rotate_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2}, RotaryPairs::halves);
   for (const std::int64_t head : {0, 4}) {
     for (std::int64_t col = 0; col < 4; ++col) {
       EXPECT_NEAR(keys(head, col), -before(head + 1, col), 1e-14);

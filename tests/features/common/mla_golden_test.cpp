@@ -9,11 +9,11 @@ namespace attnscope::test {
 namespace {
 
 /// Digits printed, and sums of some hundred products of float64.
-constexpr double kLatentTolerance = 1e-9;
+constexpr double kMlaTolerance = 1e-9;
 /// Frequencies are float32, off by 6e-8 of themselves: over 3 tokens a pair turns by so much.
-constexpr double kLatentTurnTolerance = 1e-6;
+constexpr double kMlaRotationTolerance = 1e-6;
 /// Latents of both runs are float32, and means of them better.
-constexpr double kLatentRunTolerance = 1e-6;
+constexpr double kMlaRunTolerance = 1e-6;
 
 class MlaGolden : public testing::TestWithParam<const char*> {
  protected:
@@ -65,7 +65,7 @@ TEST_P(MlaGolden, SpectraAreThoseOfProductsHeadByHead) {
     SCOPED_TRACE(matrix);
     const json report =
         report_of({"spectrum", folder_, "--matrix", matrix, "--per-head", "--values", "--quiet"});
-    expect_spectra(report["rows"], golden_["spectra"], matrix, kLatentTolerance);
+    expect_spectra(report["rows"], golden_["spectra"], matrix, kMlaTolerance);
   }
 }
 
@@ -74,10 +74,10 @@ TEST_P(MlaGolden, CircuitsAreThoseOfProductsInEveryVariant) {
     const char* name;
     Words options;
     double tolerance;
-  } variants[] = {{"plain", {}, kLatentTolerance},
-                  {"fold", {"--fold-norm"}, kLatentTolerance},
-                  {"offset", {"--rope-offset", "-3"}, kLatentTurnTolerance},
-                  {"fold-offset", {"--fold-norm", "--rope-offset", "-3"}, kLatentTurnTolerance}};
+  } variants[] = {{"plain", {}, kMlaTolerance},
+                  {"fold", {"--fold-norm"}, kMlaTolerance},
+                  {"offset", {"--rope-offset", "-3"}, kMlaRotationTolerance},
+                  {"fold-offset", {"--fold-norm", "--rope-offset", "-3"}, kMlaRotationTolerance}};
   for (const auto& [name, options, tolerance] : variants) {
     SCOPED_TRACE(name);
     const json report = report_of(Words{"circuits", folder_, "--quiet"} + options);
@@ -100,7 +100,7 @@ TEST_P(MlaGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
       if (!wanted.contains(latent)) continue;
       ++there;
       EXPECT_NEAR(row["latent_rms"][latent].get<double>(), wanted[latent].get<double>(),
-                  kLatentRunTolerance * wanted[latent].get<double>());
+                  kMlaRunTolerance * wanted[latent].get<double>());
     }
     EXPECT_EQ(row["latent_rms"].size(), there);
   };
@@ -108,14 +108,14 @@ TEST_P(MlaGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
     SCOPED_TRACE(matrix);
     const json report =
         report_of(Words{"spectrum", folder_, "--matrix", matrix, "--per-head", "--values"} + text);
-    expect_spectra(report["rows"], golden["spectra"], matrix, kLatentRunTolerance);
+    expect_spectra(report["rows"], golden["spectra"], matrix, kMlaRunTolerance);
     for (const json& row : report["rows"]) {
       expect_rms(row, matrix == "qk" ? std::vector{"q", "kv"} : std::vector{"kv"});
     }
   }
   const json report =
       report_of(Words{"circuits", folder_, "--fold-norm", "--rope-offset", "-3"} + text);
-  expect_circuits(report["rows"], golden["circuits"], kLatentTurnTolerance);
+  expect_circuits(report["rows"], golden["circuits"], kMlaRotationTolerance);
   for (const json& row : report["rows"]) {
     expect_rms(row, row["circuit"] == "qk" ? std::vector{"q", "kv"} : std::vector{"kv"});
   }

@@ -46,7 +46,7 @@ std::vector<double> times(MatrixView<const double> matrix, const double* x) {
 
 /// What one token's own norm makes of a latent that has the typical one: `stored` (rank, D) is that
 /// latent before its norm.
-double correction(const LatentFactors& typical, const Matrix<double>& stored, const Gain& gain,
+double correction(const MlaFactors& typical, const Matrix<double>& stored, const Gain& gain,
                   std::int64_t rank, double epsilon, const double* x) {
   const std::vector<double> own = times(stored.view().row_block(0, rank), x);
   double squares = 0;
@@ -67,9 +67,9 @@ void turn(std::vector<double>& head, std::int64_t rotary, const RopeFrequencies&
         static_cast<double>(position);
     double& x = head[first + static_cast<std::size_t>(at)];
     double& y = head[first + static_cast<std::size_t>(at + step)];
-    const double turned = x * std::cos(angle) - y * std::sin(angle);
+    const double rotated = x * std::cos(angle) - y * std::sin(angle);
     y = y * std::cos(angle) + x * std::sin(angle);
-    x = turned;
+    x = rotated;
   }
 }
 
@@ -80,7 +80,7 @@ TEST_P(MlaScores, AreThoseOfARun) {
       std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / GetParam();
   const Model model = Model::open(folder);
   const HeadShape& heads = model.dimensions().heads;
-  const LatentRanks ranks = *model.dimensions().latent;
+  const MlaRanks ranks = *model.dimensions().mla;
   const AttentionSpec& spec = model.spec().layers[0].attention;
   const TokenIds tokens = {4, 17, 29, 33, 8, 12, 40};
   const auto count = std::ssize(tokens);
@@ -107,14 +107,14 @@ TEST_P(MlaScores, AreThoseOfARun) {
   ForwardPass(model, false, {}).run(std::vector<TokenIds>{tokens}, observer, {});
   ASSERT_EQ(std::ssize(maps), heads.heads);
 
-  const auto query = read_latent(model, 0, Role::query, SharedRows::in_every_head).values;
-  const auto key = read_latent(model, 0, Role::key, SharedRows::in_every_head).values;
+  const auto query = read_mla(model, 0, Role::query, SharedRows::in_every_head).values;
+  const auto key = read_mla(model, 0, Role::key, SharedRows::in_every_head).values;
   const auto query_down = read_weight_float64(model, model.weight(0, Role::query_down)).values;
   const auto key_down = read_weight_float64(model, model.weight(0, Role::kv_down)).values;
-  const Gain query_gain = read_gain(model, *spec.latent->query_norm, 0, ranks.query).values;
-  const Gain key_gain = read_gain(model, spec.latent->norm, 0, ranks.key_value).values;
+  const Gain query_gain = read_gain(model, *spec.mla->query_norm, 0, ranks.query).values;
+  const Gain key_gain = read_gain(model, spec.mla->norm, 0, ranks.key_value).values;
   const Matrix<double> queries = product_of(query), keys = product_of(key);
-  const RopeFrequencies turns =
+  const RopeFrequencies frequencies =
       rope_frequencies(*spec.rope, heads.head_dim, count, model.spec().source);
 
   for (std::int64_t head = 0; head < heads.heads; ++head) {
@@ -125,17 +125,17 @@ TEST_P(MlaScores, AreThoseOfARun) {
     for (std::int64_t token = 0; token < count; ++token) {
       const double* x = &inputs(token, 0);
       q.push_back(times(rows(queries), x));
-      const double of_query = correction(query, query_down, query_gain, ranks.query,
-                                         spec.latent->query_norm->epsilon, x);
+      const double of_query =
+          correction(query, query_down, query_gain, ranks.query, spec.mla->query_norm->epsilon, x);
       for (double& value : q.back()) value *= of_query;
       k.push_back(times(rows(keys), x));
       const double of_key =
-          correction(key, key_down, key_gain, ranks.key_value, spec.latent->norm.epsilon, x);
+          correction(key, key_down, key_gain, ranks.key_value, spec.mla->norm.epsilon, x);
       for (std::int64_t row = 0; row < heads.head_dim - heads.shared_key_dim; ++row) {
         k.back()[static_cast<std::size_t>(row)] *= of_key;
       }
       for (auto* side : {&q.back(), &k.back()}) {
-        turn(*side, heads.shared_key_dim, turns, spec.rope->pairs, token);
+        turn(*side, heads.shared_key_dim, frequencies, spec.rope->pairs, token);
       }
     }
     for (std::int64_t row = 0; row < count; ++row) {

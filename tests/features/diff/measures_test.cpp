@@ -71,7 +71,7 @@ TEST(SubspaceOverlap, OfOrthogonalSpacesIsNothing) {
   EXPECT_NEAR(found.angle, 90, 1e-12);
 }
 
-TEST(SubspaceOverlap, OfRandomSpacesIsAboutItsNull) {
+TEST(SubspaceOverlap, OfRandomSpacesIsAboutItsBaseline) {
   // A mean over 3 · 12 squared cosines, of variance 2 / 40² each, and over 50 draws.
   double sum = 0;
   constexpr int kDraws = 50;

@@ -84,7 +84,7 @@ TEST(Directions, TokensThatTrainingNeverSawNameNothing) {
   EXPECT_TRUE(unknown["rows"][0]["rarity"].is_null());
 }
 
-TEST(Directions, PolesOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
+TEST(Directions, SignsOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
   const json rows = read_rows("shakespeare-gpt2",
                               {"--layers", "2", "--head", "3", "--directions", "32", "--top", "2"});
   double energy = 0;
@@ -134,7 +134,7 @@ TEST(Directions, CopyingOfTokensIsThatOfTheReference) {
 }
 
 /// Of the first two directions, on the goldens' text.
-TEST(Directions, NamesHoldAsFarAsInTheReference) {
+TEST(Directions, TextCorrelationIsTheReferences) {
   const json texts = json::parse(read_file(source_path("tests/golden/interventions/texts.json")));
   const struct {
     std::string model, layer, head, matrix, side;
@@ -166,7 +166,7 @@ TEST(Directions, NamesHoldAsFarAsInTheReference) {
   }
 }
 
-TEST(Directions, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
+TEST(Directions, TextCorrelationNeedsEnoughKindsOfTokens) {
   const Words model = {"read", data_path("forward/llama"), "--layers", "1", "--directions", "1"};
   for (const char* few : {"5,5,5", "1,2,3,4,5,6,7,8,9,9,9"}) {
     const RunResult run = run_attnscope(model + Words{"--tokens", few, "--format", "json"});
@@ -184,7 +184,7 @@ TEST(Directions, WhetherNamesHoldIsUnknownWhereFewKindsOfTokensAreRead) {
 }
 
 /// What an encoder gives is no text of the decoder's own.
-TEST(Directions, OfADecoderItIsUnknownWhetherNamesHold) {
+TEST(Directions, ADecoderHasNoTextCorrelation) {
   const RunResult run = run_attnscope({"read", data_path("gguf-encoder-decoders/t5-gated.gguf"),
                                        "--tokens", "1,2,3", "--layers", "0", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;

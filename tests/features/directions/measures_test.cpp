@@ -22,7 +22,7 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
 
 /// Tokens whose rows have a mean far from zero, and follow their rarity along one direction.
 struct Basis {
-  NamingTokens tokens;
+  CandidateTokens tokens;
   Matrix<float> rows{2 * kTokens, kWidth};  // of all ids; odd ones name nothing
 
   explicit Basis(bool known) {
@@ -57,14 +57,14 @@ struct Basis {
     };
   }
 
-  NamedDirections names(const Matrix<double>& directions, std::int64_t top, std::int64_t most_held,
-                        const Compute& compute = {}) const {
+  NamedDirections names(const Matrix<double>& directions, std::int64_t top,
+                        std::int64_t max_rows_in_memory, const Compute& compute = {}) const {
     const Matrix<double> random = random_directions(kWidth);
     return name_directions(tokens, rows_of(),
                            {.directions = directions.view(),
                             .random = random.view(),
                             .top = top,
-                            .most_held = most_held},
+                            .max_rows_in_memory = max_rows_in_memory},
                            compute);
   }
 };
@@ -140,24 +140,24 @@ class Reference {
     double cubes = 0;
     for (const double score : own) cubes += score * score * score;
     EXPECT_NEAR(found.skewness, cubes, 1e-3 * std::abs(cubes) + 1e-2);
-    for (const NamedPole& pole : found.poles) {
+    for (const SignedDirection& of_sign : found.signs) {
       std::vector<std::size_t> order(own.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::sort(order.begin(), order.end(),
                 [&](std::size_t a, std::size_t b) { return own[a] > own[b]; });
-      ASSERT_EQ(pole.tokens.size(), top);
+      ASSERT_EQ(of_sign.tokens.size(), top);
       for (std::size_t at = 0; at < top; ++at) {
-        const NamedToken& token = pole.tokens[at];
+        const NamedToken& token = of_sign.tokens[at];
         EXPECT_EQ(token.id, tokens_.ids[order[at]]);
         EXPECT_NEAR(token.score, own[order[at]], 1e-6 * own[order[0]]);
         EXPECT_NEAR(token.cosine,
                     own[order[at]] / std::sqrt(product(rows_[order[at]], rows_[order[at]])), 1e-6);
       }
-      EXPECT_NEAR(pole.coherence, coherence(std::span(order).first(kCoherentTokens)), 1e-6);
-      EXPECT_EQ(pole.rarity.has_value(), !tokens_.rarity.empty());
-      const double sign = &pole == &found.poles[0] ? 1 : -1;
-      if (pole.rarity) {
-        EXPECT_NEAR(*pole.rarity, sign * cosine(raw, tokens_.rarity), 1e-6);
+      EXPECT_NEAR(of_sign.coherence, coherence(std::span(order).first(kCoherentTokens)), 1e-6);
+      EXPECT_EQ(of_sign.rarity.has_value(), !tokens_.rarity.empty());
+      const double sign = &of_sign == &found.signs[0] ? 1 : -1;
+      if (of_sign.rarity) {
+        EXPECT_NEAR(*of_sign.rarity, sign * cosine(raw, tokens_.rarity), 1e-6);
       }
       for (double& score : own) score = -score;
     }
@@ -181,7 +181,7 @@ class Reference {
   }
 
  private:
-  const NamingTokens& tokens_;
+  const CandidateTokens& tokens_;
   std::vector<std::vector<double>> raw_, rows_;  // less their mean; and less the axis
 };
 
@@ -193,24 +193,25 @@ TEST(NamedLists, AreThoseOfTheDefinitions) {
     const double null = reference.null();
     for (const std::size_t top : {3u, 40u}) {
       const NamedDirections names =
-          basis.names(directions, static_cast<std::int64_t>(top), /*most_held=*/kTokens);
+          basis.names(directions, static_cast<std::int64_t>(top), /*max_rows_in_memory=*/kTokens);
       ASSERT_EQ(names.directions.size(), 60u);
       for (std::size_t at = 0; at < names.directions.size(); ++at) {
         const double* direction = &directions(static_cast<std::int64_t>(at), 0);
         reference.expect(names.directions[at], {direction, direction + kWidth}, top);
       }
-      EXPECT_NEAR(names.null_coherence, null, 1e-6);
+      EXPECT_NEAR(names.random_coherence, null, 1e-6);
     }
   }
 }
 
 void expect_same(const NamedDirections& a, const NamedDirections& b) {
-  EXPECT_EQ(a.null_coherence, b.null_coherence);
+  EXPECT_EQ(a.random_coherence, b.random_coherence);
   ASSERT_EQ(a.directions.size(), b.directions.size());
   for (std::size_t at = 0; at < a.directions.size(); ++at) {
     EXPECT_EQ(a.directions[at].skewness, b.directions[at].skewness);
-    for (std::size_t pole = 0; pole < 2; ++pole) {
-      const NamedPole &one = a.directions[at].poles[pole], &other = b.directions[at].poles[pole];
+    for (std::size_t of_sign = 0; of_sign < 2; ++of_sign) {
+      const SignedDirection &one = a.directions[at].signs[of_sign],
+                            &other = b.directions[at].signs[of_sign];
       EXPECT_EQ(one.coherence, other.coherence);
       EXPECT_EQ(one.rarity, other.rarity);
       ASSERT_EQ(one.tokens.size(), other.tokens.size());
@@ -227,15 +228,15 @@ TEST(NamedLists, HaveTheSameDigitsWhateverTheThreadsAndTheMemory) {
   const Basis basis(/*known=*/true);
   const Matrix<double> directions = unit_rows(50);
   const NamedDirections all = basis.names(directions, 10, kTokens);
-  expect_same(basis.names(directions, 10, /*most_held=*/0), all);
+  expect_same(basis.names(directions, 10, /*max_rows_in_memory=*/0), all);
   LentTeam lent(3);
-  expect_same(basis.names(directions, 10, /*most_held=*/1000, lent.compute()),
+  expect_same(basis.names(directions, 10, /*max_rows_in_memory=*/1000, lent.compute()),
               basis.names(directions, 10, kTokens, test_compute()));
 }
 
 /// A vocabulary of fewer tokens than are asked for, some of them alike.
 TEST(NamedLists, OfFewTokensHoldAllOfThemTheSmallerIdsFirst) {
-  const NamingTokens tokens{.ids = {4, 7, 9, 12, 15, 16, 17, 18, 19, 20, 21}, .rarity = {}};
+  const CandidateTokens tokens{.ids = {4, 7, 9, 12, 15, 16, 17, 18, 19, 20, 21}, .rarity = {}};
   const RowsOfTokens rows_of = [](std::span<const std::int64_t> ids, const Compute&) {
     Matrix<float> out(std::ssize(ids), 1);
     for (std::int64_t row = 0; row < out.rows(); ++row) {
@@ -246,14 +247,17 @@ TEST(NamedLists, OfFewTokensHoldAllOfThemTheSmallerIdsFirst) {
   Matrix<double> direction(1, 1);
   direction(0, 0) = 1;
   const Matrix<double> random = random_directions(1);
-  const NamedDirections names = name_directions(
-      tokens, rows_of,
-      {.directions = direction.view(), .random = random.view(), .top = 100, .most_held = 100}, {});
+  const NamedDirections names = name_directions(tokens, rows_of,
+                                                {.directions = direction.view(),
+                                                 .random = random.view(),
+                                                 .top = 100,
+                                                 .max_rows_in_memory = 100},
+                                                {});
   std::vector<std::int64_t> ids;
-  for (const NamedToken& token : names.directions[0].poles[0].tokens) ids.push_back(token.id);
+  for (const NamedToken& token : names.directions[0].signs[0].tokens) ids.push_back(token.id);
   EXPECT_EQ(ids, tokens.ids);
-  EXPECT_NEAR(names.directions[0].poles[0].tokens[0].score, 16.0 / 11, 1e-6);
-  EXPECT_EQ(names.directions[0].poles[1].tokens[0].id, 12);
+  EXPECT_NEAR(names.directions[0].signs[0].tokens[0].score, 16.0 / 11, 1e-6);
+  EXPECT_EQ(names.directions[0].signs[1].tokens[0].id, 12);
 }
 
 }  // namespace

@@ -10,13 +10,14 @@ class PlanOfMlaModels : public PlanOfTokens {};
 
 TEST_F(PlanOfMlaModels, TakesLayersWidthAndRanks) {
   for (const char* name : {"deepseek_v3", "deepseek_v3-bias", "deepseek_v2", "minicpm3"}) {
-    EXPECT_EQ(menu_forms(tiny_model(name), 48), (std::set<std::string>{"layers", "width", "ranks"}))
+    EXPECT_EQ(compared_forms(tiny_model(name), 48),
+              (std::set<std::string>{"layers", "width", "ranks"}))
         << name;
   }
   // Of layers with experts these go, no neurons; of the second no group can lose one.
-  EXPECT_EQ(menu_forms(tiny_model("kimi_k25"), 48),
+  EXPECT_EQ(compared_forms(tiny_model("kimi_k25"), 48),
             (std::set<std::string>{"layers", "experts", "ranks"}));
-  EXPECT_EQ(menu_forms(tiny_model("deepseek_v3-experts"), 48),
+  EXPECT_EQ(compared_forms(tiny_model("deepseek_v3-experts"), 48),
             (std::set<std::string>{"layers", "ranks"}));
 }
 
@@ -72,8 +73,8 @@ TEST_P(PlanOfQuantized, IsWrittenInTheDtypeThatIsAskedFor) {
   }
 }
 
-TEST_P(PlanOfQuantized, HasTheMenuOfItsArchitecture) {
-  EXPECT_EQ(menu_forms(data_path(std::string("quantized/") + GetParam()), 40),
+TEST_P(PlanOfQuantized, HasTheMethodsOfItsArchitecture) {
+  EXPECT_EQ(compared_forms(data_path(std::string("quantized/") + GetParam()), 40),
             (std::set<std::string>{"width", "hidden", "head-width", "kv-heads", "heads", "latent",
                                    "ranks"}));
 }
@@ -90,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Files, PlanOfQuantized,
 class PlanOfGguf : public PlanOfTokens {
  protected:
   /// A Llama of two layers, all of whose matrices are Q8_0: blocks of 32 bytes and their scale.
-  std::string quantised_llama() const {
+  std::string quantized_llama() const {
     constexpr std::uint64_t kWidth = 32, kMlp = 64, kVocabulary = 48;
     const auto number = [](const char* key, std::uint32_t value) {
       return gguf_pair(std::string("llama.") + key, gguf_u32, number_bytes(value));
@@ -142,10 +143,11 @@ class PlanOfGguf : public PlanOfTokens {
   }
 };
 
-TEST_F(PlanOfGguf, OfQuantisedWeightsLeavesAPlainModelAndSaysSo) {
-  const std::string model = quantised_llama();
-  EXPECT_EQ(menu_forms(model, 48), (std::set<std::string>{"layers", "width", "hidden", "head-width",
-                                                          "kv-heads", "heads", "latent", "ranks"}));
+TEST_F(PlanOfGguf, OfQuantizedWeightsLeavesAPlainModelAndSaysSo) {
+  const std::string model = quantized_llama();
+  EXPECT_EQ(compared_forms(model, 48),
+            (std::set<std::string>{"layers", "width", "hidden", "head-width", "kv-heads", "heads",
+                                   "latent", "ranks"}));
   allowed_of_nll_ = 2e-3;  // as of others
   for (const char* set : {"without=0", "width=40", "hidden=24", "kv-heads=1", "latent=8+8"}) {
     const std::string err = expect_written_as_planned(model, 48, {"--set", set});

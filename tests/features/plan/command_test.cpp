@@ -16,7 +16,7 @@ using Plan = PlanCase;
 using PlanSearch = PlanCase;  // the longest of them
 using PlanResume = PlanCase;  // after a stop
 
-TEST_F(PlanSearch, TheMenuHasEveryFormThatTheArchitectureAllows) {
+TEST_F(PlanSearch, TheComparisonHasEveryMethodThatTheArchitectureAllows) {
   std::set<std::string> forms;
   const json report = planned(kPlanExample, {});
   for (const json& row : report["rows"]) {

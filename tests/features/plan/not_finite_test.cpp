@@ -73,12 +73,12 @@ TEST_F(PlanNotFinite, ActivationsSkipTheMatrixAndThoseThatReadWhatItMakes) {
   EXPECT_EQ(skipped_places(report),
             (std::set<std::string>{"4 up", "4 down", "5 q", "5 up", "5 down"}));
   EXPECT_TRUE(contains(report["skipped"][0]["reason"].get<std::string>(), "row 0, column 0"));
-  const json sound = json::parse(
+  const json audio = json::parse(
       output_of({"spectrum", kPlanExample, "--activations", text_, "--length", "64", "--sequences",
                  "8", "--energy", "0.9", "--matrix", "q", "--format", "json", "--quiet"}));
   for (std::size_t layer = 0; layer < 5; ++layer) {
     EXPECT_EQ(report["rows"][layer == 4 ? 12 : 3 * layer]["activation_energy_rank"],
-              sound["rows"][layer]["activation_energy_rank"]);
+              audio["rows"][layer]["activation_energy_rank"]);
   }
 }
 
@@ -97,7 +97,7 @@ TEST_F(PlanNotFinite, AnAdapterLeavesTheMatrixOut) {
   EXPECT_TRUE(contains(run.err, "nothing changed but what holds NaN")) << run.err;
 }
 
-TEST_F(PlanNotFinite, TheMenuKeepsTheMatrixAndLeavesOutWhatMixesIt) {
+TEST_F(PlanNotFinite, TheComparisonKeepsTheMatrixAndSkipsWhatMixesIt) {
   const std::string model = with_dead_neuron();
   const json report = json::parse(output_of(on_tokens({"plan", model, "--format", "json"})));
   std::set<std::string> forms;

@@ -21,7 +21,7 @@ class PlanOfTokens : public ::testing::Test {
     return words;
   }
 
-  std::set<std::string> menu_forms(const std::string& model, std::uint64_t vocabulary) const {
+  std::set<std::string> compared_forms(const std::string& model, std::uint64_t vocabulary) const {
     const json report = report_of(on_tokens({"plan", model}, vocabulary));
     std::set<std::string> forms;
     for (const json& row : report["rows"]) forms.insert(row["form"].get<std::string>());

@@ -99,10 +99,10 @@ TEST(MethodComparisonSameBytes, ForAnyThreadsAndMemory) {
         "plan", tiny_model(name), "--token-file", tokens,    "--length",
         "16",   "--probe-tokens", "64",           "--quiet", "--held-out-sequences",
         "2"};
-    const std::string menu = output_of(words + Words{"--format", "json", "--threads", "1"});
-    EXPECT_GT(json::parse(menu)["rows"].size(), 4u) << name;
+    const std::string comparison = output_of(words + Words{"--format", "json", "--threads", "1"});
+    EXPECT_GT(json::parse(comparison)["rows"].size(), 4u) << name;
     EXPECT_EQ(output_of(words + Words{"--format", "json", "--threads", "3", "--memory", "1M"}),
-              menu)
+              comparison)
         << name;
   }
 }

@@ -40,10 +40,10 @@ TEST_F(PlanScored, LossesAreThoseOfTheChosenTokens) {
   for (const char* positions : {"last", "2-4", "1,7"}) {
     SCOPED_TRACE(positions);
     const Words at = {"--score-positions", positions};
-    const json menu = report_of(plan(at));
+    const json comparison = report_of(plan(at));
     const double before = loss(model_, at);
-    EXPECT_NEAR(menu["models"][0]["mean_nll"].get<double>(), before, kPlanLossTolerance);
-    EXPECT_EQ(menu["parameters"]["score_positions"], positions);
+    EXPECT_NEAR(comparison["models"][0]["mean_nll"].get<double>(), before, kPlanLossTolerance);
+    EXPECT_EQ(comparison["parameters"]["score_positions"], positions);
     losses.insert(before);
     for (const Words& target :
          {Words{"--set", "without=0"}, Words{"--by", "ranks", "--keep", "0.7"},

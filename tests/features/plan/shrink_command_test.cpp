@@ -115,8 +115,8 @@ TEST_F(Shrink, OfAnEncoderIsMeasuredByMasks) {
     return words;
   };
   std::set<std::string> forms;
-  const json menu = json::parse(output_of(of_bert({"--format", "json"})));
-  for (const json& row : menu["rows"]) {
+  const json comparison = json::parse(output_of(of_bert({"--format", "json"})));
+  for (const json& row : comparison["rows"]) {
     forms.insert(row["form"].get<std::string>());
   }
   EXPECT_EQ(forms, (std::set<std::string>{"layers", "width", "ranks"}));

@@ -59,9 +59,10 @@ TEST_F(PlanSizes, WidthsAreMultiplesOfRound) {
     EXPECT_LE(eights, any) << form;
     EXPECT_GT(eights + (form == "hidden" ? 24 : 8), any) << form;  // hidden: of 6 heads, too
   }
-  const json menu = planned(kPlanExample, {"--by", "width,hidden", "--round", "32"});
-  EXPECT_GT(menu["rows"].size(), 3u);
-  for (const json& row : menu["rows"]) EXPECT_EQ(row["size"].get<int>() % 32, 0) << row.dump();
+  const json comparison = planned(kPlanExample, {"--by", "width,hidden", "--round", "32"});
+  EXPECT_GT(comparison["rows"].size(), 3u);
+  for (const json& row : comparison["rows"])
+    EXPECT_EQ(row["size"].get<int>() % 32, 0) << row.dump();
 }
 
 /// What a shrunk model has is what was planned, also where ranks were rounded.
@@ -78,15 +79,15 @@ TEST_F(PlanSizes, RoundedPlansAreWritten) {
 
 class MethodComparisonOrder : public PlanCase, public ::testing::WithParamInterface<std::string> {
  protected:
-  struct MenuForm {
+  struct ComparedForm {
     std::string name;
     bool loadable = true;
     double price = std::numeric_limits<double>::infinity();  // nats for the whole saved
   };
 
   /// In the order of the menu; all sizes of a form stand together.
-  static std::vector<MenuForm> forms_of(const json& report) {
-    std::vector<MenuForm> forms;
+  static std::vector<ComparedForm> forms_of(const json& report) {
+    std::vector<ComparedForm> forms;
     const json& model = report["models"][0];
     const auto saved = [&](const json& row, const char* what) {
       const double before = model[what].is_number() ? model[what].get<double>() : 0;
@@ -95,7 +96,7 @@ class MethodComparisonOrder : public PlanCase, public ::testing::WithParamInterf
     for (const json& row : report["rows"]) {
       const std::string name = row["form"];
       if (forms.empty() || forms.back().name != name) {
-        for (const MenuForm& other : forms) EXPECT_NE(other.name, name) << "stands twice";
+        for (const ComparedForm& other : forms) EXPECT_NE(other.name, name) << "stands twice";
         forms.push_back({.name = name, .loadable = row["loadable"]});
       }
       const double share =
@@ -111,10 +112,10 @@ class MethodComparisonOrder : public PlanCase, public ::testing::WithParamInterf
 /// By the loss for each share that it saves of parameters or cache, at its best size.
 TEST_P(MethodComparisonOrder, TheCheapestThatLoadsComesFirstAndWhatDoesNotLoadLast) {
   const json report = planned(GetParam(), {});
-  const std::vector<MenuForm> forms = forms_of(report);
+  const std::vector<ComparedForm> forms = forms_of(report);
   ASSERT_GT(forms.size(), 2u);
   for (std::size_t at = 1; at < forms.size(); ++at) {
-    const MenuForm &before = forms[at - 1], &after = forms[at];
+    const ComparedForm &before = forms[at - 1], &after = forms[at];
     EXPECT_FALSE(after.loadable && !before.loadable) << before.name << " before " << after.name;
     if (before.loadable == after.loadable) {
       EXPECT_LE(before.price, after.price) << before.name << " before " << after.name;

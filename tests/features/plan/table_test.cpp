@@ -46,8 +46,9 @@ std::string plan_table(const Report& report, int width = 100) {
   return out.str();
 }
 
-Record menu_row(const std::string& form, const std::string& choice, std::int64_t parameters,
-                std::int64_t bytes, double perplexity, bool loadable, const std::string& remark) {
+Record comparison_row(const std::string& form, const std::string& choice, std::int64_t parameters,
+                      std::int64_t bytes, double perplexity, bool loadable,
+                      const std::string& remark) {
   return {{"model", "tiny"},
           {"form", form},
           {"choice", choice},
@@ -60,16 +61,16 @@ Record menu_row(const std::string& form, const std::string& choice, std::int64_t
           {"remark", remark}};
 }
 
-TEST(PlanTable, OfAMenuSaysWhatEachFormSavesCostsAndWhetherItLoads) {
+TEST(PlanTable, OfAComparisonShowsSavingsCostAndLoading) {
   Report report = plan_report();
   report.models = {planned_model().add("perplexity", kPerplexity)};
   report.rows = {
-      menu_row("hidden", "192 → 168", 2'312'400, 1536, 22.39, true, "head untied"),
-      menu_row("hidden", "192 → 96", 1'425'000, 1536, 28.4, true, "head untied"),
-      menu_row("latent", "32 rotary + 32 + 1", 2'780'000, 780, 22.52, true, "as deepseek_v3"),
-      menu_row("layers", "6 → 5 (without 2)", 2'164'800, 1280, 24.05, true, ""),
-      menu_row("ranks", "42 matrices as factors", 2'090'000, 1536, 22.1, false,
-               "as factors, in own runtimes")};
+      comparison_row("hidden", "192 → 168", 2'312'400, 1536, 22.39, true, "head untied"),
+      comparison_row("hidden", "192 → 96", 1'425'000, 1536, 28.4, true, "head untied"),
+      comparison_row("latent", "32 rotary + 32 + 1", 2'780'000, 780, 22.52, true, "as deepseek_v3"),
+      comparison_row("layers", "6 → 5 (without 2)", 2'164'800, 1280, 24.05, true, ""),
+      comparison_row("ranks", "42 matrices as factors", 2'090'000, 1536, 22.1, false,
+                     "as factors, in own runtimes")};
   EXPECT_EQ(
       plan_table(report),
       kPlanTitle +
@@ -123,7 +124,7 @@ Record removal(std::int64_t layer, double loss, Value order) {
           {"mlp_loss", Value()}, {"order", std::move(order)}};
 }
 
-TEST(PlanTable, OfLayersSaysWhichGoAndWhatEachIsWorth) {
+TEST(PlanTable, OfLayersListsRemovedLayersAndTheirImportance) {
   Report report = plan_report();
   report.models = {planned_model().add(
       "plan", plan_of("layers", "6 → 4 (without 1-2)", 1'771'200, 1024, 26.5, true))};

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(CliPredict, RowsAreTheLikeliestTokensAfterTheText) {
+TEST(CliPredict, RowsAreTheMostLikelyNextTokens) {
   const json report =
       report_of({"predict", kShakespeare, "--text", "To be, or not to be", "--top", "7"});
   const json& model = report.at("models")[0];
@@ -81,7 +81,7 @@ TEST(CliPredict, SaysWhatATextWithoutAMaskLacks) {
   expect_refusal({"predict", model, "--text", "w7 w8", "--perplexity"}, 5, {"both ways"});
 }
 
-TEST(CliPredict, ADecoderThatSeesBothWaysForetellsNothing) {
+TEST(CliPredict, ABidirectionalDecoderPredictsNothing) {
   TinyLlama tiny = runnable_llama();
   tiny.config["is_causal"] = false;
   const TempFolder folder;

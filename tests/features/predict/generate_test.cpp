@@ -13,7 +13,7 @@ std::string shared_path(const std::string& name) {
   return fs::exists(path) ? path.string() : "";
 }
 
-TEST(CliPredict, WritesTheLikeliestTokenAgainAndAgain) {
+TEST(CliPredict, WritesTheMostLikelyTokenEveryTime) {
   const json written =
       report_of({"predict", kShakespeareLlama, "--text", "KING", "--generate", "5"});
   const json& generated = written.at("models")[0].at("generated");

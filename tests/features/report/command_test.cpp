@@ -76,7 +76,7 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
                                              page.results["models"][0]["heads"].get<std::size_t>());
 }
 
-TEST(CliReport, KeepsWholeMapsOfTokensThatSeeBothWays) {
+TEST(CliReport, KeepsWholeMapsOfBidirectionalAttention) {
   const TempFolder folder;
   const std::string weights = read_file(data_path("forward/gemma3/model.safetensors"));
   for (const char* variant : {"both-ways", "bidirectional"}) {

@@ -87,20 +87,20 @@ TEST(CliReportInput, EachTowerTakesItsOwn) {
   EXPECT_EQ(of_model(page, "pictures", "clip:vision").size(), 1u);
 }
 
-TEST(CliReportInput, ShowsSoundInItsFrames) {
+TEST(CliReportInput, ShowsAudioInItsFrames) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(
       folder, {stack_model("wav2vec2"), "--audio", data_path("audio/chirp.wav")}, &notes);
-  const json sound = of_model(page, "sounds", "wav2vec2").at(0);
+  const json audio = of_model(page, "sounds", "wav2vec2").at(0);
   const json map = of_model(page, "maps", "wav2vec2").at(0);
-  EXPECT_EQ(sound["frames"], map["tokens"]);
-  EXPECT_GT(sound["seconds"], 0);
+  EXPECT_EQ(audio["frames"], map["tokens"]);
+  EXPECT_GT(audio["seconds"], 0);
 }
 
-TEST(CliReportInput, ATargetOfSoundIsShownOnItsFrames) {
+TEST(CliReportInput, ATargetOfAudioIsShownOnItsFrames) {
   const TempFolder folder;
-  Signal features{.shape = {4, 20}, .values = {}};
+  MediaInput features{.shape = {4, 20}, .values = {}};
   for (int at = 0; at < 80; ++at) features.values.push_back(std::sin(static_cast<float>(at)));
   const std::string file = folder.write("features.npy", npy_bytes(features)).string();
   std::string notes;

@@ -31,7 +31,7 @@ FoundRouting found_routing(const std::vector<TokenIds>& sequences,
                            const LayerSelection& watched = {}) {
   const Model model =
       Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward/qwen2_moe");
-  HeldRouting held(model, sequences);
+  SavedRouting held(model, sequences);
   ReportCollector rows;
   run_attention(std::span(&model, 1),
                 {.sequences = {sequences},
@@ -73,7 +73,7 @@ TEST(SavedRouting, IsSeenOfAllLayersWhereTheMapsOfOneAreMeasured) {
 TEST(SavedRouting, IsRunWhereNothingWasSeen) {
   const Model model =
       Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward/qwen2_moe");
-  const HeldRouting held(model, {{1, 2, 3}});
+  const SavedRouting held(model, {{1, 2, 3}});
   EXPECT_FALSE(held.giving({}).compute_elsewhere);
 }
 

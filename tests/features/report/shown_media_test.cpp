@@ -8,8 +8,8 @@ namespace attnscope {
 namespace {
 
 /// (3, rows, cols) of 8 bits each, all different from their neighbours.
-Signal numbers_of_pixels(std::int64_t rows, std::int64_t cols) {
-  Signal image{.shape = {3, rows, cols}, .values = {}};
+MediaInput numbers_of_pixels(std::int64_t rows, std::int64_t cols) {
+  MediaInput image{.shape = {3, rows, cols}, .values = {}};
   for (std::int64_t at = 0; at < 3 * rows * cols; ++at) {
     image.values.push_back(static_cast<float>(at * 37 % 256));
   }
@@ -23,7 +23,7 @@ ImagePreparation preparation() {
 }
 
 /// As a model reads it.
-Signal prepared(Signal image) {
+MediaInput prepared(MediaInput image) {
   const ImagePreparation how = preparation();
   const auto each = image.values.size() / 3;
   for (std::size_t at = 0; at < image.values.size(); ++at) {
@@ -34,75 +34,74 @@ Signal prepared(Signal image) {
   return image;
 }
 
-int byte_at(const ShownPicture& picture, std::int64_t row, std::int64_t col, std::int64_t channel) {
-  const auto at = static_cast<std::size_t>((row * picture.cols + col) * 3 + channel);
-  return static_cast<unsigned char>(picture.bytes.at(at));
+int byte_at(const ShownImage& image, std::int64_t row, std::int64_t col, std::int64_t channel) {
+  const auto at = static_cast<std::size_t>((row * image.cols + col) * 3 + channel);
+  return static_cast<unsigned char>(image.bytes.at(at));
 }
 
-TEST(ShownMedia, APictureIsAsItWasBeforeItsNumbersWerePrepared) {
-  const Signal image = numbers_of_pixels(8, 12);
-  const ShownPicture picture =
-      shown_picture(prepared(image), {.before = 1, .rows = 2, .cols = 3}, 4, preparation());
-  ASSERT_EQ(picture.rows, 8);
-  ASSERT_EQ(picture.cols, 12);
+TEST(ShownMedia, AnImageIsShownAsBeforeItsPreparation) {
+  const MediaInput image = numbers_of_pixels(8, 12);
+  const ShownImage shown =
+      shown_image(prepared(image), {.before = 1, .rows = 2, .cols = 3}, 4, preparation());
+  ASSERT_EQ(shown.rows, 8);
+  ASSERT_EQ(shown.cols, 12);
   for (std::int64_t channel = 0; channel < 3; ++channel) {
     for (std::int64_t row = 0; row < 8; ++row) {
       for (std::int64_t col = 0; col < 12; ++col) {
         const auto at = static_cast<std::size_t>((channel * 8 + row) * 12 + col);
-        ASSERT_EQ(byte_at(picture, row, col, channel), static_cast<int>(image.values[at]));
+        ASSERT_EQ(byte_at(shown, row, col, channel), static_cast<int>(image.values[at]));
       }
     }
   }
 }
 
 TEST(ShownMedia, WhatNoPatchCoversIsNotShown) {
-  const ShownPicture picture = shown_picture(prepared(numbers_of_pixels(9, 14)),
-                                             {.before = 0, .rows = 2, .cols = 3}, 4, preparation());
-  EXPECT_EQ(picture.rows, 8);
-  EXPECT_EQ(picture.cols, 12);
-  EXPECT_EQ(byte_at(picture, 1, 0, 0), 14 * 37 % 256) << "rows are those of the whole image";
+  const ShownImage image = shown_image(prepared(numbers_of_pixels(9, 14)),
+                                       {.before = 0, .rows = 2, .cols = 3}, 4, preparation());
+  EXPECT_EQ(image.rows, 8);
+  EXPECT_EQ(image.cols, 12);
+  EXPECT_EQ(byte_at(image, 1, 0, 0), 14 * 37 % 256) << "rows are those of the whole image";
 }
 
 TEST(ShownMedia, WithoutAPreparationNumbersAreStretched) {
-  const Signal image{.shape = {1, 1, 3}, .values = {-2, 0, 2}};
-  const ShownPicture picture =
-      shown_picture(image, {.before = 0, .rows = 1, .cols = 3}, 1, std::nullopt);
-  const std::string grey = {0, 0, 0, '\x80', '\x80', '\x80', '\xFF', '\xFF', '\xFF'};
-  EXPECT_EQ(picture.bytes, grey);
+  const MediaInput image{.shape = {1, 1, 3}, .values = {-2, 0, 2}};
+  const ShownImage shown = shown_image(image, {.before = 0, .rows = 1, .cols = 3}, 1, std::nullopt);
+  const std::string gray = {0, 0, 0, '\x80', '\x80', '\x80', '\xFF', '\xFF', '\xFF'};
+  EXPECT_EQ(shown.bytes, gray);
 }
 
-TEST(ShownMedia, LargePicturesAreMeansOfBlocks) {
-  Signal image{.shape = {3, 1280, 1280}, .values = {}};
+TEST(ShownMedia, LargeImagesAreMeansOfBlocks) {
+  MediaInput image{.shape = {3, 1280, 1280}, .values = {}};
   for (std::int64_t at = 0; at < 3 * 1280 * 1280; ++at) {
     image.values.push_back(static_cast<float>(at % 2 == 0 ? 100 : 50));
   }
-  const ShownPicture picture =
-      shown_picture(image, {.before = 1, .rows = 80, .cols = 80}, 16, ImagePreparation{});
-  EXPECT_EQ(picture.rows, 640);
-  EXPECT_EQ(picture.cols, 640);
-  EXPECT_EQ(picture.bytes, std::string(3 * 640 * 640, 75));
+  const ShownImage shown =
+      shown_image(image, {.before = 1, .rows = 80, .cols = 80}, 16, ImagePreparation{});
+  EXPECT_EQ(shown.rows, 640);
+  EXPECT_EQ(shown.cols, 640);
+  EXPECT_EQ(shown.bytes, std::string(3 * 640 * 640, 75));
 }
 
 TEST(ShownMedia, AWaveIsAsLoudAsTheRootOfItsMeanSquare) {
-  const Signal wave{.shape = {8}, .values = {3, -3, 0, 0, 0, 4, 1, -1}};
-  const ShownSound sound = shown_sound(wave, 4);
-  EXPECT_DOUBLE_EQ(sound.seconds, 8 / 16000.0);
-  ASSERT_EQ(sound.levels.size(), 4u);
-  EXPECT_DOUBLE_EQ(sound.levels[0], 1);
-  EXPECT_DOUBLE_EQ(sound.levels[1], 0);
-  EXPECT_DOUBLE_EQ(sound.levels[2], std::sqrt(8.0) / 3);
-  EXPECT_DOUBLE_EQ(sound.levels[3], 1 / 3.0);
+  const MediaInput wave{.shape = {8}, .values = {3, -3, 0, 0, 0, 4, 1, -1}};
+  const ShownAudio audio = shown_audio(wave, 4);
+  EXPECT_DOUBLE_EQ(audio.seconds, 8 / 16000.0);
+  ASSERT_EQ(audio.levels.size(), 4u);
+  EXPECT_DOUBLE_EQ(audio.levels[0], 1);
+  EXPECT_DOUBLE_EQ(audio.levels[1], 0);
+  EXPECT_DOUBLE_EQ(audio.levels[2], std::sqrt(8.0) / 3);
+  EXPECT_DOUBLE_EQ(audio.levels[3], 1 / 3.0);
 }
 
 TEST(ShownMedia, FeaturesAreShownFromTheirLeastToTheirLargestMean) {
-  const Signal features{.shape = {2, 4}, .values = {-1, -1, 0, 0, -3, -3, 2, 4}};
-  const ShownSound sound = shown_sound(features, 2);
-  EXPECT_DOUBLE_EQ(sound.seconds, 0.04);
-  EXPECT_EQ(sound.levels, (std::vector<double>{0, 1}));
+  const MediaInput features{.shape = {2, 4}, .values = {-1, -1, 0, 0, -3, -3, 2, 4}};
+  const ShownAudio audio = shown_audio(features, 2);
+  EXPECT_DOUBLE_EQ(audio.seconds, 0.04);
+  EXPECT_EQ(audio.levels, (std::vector<double>{0, 1}));
 }
 
 TEST(ShownMedia, SilenceHasNoLevel) {
-  EXPECT_EQ(shown_sound({.shape = {4}, .values = {0, 0, 0, 0}}, 2).levels,
+  EXPECT_EQ(shown_audio({.shape = {4}, .values = {0, 0, 0, 0}}, 2).levels,
             (std::vector<double>{0, 0}));
 }
 

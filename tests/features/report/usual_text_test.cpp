@@ -50,7 +50,7 @@ TEST(CliReportText, IsCutToThePositionsOfTheModel) {
 
 /// How far the names of directions hold is said of a text that was given, and not of the usual one,
 /// which is short.
-TEST(CliReportText, IsWhatNamesOfDirectionsAreHeldAgainst) {
+TEST(CliReportText, IsTheTextThatCorrelationsAreMeasuredOn) {
   const TempFolder folder;
   const std::string model = model_of_words(folder, "m", known_words());
   std::string notes;

@@ -117,9 +117,9 @@ TEST(Similarity, FreedmanDiaconisBinsAreThoseOfAllPairsAtOnce) {
     std::vector<double>& values = expected[scope];
     std::sort(values.begin(), values.end());
     const auto at = [&](double fraction) {
-      const QuantilePlace place = quantile_place(std::ssize(values), fraction);
-      return interpolate(values[static_cast<std::size_t>(place.below)],
-                         values[static_cast<std::size_t>(place.above)], place.weight);
+      const QuantilePosition position = quantile_position(std::ssize(values), fraction);
+      return interpolate(values[static_cast<std::size_t>(position.below)],
+                         values[static_cast<std::size_t>(position.above)], position.weight);
     };
     const Bins bins = choose_bins(kFreedmanDiaconis, Spread{std::ssize(values), values.front(),
                                                             values.back(), at(0.25), at(0.75)});

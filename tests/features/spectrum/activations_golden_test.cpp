@@ -64,7 +64,7 @@ TEST(ActivationsGolden, RanksOnATextAreNumPys) {
   }
 }
 
-TEST(ActivationsGolden, TheNullIsThatOfTheWeightsAlone) {
+TEST(ActivationsGolden, TheBaselineIsThatOfTheWeightsAlone) {
   const TempFolder folder;
   const json golden = activation_goldens()[0];
   Words words = activations_on(folder, golden);

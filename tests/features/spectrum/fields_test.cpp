@@ -38,9 +38,9 @@ TEST(SpectrumFields, AreInTheirOrder) {
   EXPECT_DOUBLE_EQ(*energies.find("2")->get<double>(), 20.0 / 21.0);
   EXPECT_DOUBLE_EQ(*energies.find("0.5D")->get<double>(), 16.0 / 21.0);
   EXPECT_EQ(*energies.find("9")->get<double>(), 1);
-  const Record& null_energies = *row.find("null_energy_at_rank")->get<Record>();
-  ASSERT_EQ(null_energies.fields().size(), 3);
-  EXPECT_EQ(*null_energies.find("9")->get<double>(), 1);
+  const Record& random_energies = *row.find("null_energy_at_rank")->get<Record>();
+  ASSERT_EQ(random_energies.fields().size(), 3);
+  EXPECT_EQ(*random_energies.find("9")->get<double>(), 1);
   EXPECT_EQ(expect_vector<std::int64_t>(row, "shape"), (std::vector<std::int64_t>{6, 4}));
   EXPECT_TRUE(row.find("condition_number")->is_null());
   EXPECT_EQ(expect_vector<double>(row, "singular_values"), values);

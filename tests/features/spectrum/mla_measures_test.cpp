@@ -16,7 +16,7 @@ TEST(Mla, RanksKeepTheirShareOfTheWidth) {
 TEST(Mla, SaysTheEnergyOfAFourByFourMatrixAtBothRanks) {
   const std::vector<double> values = {2, 1, 1, 0};  // energies 4, 1, 1, 0 of 6
   const Record fields =
-      latent_fields(values, {.rows = 4, .cols = 4}, /*rank=*/8, /*share_rank=*/2, {{0.5, 0.9}});
+      mla_fields(values, {.rows = 4, .cols = 4}, /*rank=*/8, /*share_rank=*/2, {{0.5, 0.9}});
   EXPECT_EQ(*fields.find("possible_rank")->get<std::int64_t>(), 4);
   EXPECT_EQ(*fields.find("energy")->get<double>(), 1);  // beyond the possible rank
   EXPECT_EQ(*fields.find("null_energy")->get<double>(), 1);

@@ -21,11 +21,11 @@ namespace {
 using namespace test;
 using nlohmann::json;
 
-std::int64_t null_rank(const SpectrumShape& shape, double threshold) {
-  return NullModel(shape).energy_rank(threshold).value();
+std::int64_t random_rank(const SpectrumShape& shape, double threshold) {
+  return RandomBaseline(shape).energy_rank(threshold).value();
 }
 
-json golden_nulls() {
+json golden_baseline() {
   std::ifstream file(std::string(ATTNSCOPE_SOURCE_DIR) +
                      "/tests/golden/random_baseline/curves.json");
   return json::parse(file).at("nulls");
@@ -54,7 +54,7 @@ TEST(RandomBaseline, GivesThePublishedFractions) {
     const double possible = static_cast<double>(std::min(known.rows, known.cols));
     for (std::size_t index = 0; index < thresholds.size(); ++index) {
       const double rank = static_cast<double>(
-          null_rank({.rows = known.rows, .cols = known.cols}, thresholds[index]));
+          random_rank({.rows = known.rows, .cols = known.cols}, thresholds[index]));
       // The rank is the next whole one above a fraction that is printed with three digits.
       EXPECT_GE(rank, (known.fractions[index] - 0.0005) * possible)
           << known.rows << " x " << known.cols;
@@ -62,25 +62,26 @@ TEST(RandomBaseline, GivesThePublishedFractions) {
           << known.rows << " x " << known.cols;
     }
   }
-  EXPECT_EQ(null_rank({.rows = 1024, .cols = 4096}, 0.9), 780);
+  EXPECT_EQ(random_rank({.rows = 1024, .cols = 4096}, 0.9), 780);
 }
 
 TEST(RandomBaseline, AgreesWithTheDensitiesOnAGrid) {
   // The grid's own error is below 1e-6 of the share; the integration's below 1e-5 (a square
   // product, whose density has a pole at 0).
   constexpr double kShare = 2e-5;
-  for (const json& row : golden_nulls()) {
+  for (const json& row : golden_baseline()) {
     const SpectrumShape shape = shape_of(row);
     SCOPED_TRACE(row.at("shape").dump() + " " + row.at("inner").dump());
-    const NullModel null(shape);
+    const RandomBaseline baseline(shape);
     const double possible = static_cast<double>(shape.possible_rank());
     for (const auto& [threshold, share] : row.at("rank_share").items()) {
-      const auto rank = static_cast<double>(null.energy_rank(std::stod(threshold)).value());
+      const auto rank = static_cast<double>(baseline.energy_rank(std::stod(threshold)).value());
       EXPECT_GE(rank, (share.get<double>() - kShare) * possible) << threshold;
       EXPECT_LE(rank, (share.get<double>() + kShare) * possible + 1) << threshold;
     }
     for (const auto& [rank, energy] : row.at("energy_at").items()) {
-      EXPECT_NEAR(null.energy_at(std::stoll(rank)).value(), energy.get<double>(), kShare) << rank;
+      EXPECT_NEAR(baseline.energy_at(std::stoll(rank)).value(), energy.get<double>(), kShare)
+          << rank;
     }
   }
 }
@@ -88,14 +89,14 @@ TEST(RandomBaseline, AgreesWithTheDensitiesOnAGrid) {
 TEST(RandomBaseline, AgreesWithMatricesDrawnAtRandom) {
   // The law is that of large shapes. At k values its energy is short by about 1 / (2 k) of what the
   // edges of the spectrum spread to; the mean of 40 draws adds about 1 / (k sqrt(40)).
-  for (const json& row : golden_nulls()) {
+  for (const json& row : golden_baseline()) {
     if (row.at("drawn_energy_at").is_null()) continue;
     const SpectrumShape shape = shape_of(row);
     SCOPED_TRACE(row.at("shape").dump() + " " + row.at("inner").dump());
     const double tolerance =
         (0.5 + 1 / std::sqrt(40.0)) / static_cast<double>(shape.possible_rank());
     for (const auto& [rank, energy] : row.at("drawn_energy_at").items()) {
-      EXPECT_NEAR(NullModel(shape).energy_at(std::stoll(rank)).value(), energy.get<double>(),
+      EXPECT_NEAR(RandomBaseline(shape).energy_at(std::stoll(rank)).value(), energy.get<double>(),
                   tolerance)
           << rank;
     }
@@ -103,22 +104,22 @@ TEST(RandomBaseline, AgreesWithMatricesDrawnAtRandom) {
 }
 
 TEST(RandomBaseline, IsWhatGaussianMatricesNeed) {
-  const auto expect_near_null = [](const SpectrumShape& shape, const std::vector<double>& values,
-                                   double within) {
+  const auto expect_near_random = [](const SpectrumShape& shape, const std::vector<double>& values,
+                                     double within) {
     for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
       EXPECT_NEAR(static_cast<double>(energy_rank(values, threshold)),
-                  static_cast<double>(null_rank(shape, threshold)),
+                  static_cast<double>(random_rank(shape, threshold)),
                   std::max(1.0, within * static_cast<double>(shape.possible_rank())))
           << threshold;
     }
   };
   const Matrix<double> wide = gaussian_matrix(256, 1024, 1);
-  expect_near_null({.rows = 256, .cols = 1024}, singular_values(wide.view()).values, 0.01);
+  expect_near_random({.rows = 256, .cols = 1024}, singular_values(wide.view()).values, 0.01);
   const Matrix<double> square = gaussian_matrix(200, 200, 2);
-  expect_near_null({.rows = 200, .cols = 200}, singular_values(square.view()).values, 0.01);
+  expect_near_random({.rows = 200, .cols = 200}, singular_values(square.view()).values, 0.01);
   const Matrix<double> left = gaussian_matrix(64, 256, 3), right = gaussian_matrix(64, 256, 4);
-  expect_near_null({.rows = 256, .cols = 256, .inner = 64},
-                   product_singular_values(left.view(), right.view()).values, 0.03);
+  expect_near_random({.rows = 256, .cols = 256, .inner = 64},
+                     product_singular_values(left.view(), right.view()).values, 0.03);
 }
 
 // The size that a notebook would meet, W_K of Llama 3 8B.
@@ -126,8 +127,9 @@ TEST(RandomBaseline, OfALargeMatrixIsWithinOnePercent) {
   const Matrix<double> matrix = gaussian_matrix(1024, 4096, 5);
   const std::vector<double> values = singular_values(matrix.view()).values;
   for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
-    const auto null = static_cast<double>(null_rank({.rows = 1024, .cols = 4096}, threshold));
-    EXPECT_NEAR(static_cast<double>(energy_rank(values, threshold)) / null, 1, 0.01) << threshold;
+    const auto baseline = static_cast<double>(random_rank({.rows = 1024, .cols = 4096}, threshold));
+    EXPECT_NEAR(static_cast<double>(energy_rank(values, threshold)) / baseline, 1, 0.01)
+        << threshold;
   }
 }
 
@@ -155,10 +157,10 @@ TEST(RandomBaseline, RisesWithTheThresholdAndStaysPossible) {
   for (const SpectrumShape& shape : kShapes) {
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
                  std::to_string(shape.inner));
-    const NullModel null(shape);
+    const RandomBaseline baseline(shape);
     std::int64_t before = 1;
     for (const double threshold : {1e-300, 1e-9, 0.01, 0.5, 0.9, 0.99, 0.9999, 1 - 0x1p-53}) {
-      const std::int64_t rank = null.energy_rank(threshold).value();
+      const std::int64_t rank = baseline.energy_rank(threshold).value();
       EXPECT_GE(rank, before) << threshold;
       EXPECT_LE(rank, shape.possible_rank()) << threshold;
       before = rank;
@@ -171,33 +173,33 @@ TEST(RandomBaseline, EnergyAndRankAreInverse) {
     if (shape.possible_rank() > 1000) continue;
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
                  std::to_string(shape.inner));
-    const NullModel null(shape);
+    const RandomBaseline baseline(shape);
     double before = 0;
     for (std::int64_t rank = 1; rank < shape.possible_rank(); rank += 1 + rank / 4) {
-      const double energy = null.energy_at(rank).value();
+      const double energy = baseline.energy_at(rank).value();
       EXPECT_GT(energy, before);
       EXPECT_LT(energy, 1 + 1e-15);
       before = energy;
       if (energy > 1 - 1e-7) continue;
-      EXPECT_EQ(null.energy_rank(energy - 1e-10), rank);
-      EXPECT_GE(null.energy_rank(energy + 1e-8).value(), rank);
+      EXPECT_EQ(baseline.energy_rank(energy - 1e-10), rank);
+      EXPECT_GE(baseline.energy_rank(energy + 1e-8).value(), rank);
     }
-    EXPECT_EQ(null.energy_at(shape.possible_rank()), 1);
-    EXPECT_EQ(null.energy_at(shape.possible_rank() + 5), 1);
+    EXPECT_EQ(baseline.energy_at(shape.possible_rank()), 1);
+    EXPECT_EQ(baseline.energy_at(shape.possible_rank() + 5), 1);
   }
 }
 
 TEST(RandomBaseline, IsThatOfTheTransposed) {
   for (const double threshold : {0.6, 0.9, 0.99}) {
-    EXPECT_EQ(null_rank({.rows = 64, .cols = 768}, threshold),
-              null_rank({.rows = 768, .cols = 64}, threshold));
+    EXPECT_EQ(random_rank({.rows = 64, .cols = 768}, threshold),
+              random_rank({.rows = 768, .cols = 64}, threshold));
   }
 }
 
 TEST(RandomBaseline, OfAThinMatrixNeedsTheShareItself) {
   // All singular values of a matrix with k << n are alike.
-  EXPECT_EQ(null_rank({.rows = 100, .cols = 1'000'000'000}, 0.55), 55);
-  EXPECT_EQ(null_rank({.rows = 100, .cols = 1'000'000'000}, 0.895), 90);
+  EXPECT_EQ(random_rank({.rows = 100, .cols = 1'000'000'000}, 0.55), 55);
+  EXPECT_EQ(random_rank({.rows = 100, .cols = 1'000'000'000}, 0.895), 90);
 }
 
 // ---- Singular values ----------------------------------------------------------------------------
@@ -210,8 +212,8 @@ TEST(RandomBaseline, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
                  std::to_string(shape.inner));
     constexpr double kNorm = 3;
-    const NullModel null(shape);
-    const std::vector<double> values = null.singular_values(kNorm);
+    const RandomBaseline baseline(shape);
+    const std::vector<double> values = baseline.singular_values(kNorm);
     ASSERT_EQ(std::ssize(values), shape.possible_rank());
     double energy = 0, before = kNorm;
     for (std::size_t index = 0; index < values.size(); ++index) {
@@ -220,7 +222,7 @@ TEST(RandomBaseline, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
       before = values[index];
       energy += values[index] * values[index] / (kNorm * kNorm);
       // Quadrature of a square product's pole; closed forms elsewhere.
-      ASSERT_NEAR(energy, null.energy_at(static_cast<std::int64_t>(index) + 1).value(), 2e-9);
+      ASSERT_NEAR(energy, baseline.energy_at(static_cast<std::int64_t>(index) + 1).value(), 2e-9);
     }
     EXPECT_NEAR(energy, 1, 1e-12);
   }
@@ -230,7 +232,7 @@ TEST(RandomBaseline, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
   const auto expect_near = [](const SpectrumShape& shape, const std::vector<double>& drawn) {
     double norm = 0;
     for (const double value : drawn) norm = std::hypot(norm, value);
-    const std::vector<double> expected = NullModel(shape).singular_values(norm);
+    const std::vector<double> expected = RandomBaseline(shape).singular_values(norm);
     ASSERT_EQ(drawn.size(), expected.size());
     // One draw: the largest strays by about k^(-2/3), others by 1 / k.
     const double tolerance = drawn.front() * std::pow(static_cast<double>(drawn.size()), -2.0 / 3);
@@ -252,7 +254,7 @@ TEST(RandomBaseline, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
 TEST(RandomBaseline, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle) {
   // Σσ² = k: σ has the density sqrt(4 − σ²) / π, whose share above s is known.
   constexpr std::int64_t kOrder = 2000;
-  const std::vector<double> values = NullModel({.rows = kOrder, .cols = kOrder})
+  const std::vector<double> values = RandomBaseline({.rows = kOrder, .cols = kOrder})
                                          .singular_values(std::sqrt(static_cast<double>(kOrder)));
   for (std::size_t index = 0; index < values.size(); ++index) {
     const double s = values[index];
@@ -268,9 +270,9 @@ TEST(RandomBaseline, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle
 TEST(RandomBaseline, OfAnEmptyShapeIsNothing) {
   for (const SpectrumShape& empty : {SpectrumShape{}, SpectrumShape{.rows = 0, .cols = 4},
                                      SpectrumShape{.rows = 4, .cols = 0}}) {
-    EXPECT_EQ(NullModel(empty).energy_rank(0.9), std::nullopt);
-    EXPECT_EQ(NullModel(empty).energy_at(1), std::nullopt);
-    EXPECT_TRUE(NullModel(empty).singular_values(1).empty());
+    EXPECT_EQ(RandomBaseline(empty).energy_rank(0.9), std::nullopt);
+    EXPECT_EQ(RandomBaseline(empty).energy_at(1), std::nullopt);
+    EXPECT_TRUE(RandomBaseline(empty).singular_values(1).empty());
   }
 }
 

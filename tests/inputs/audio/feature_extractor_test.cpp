@@ -17,23 +17,23 @@
 namespace attnscope {
 namespace {
 
-const std::filesystem::path kSounds =
+const std::filesystem::path kAudio =
     std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/audio";
 
 std::string wave_bytes(const std::string& name) {
   std::ostringstream out;
-  out << std::ifstream(kSounds / (name + ".wav"), std::ios::binary).rdbuf();
+  out << std::ifstream(kAudio / (name + ".wav"), std::ios::binary).rdbuf();
   return out.str();
 }
 
 TEST(AudioPreparation, EqualsExtractorsOfTransformers) {
   for (const char* extractor : {"wav2vec2", "whisper"}) {
-    const SoundPreparation preparation = read_sound_preparation(kSounds / extractor);
-    const Checkpoint expected = Checkpoint::open(kSounds / extractor / "expected.safetensors");
+    const AudioPreparation preparation = read_audio_preparation(kAudio / extractor);
+    const Checkpoint expected = Checkpoint::open(kAudio / extractor / "expected.safetensors");
     ASSERT_EQ(expected.tensors().size(), 3U);
     for (const CheckpointTensor& tensor : expected.tensors()) {
       SCOPED_TRACE(extractor + (", " + tensor.name));
-      const Signal got = prepare_sound(read_wave(wave_bytes(tensor.name), "file"), preparation);
+      const MediaInput got = prepare_audio(read_wave(wave_bytes(tensor.name), "file"), preparation);
       std::vector<float> wanted(static_cast<std::size_t>(tensor.view.element_count()));
       decode_elements(tensor.view, 0, 1, std::ssize(wanted), wanted.data());
       const std::int64_t kept = tensor.view.shape.back(), all = got.shape.back();
@@ -52,7 +52,7 @@ TEST(AudioPreparation, EqualsExtractorsOfTransformers) {
   }
 }
 
-TEST(AudioPreparation, RefusesOtherSounds) {
+TEST(AudioPreparation, RefusesOtherAudioFiles) {
   const std::string wave = wave_bytes("chirp");
   std::string fast = wave, stereo = wave, packed = wave, far = wave;
   fast[24] = '\x44', fast[25] = '\xac';  // 44100 samples a second
@@ -79,7 +79,7 @@ TEST(AudioPreparation, RefusesOtherSounds) {
   }
   const test::TempFolder folder;
   folder.write("preprocessor_config.json", R"({"feature_extractor_type": "ClapFeatureExtractor"})");
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, read_sound_preparation(folder.path()),
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, read_audio_preparation(folder.path()),
                       "ClapFeatureExtractor");
 }
 

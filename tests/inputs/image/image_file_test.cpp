@@ -44,7 +44,7 @@ std::string png_of(std::uint32_t cols, std::uint32_t rows) {
          chunk("IDAT", "no pixels") + chunk("IEND", "");
 }
 
-TEST(ImageFile, RefusesHostileFiles) {
+TEST(ImageFile, RefusesUntrustedFiles) {
   const std::string jpeg = file_of("tall.jpg"), png = file_of("odd.png");
   const struct {
     const char* fault;
@@ -65,7 +65,7 @@ TEST(ImageFile, RefusesHostileFiles) {
   };
   for (const auto& each : cases) {
     SCOPED_TRACE(each.fault);
-    EXPECT_ERROR_SAYING(each.kind, read_picture(each.bytes, "file"), each.says);
+    EXPECT_ERROR_SAYING(each.kind, read_rgb_image(each.bytes, "file"), each.says);
   }
 }
 
@@ -96,7 +96,7 @@ std::string npy_of(const std::string& header, const std::string& values) {
 
 TEST(NpyArray, ReadsValuesAndRefusesOthers) {
   const std::string four(16, '\0');
-  const Signal read =
+  const MediaInput read =
       read_npy(npy_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", four), "file");
   EXPECT_EQ(read.shape, (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(read.values.size(), 4U);

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kPictures = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/images";
+const fs::path kImages = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/images";
 
 std::string bytes_of(const fs::path& path) {
   std::ostringstream out;
@@ -36,26 +36,26 @@ std::vector<float> numbers_of(const CheckpointTensor& tensor) {
 }
 
 TEST(ImagePreparation, ReadsTheBytesOfPillow) {
-  const Checkpoint expected = Checkpoint::open(kPictures / "pixels.safetensors");
+  const Checkpoint expected = Checkpoint::open(kImages / "pixels.safetensors");
   ASSERT_EQ(expected.tensors().size(), 10U);
   for (const CheckpointTensor& tensor : expected.tensors()) {
     SCOPED_TRACE(tensor.name);
-    const Picture picture = read_picture(bytes_of(kPictures / tensor.name), tensor.name);
-    ASSERT_EQ((Shape{picture.rows, picture.cols, 3}), tensor.view.shape);
+    const RgbImage rgb_image = read_rgb_image(bytes_of(kImages / tensor.name), tensor.name);
+    ASSERT_EQ((Shape{rgb_image.rows, rgb_image.cols, 3}), tensor.view.shape);
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(tensor.view.bytes.data());
     // Another build of the same JPEG decoder may round a colour otherwise; none does it by more.
     const int allowed = tensor.name.ends_with(".jpg") ? 1 : 0;
-    for (std::size_t at = 0; at < picture.rgb.size(); ++at) {
-      ASSERT_LE(std::abs(int{picture.rgb[at]} - int{bytes[at]}), allowed) << "value " << at;
+    for (std::size_t at = 0; at < rgb_image.rgb.size(); ++at) {
+      ASSERT_LE(std::abs(int{rgb_image.rgb[at]} - int{bytes[at]}), allowed) << "value " << at;
     }
   }
 }
 
 /// From the picture's own pixels: decoding has its test above.
 TEST(ImagePreparation, EqualsProcessorsOfTransformers) {
-  const Checkpoint pixels = Checkpoint::open(kPictures / "pixels.safetensors");
+  const Checkpoint pixels = Checkpoint::open(kImages / "pixels.safetensors");
   std::size_t compared = 0;
-  for (const auto& entry : fs::directory_iterator(kPictures)) {
+  for (const auto& entry : fs::directory_iterator(kImages)) {
     if (!entry.is_directory()) continue;
     const ImagePreparation preparation = read_image_preparation(entry.path());
     const Checkpoint expected = Checkpoint::open(entry.path() / "expected.safetensors");
@@ -64,10 +64,10 @@ TEST(ImagePreparation, EqualsProcessorsOfTransformers) {
       const auto dot = tensor.name.find('.');
       const CheckpointTensor& stored = *pixels.find(tensor.name.substr(dot + 1));
       const auto* bytes = reinterpret_cast<const std::uint8_t*>(stored.view.bytes.data());
-      const Picture picture{.rows = stored.view.shape[0],
-                            .cols = stored.view.shape[1],
-                            .rgb = {bytes, bytes + stored.view.bytes.size()}};
-      const Signal got = prepare_image(picture, preparation);
+      const RgbImage rgb_image{.rows = stored.view.shape[0],
+                               .cols = stored.view.shape[1],
+                               .rgb = {bytes, bytes + stored.view.bytes.size()}};
+      const MediaInput got = prepare_image(rgb_image, preparation);
       ASSERT_EQ(got.shape, tensor.view.shape);
       const std::vector<float> wanted = numbers_of(tensor);
       // Pillow's resizing is repeated to the digit, torchvision's rounds other weights to 8 bits: a

@@ -67,24 +67,24 @@ TEST(TokenShard, NoticesThatItWasCut) {
 }
 
 TEST(TokenShard, RejectsMalformedFiles) {
-  const std::string sound = shard_of({.count = 3}, {1, 2, 3});
+  const std::string audio = shard_of({.count = 3}, {1, 2, 3});
   const struct {
     std::string_view fault;
     std::string bytes;
     std::string_view said;
   } files[] = {
       {"empty", "", "0 bytes are fewer than the 1024"},
-      {"less than a header", sound.substr(0, 1023), "1023 bytes are fewer"},
+      {"less than a header", audio.substr(0, 1023), "1023 bytes are fewer"},
       {"another file", std::string(2000, 'a'), "magic number is 1633771873, not 20240520"},
       {"big-endian", shard_of({.magic = 0x48DA3401}, {}), "magic number is 1222259713"},
       {"version 2", shard_of({.version = 2}, {}), "of version 2, not 1"},
       {"version of 32-bit tokens", shard_of({.version = 7}, {}), "of version 7, not 1"},
       {"negative count", shard_of({.count = -1}, {}), "says -1 tokens"},
-      {"cut", sound.substr(0, sound.size() - 2),
+      {"cut", audio.substr(0, audio.size() - 2),
        "4 bytes of tokens where its header says 3 tokens"},
-      {"cut within a token", sound.substr(0, sound.size() - 1), "5 bytes of tokens"},
-      {"longer", sound + "ab", "8 bytes of tokens where its header says 3 tokens"},
-      {"a header alone", sound.substr(0, 1024), "0 bytes of tokens"},
+      {"cut within a token", audio.substr(0, audio.size() - 1), "5 bytes of tokens"},
+      {"longer", audio + "ab", "8 bytes of tokens where its header says 3 tokens"},
+      {"a header alone", audio.substr(0, 1024), "0 bytes of tokens"},
       {"the largest count", shard_of({.count = 2147483647}, {1}), "2147483647 tokens of 2 bytes"},
   };
   const test::TempFolder folder;

@@ -121,7 +121,7 @@ TEST(Tokenizer, LeavesOutPaddingTruncationAndDropout) {
 }
 
 TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
-  const std::string sound = content_of(kTokenizerData / "gpt2/tokenizer.json");
+  const std::string audio = content_of(kTokenizerData / "gpt2/tokenizer.json");
   std::string deep = "[";
   for (int level = 0; level < 100'000; ++level) deep += '[';
   const std::string sequences = [] {
@@ -137,26 +137,26 @@ TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
     std::string_view said;
   } files[] = {
       {"empty", "", "EOF"},
-      {"cut", sound.substr(0, sound.size() / 2), "EOF"},
+      {"cut", audio.substr(0, audio.size() / 2), "EOF"},
       {"an array", "[]", ""},
       {"a number", "7", ""},
       {"an empty object", "{}", "model"},
-      {"trailing text", sound + "x", "trailing"},
-      {"not UTF-8", with(sound, "<|endoftext|>", "\xFF\xFE"), ""},
-      {"a lone surrogate", with(sound, "<|endoftext|>", R"(\ud800)"), ""},
+      {"trailing text", audio + "x", "trailing"},
+      {"not UTF-8", with(audio, "<|endoftext|>", "\xFF\xFE"), ""},
+      {"a lone surrogate", with(audio, "<|endoftext|>", R"(\ud800)"), ""},
       {"100,000 arrays deep", deep, "nested deeper than 16"},
       {"normalizers without end",
-       with(sound, R"("normalizer":null)", R"("normalizer":)" + sequences),
+       with(audio, R"("normalizer":null)", R"("normalizer":)" + sequences),
        "nested deeper than 16"},
-      {"an unknown model", with(sound, R"("type":"BPE")", R"("type":"Abacus")"), ""},
-      {"a vocabulary that is a number", with(sound, R"("vocab":{)", R"("vocab":7,"x":{)"), ""},
-      {"a negative id", with(sound, R"("!":1)", R"("!":-1)"), ""},
-      {"an id past 32 bits", with(sound, R"("!":1)", R"("!":4294967296)"), ""},
-      {"a merge of unknown tokens", with(sound, R"("merges":[)", R"("merges":[["qqqqq","zzzzz"],)"),
+      {"an unknown model", with(audio, R"("type":"BPE")", R"("type":"Abacus")"), ""},
+      {"a vocabulary that is a number", with(audio, R"("vocab":{)", R"("vocab":7,"x":{)"), ""},
+      {"a negative id", with(audio, R"("!":1)", R"("!":-1)"), ""},
+      {"an id past 32 bits", with(audio, R"("!":1)", R"("!":4294967296)"), ""},
+      {"a merge of unknown tokens", with(audio, R"("merges":[)", R"("merges":[["qqqqq","zzzzz"],)"),
        "qqqqq"},
-      {"a merge of three tokens", with(sound, R"("merges":[)", R"("merges":[["a","b","c"],)"), ""},
+      {"a merge of three tokens", with(audio, R"("merges":[)", R"("merges":[["a","b","c"],)"), ""},
       {"a regular expression that is none",
-       with(sound, R"("pre_tokenizer":{"type":"ByteLevel")",
+       with(audio, R"("pre_tokenizer":{"type":"ByteLevel")",
             R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},)"
             R"("behavior":"Isolated","invert":false},"x":{"y":"")"),
        ""},

@@ -190,11 +190,11 @@ TEST(AttentionConfig, MasksSayWhatIsCausal) {
   EXPECT_TRUE(spec_of("gemma2", flag).not_run.empty());
 }
 
-TEST(AttentionConfig, ADecoderMayReadBothWays) {
-  const json both_ways = {{"is_causal", false}};
+TEST(AttentionConfig, ADecoderMayBeBidirectional) {
+  const json bidirectional = {{"is_causal", false}};
   for (const std::string& type : known_types()) {
     SCOPED_TRACE(type);
-    const ModelSpec usual = spec_of(type), spec = spec_of(type, both_ways);
+    const ModelSpec usual = spec_of(type), spec = spec_of(type, bidirectional);
     const bool reads_it = type != "gpt_neo" && type != "daisy_gpt2";
     EXPECT_EQ(spec.causal, usual.causal && !reads_it);
     EXPECT_EQ(spec.layers[0].attention.mask.causal, spec.causal);
@@ -204,7 +204,7 @@ TEST(AttentionConfig, ADecoderMayReadBothWays) {
   EXPECT_FALSE(spec_of("bert", decoder).causal);
 }
 
-TEST(AttentionConfig, WindowsOfWhatReadsBothWays) {
+TEST(AttentionConfig, WindowsOfBidirectionalModels) {
   using Reaches = std::vector<std::int64_t>;
   const json window = {{"sliding_window", 5}, {"is_causal", false}};
   EXPECT_EQ(reaches_of(spec_of("mistral", window)), (Reaches{5, 5, 5}));

@@ -32,9 +32,9 @@ TEST(MlaConfig, SizesWhereTheFileIsSilent) {
   for (const auto& family : families) {
     SCOPED_TRACE(family.type);
     const Dimensions dimensions = spec_of(family.type, {{"num_key_value_heads", 2}}).dimensions;
-    ASSERT_TRUE(dimensions.latent);
-    EXPECT_EQ(dimensions.latent->query, family.query_rank);
-    EXPECT_EQ(dimensions.latent->key_value, family.rank);
+    ASSERT_TRUE(dimensions.mla);
+    EXPECT_EQ(dimensions.mla->query, family.query_rank);
+    EXPECT_EQ(dimensions.mla->key_value, family.rank);
     EXPECT_EQ(dimensions.heads.kv_heads, 4);  // whatever the file says
     EXPECT_EQ(dimensions.heads.head_dim, family.head_dim);
     EXPECT_EQ(dimensions.heads.shared_key_dim, family.rotary);
@@ -65,27 +65,27 @@ TEST(MlaConfig, QueriesWithoutALatent) {
   const ModelSpec with = spec_of("minicpm3"), without = spec_of("minicpm3", {{"q_lora_rank", {}}});
   EXPECT_FALSE(has_rule(with, Role::query));
   EXPECT_TRUE(has_rule(with, Role::query_up));
-  EXPECT_TRUE(with.layers[0].attention.latent->query_norm);
+  EXPECT_TRUE(with.layers[0].attention.mla->query_norm);
   EXPECT_TRUE(has_rule(without, Role::query));
   EXPECT_FALSE(has_rule(without, Role::query_up));
-  EXPECT_FALSE(without.layers[0].attention.latent->query_norm);
-  EXPECT_EQ(without.dimensions.latent->query, 0);
+  EXPECT_FALSE(without.layers[0].attention.mla->query_norm);
+  EXPECT_EQ(without.dimensions.mla->query, 0);
 }
 
 TEST(MlaConfig, NormsOfLatentsHaveTheirOwnEpsilon) {
   const AttentionSpec attention =
       spec_of("deepseek_v3", {{"rms_norm_eps", 0.5}}).layers[0].attention;
-  EXPECT_EQ(attention.latent->norm.epsilon, 1e-6);
-  EXPECT_EQ(attention.latent->query_norm->epsilon, 1e-6);
+  EXPECT_EQ(attention.mla->norm.epsilon, 1e-6);
+  EXPECT_EQ(attention.mla->query_norm->epsilon, 1e-6);
 }
 
-TEST(MlaConfig, OnlyTheLastDimensionsTurn) {
+TEST(MlaConfig, OnlyTheLastDimensionsRotate) {
   for (const char* type : {"minicpm3", "deepseek_v2", "deepseek_v3"}) {
     const Rope rope = *spec_of(type, {{"qk_rope_head_dim", 8}}).layers[0].attention.rope;
     EXPECT_EQ(rope.dimensions, 8);
     EXPECT_TRUE(rope.last);
     const bool halves = std::string(type) == "minicpm3";
-    EXPECT_EQ(rope.pairs, halves ? RotaryPairs::halves : RotaryPairs::neighbours);
+    EXPECT_EQ(rope.pairs, halves ? RotaryPairs::halves : RotaryPairs::neighbors);
   }
   const auto rope = spec_of("deepseek_v3", {{"rope_interleave", false}}).layers[0].attention.rope;
   EXPECT_EQ(rope->pairs, RotaryPairs::halves);
@@ -155,7 +155,7 @@ TEST(MlaConfig, RefusesSizesThatMakeNoSense) {
   }
 }
 
-json layout_with_latents() {
+json layout_with_mla() {
   json weights = json::array();
   for (const char* role : {"q_a", "q_b", "kv_a", "kv_b", "o"}) {
     weights.push_back({{"role", role}, {"tensor", role}});
@@ -171,9 +171,9 @@ json layout_with_latents() {
 }
 
 TEST(MlaConfig, LayoutFilesDescribeIt) {
-  const ModelSpec spec = parse_layout(layout_with_latents().dump(), "layout.json");
-  EXPECT_EQ(spec.dimensions.latent->query, 10);
-  EXPECT_EQ(spec.dimensions.latent->key_value, 9);
+  const ModelSpec spec = parse_layout(layout_with_mla().dump(), "layout.json");
+  EXPECT_EQ(spec.dimensions.mla->query, 10);
+  EXPECT_EQ(spec.dimensions.mla->key_value, 9);
   EXPECT_EQ(spec.dimensions.heads.shared_key_dim, 4);
   const struct {
     std::string_view patch, said;
@@ -193,7 +193,7 @@ TEST(MlaConfig, LayoutFilesDescribeIt) {
   };
   for (const auto& [patch, said] : faults) {
     SCOPED_TRACE(patch);
-    json layout = layout_with_latents();
+    json layout = layout_with_mla();
     layout.merge_patch(json::parse(patch));
     try {
       parse_layout(layout.dump(), "layout.json");

@@ -53,7 +53,7 @@ TEST(Config, ReadsTheOldStyle) {
   EXPECT_EQ(dimensions.vocabulary, 40);
   EXPECT_EQ(dimensions.context, 64);
   EXPECT_FALSE(spec.tied);
-  EXPECT_EQ(spec.quantisation.method, "");
+  EXPECT_EQ(spec.quantization.method, "");
 }
 
 TEST(Config, ReadsTheNewStyle) {
@@ -211,14 +211,14 @@ TEST(Config, TheInnerTieCounts) {
   EXPECT_TRUE(parse(config).tied);
 }
 
-TEST(Config, NamesTheQuantisation) {
+TEST(Config, NamesTheQuantization) {
   auto config = old_llama();
   config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};
-  EXPECT_EQ(parse(config).quantisation.method, "gptq");
+  EXPECT_EQ(parse(config).quantization.method, "gptq");
   config["quantization_config"] = nlohmann::json::object();
-  EXPECT_EQ(parse(config).quantisation.method, "unnamed method");
+  EXPECT_EQ(parse(config).quantization.method, "unnamed method");
   config["quantization_config"] = nullptr;
-  EXPECT_EQ(parse(config).quantisation.method, "");
+  EXPECT_EQ(parse(config).quantization.method, "");
 }
 
 TEST(Config, RejectsMalformedText) {

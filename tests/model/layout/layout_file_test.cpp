@@ -107,9 +107,9 @@ TEST(Layout, ValuesMayHaveTheirOwnDimension) {
 }
 
 TEST(Layout, RejectsMalformedLayouts) {
-  auto sound = tiny_layout();
-  sound["weights"] = {{{"role", "q"}, {"tensor", "q"}}, {{"role", "k"}, {"tensor", "k"}}};
-  ASSERT_NO_THROW(parse_layout(sound.dump(), "layout.json"));
+  auto audio = tiny_layout();
+  audio["weights"] = {{{"role", "q"}, {"tensor", "q"}}, {{"role", "k"}, {"tensor", "k"}}};
+  ASSERT_NO_THROW(parse_layout(audio.dump(), "layout.json"));
 
   const struct {
     std::string_view fault, patch, said;  // RFC 7396: null takes a field out
@@ -220,7 +220,7 @@ TEST(Layout, RejectsMalformedLayouts) {
   };
   for (const auto& [fault, patch, said] : patches) {
     SCOPED_TRACE(fault);
-    auto layout = sound;
+    auto layout = audio;
     layout.merge_patch(json::parse(patch));
     EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(layout.dump(), "my/layout.json"),
                         "my/layout.json: ", said);

@@ -69,7 +69,7 @@ TEST(LayoutForward, SaysWhatLayersDo) {
             "does not describe the forward pass");
 }
 
-TEST(LayoutForward, SaysHowHeadsAreNormedAndTurned) {
+TEST(LayoutForward, ShowsHowHeadsAreNormedAndRotated) {
   auto layout = running_layout();
   layout["norms"]["query"] = "q_norm.{head}";
   layout["norms"]["biased"] = false;
@@ -91,7 +91,7 @@ TEST(LayoutForward, SaysHowHeadsAreNormedAndTurned) {
   EXPECT_EQ(first.temperature->period, 10);
   EXPECT_EQ(first.rope, std::nullopt);
   EXPECT_EQ(second.rope->dimensions, 6);
-  EXPECT_EQ(second.rope->pairs, RotaryPairs::neighbours);
+  EXPECT_EQ(second.rope->pairs, RotaryPairs::neighbors);
   EXPECT_EQ(spec.stream.embedding_factor, 12);
   EXPECT_EQ(spec.layers[1].branch_factor, 0.5);
   EXPECT_EQ(spec.head.factor, 0.25);
@@ -147,8 +147,8 @@ TEST(LayoutForward, NamesAreNotLong) {
 }
 
 TEST(LayoutForward, RejectsMalformedFields) {
-  const json sound = running_layout();
-  ASSERT_NO_THROW(parse_layout(sound.dump(), "layout.json"));
+  const json audio = running_layout();
+  ASSERT_NO_THROW(parse_layout(audio.dump(), "layout.json"));
   const struct {
     std::string_view patch, said;
   } patches[] = {
@@ -214,7 +214,7 @@ TEST(LayoutForward, RejectsMalformedFields) {
   };
   for (const auto& [patch, said] : patches) {
     SCOPED_TRACE(patch);
-    auto layout = sound;
+    auto layout = audio;
     layout.merge_patch(json::parse(patch));
     EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(layout.dump(), "my/layout.json"),
                         "my/layout.json: ", said);

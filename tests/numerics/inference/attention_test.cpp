@@ -121,9 +121,9 @@ TEST(AttendOneHead, WindowsCountKeysAsTransformersDoes) {
   EXPECT_EQ(chunks.first_key(7), 0);
   EXPECT_EQ(chunks.first_key(8), 8);
   EXPECT_EQ(chunks.end_key(13, 20), 14);
-  const AttentionMask both_ways{.keys_after = AttentionMask::kAll, .chunk = 8};
-  EXPECT_EQ(both_ways.end_key(3, 20), 8);
-  EXPECT_EQ(both_ways.end_key(17, 20), 20);
+  const AttentionMask bidirectional{.keys_after = AttentionMask::kAll, .chunk = 8};
+  EXPECT_EQ(bidirectional.end_key(3, 20), 8);
+  EXPECT_EQ(bidirectional.end_key(17, 20), 20);
 }
 
 // Integers, so that scores are exact: what is left is the softmax.

@@ -22,14 +22,14 @@ std::vector<float> gaussian_vector(std::int64_t count, std::uint64_t seed) {
 }
 
 /// By the definition, in float64. `gain` has the offset already.
-Matrix<double> expected_norm(MatrixView<const float> x, bool centre,
+Matrix<double> expected_norm(MatrixView<const float> x, bool center,
                              const std::vector<double>& gain, const std::vector<float>& bias,
                              double epsilon) {
   Matrix<double> out(x.rows, x.cols);
   const auto n = static_cast<double>(x.cols);
   for (std::int64_t row = 0; row < x.rows; ++row) {
     double mean = 0, squares = 0;
-    for (std::int64_t col = 0; centre && col < x.cols; ++col) mean += x(row, col) / n;
+    for (std::int64_t col = 0; center && col < x.cols; ++col) mean += x(row, col) / n;
     for (std::int64_t col = 0; col < x.cols; ++col) squares += std::pow(x(row, col) - mean, 2) / n;
     for (std::int64_t col = 0; col < x.cols; ++col) {
       const auto at = static_cast<std::size_t>(col);
@@ -121,9 +121,9 @@ TEST(Norms, OfOneHeadAmongOthersInPlace) {
   const std::vector<float> gain = gaussian_vector(20, 2), bias = gaussian_vector(20, 3);
   const MatrixView<const float> head = before.view().col_block(20, 20);
   const MatrixView<float> in_place = after.view().col_block(20, 20);
-  for (const bool centre : {true, false}) {
+  for (const bool center : {true, false}) {
     for (std::int64_t row = 0; row < 90; ++row) std::copy_n(&head(row, 0), 20, &in_place(row, 0));
-    if (centre) {
+    if (center) {
       layer_norm(head, gain, bias, 1e-5, separate.view(), test_compute());
       layer_norm(in_place, gain, bias, 1e-5, in_place, test_compute());
     } else {

@@ -55,21 +55,21 @@ TEST(Rotary, GainMultipliesBoth) {
 
 class RotaryOfPairs : public testing::TestWithParam<RotaryPairs> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, RotaryOfPairs,
-                         testing::Values(RotaryPairs::halves, RotaryPairs::neighbours));
+                         testing::Values(RotaryPairs::halves, RotaryPairs::neighbors));
 
-TEST_P(RotaryOfPairs, TurnsTheFirstDimensionsAndPassesTheRest) {
+TEST_P(RotaryOfPairs, RotatesTheFirstDimensionsAndPassesTheRest) {
   for (const std::int64_t pairs : {1, 2, 8, 13, 16, 32, 40, 64}) {
     constexpr std::int64_t kTokens = 9, kRest = 3;
     const std::int64_t depth = 2 * pairs + kRest;
     const Matrix<float> rows = converted<float>(gaussian_matrix(kTokens, depth + 4, 1));
-    Matrix<float> turned = converted<float>(gaussian_matrix(kTokens, depth + 4, 1));
+    Matrix<float> rotated = converted<float>(gaussian_matrix(kTokens, depth + 4, 1));
     const RotaryTable table = make_rotary_table(frequencies(pairs), 1, GetParam(), 7, kTokens);
     const MatrixView<const float> before = rows.view().col_block(2, depth);
-    const MatrixView<float> after = turned.view().col_block(2, depth);
+    const MatrixView<float> after = rotated.view().col_block(2, depth);
     for (const Rotation direction : {Rotation::forward, Rotation::backward}) {
       const double sign = direction == Rotation::forward ? 1 : -1;
       for (std::int64_t at = 0; at < kTokens * (depth + 4); ++at)
-        turned.data()[at] = rows.data()[at];
+        rotated.data()[at] = rows.data()[at];
       rotate(after, table, direction, test_compute());
       for (std::int64_t token = 0; token < kTokens; ++token) {
         for (std::int64_t pair = 0; pair < pairs; ++pair) {
@@ -84,7 +84,7 @@ TEST_P(RotaryOfPairs, TurnsTheFirstDimensionsAndPassesTheRest) {
           EXPECT_EQ(after(token, col), before(token, col));
         }
         for (const std::int64_t col : {std::int64_t{0}, std::int64_t{1}, depth + 2, depth + 3}) {
-          EXPECT_EQ(turned(token, col), rows(token, col));
+          EXPECT_EQ(rotated(token, col), rows(token, col));
         }
       }
     }
@@ -93,12 +93,12 @@ TEST_P(RotaryOfPairs, TurnsTheFirstDimensionsAndPassesTheRest) {
 
 TEST(Rotary, BackwardUndoesForward) {
   const Matrix<float> rows = converted<float>(gaussian_matrix(50, 64, 1));
-  Matrix<float> turned = converted<float>(gaussian_matrix(50, 64, 1));
+  Matrix<float> rotated = converted<float>(gaussian_matrix(50, 64, 1));
   const RotaryTable table = make_rotary_table(frequencies(32), 1, RotaryPairs::halves, 0, 50);
-  rotate(turned.view(), table, Rotation::forward, test_compute());
-  rotate(turned.view(), table, Rotation::backward, test_compute());
+  rotate(rotated.view(), table, Rotation::forward, test_compute());
+  rotate(rotated.view(), table, Rotation::backward, test_compute());
   for (std::int64_t at = 0; at < 50 * 64; ++at) {
-    EXPECT_NEAR(turned.data()[at], rows.data()[at], 2e-6);
+    EXPECT_NEAR(rotated.data()[at], rows.data()[at], 2e-6);
   }
 }
 

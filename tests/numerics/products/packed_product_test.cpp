@@ -19,7 +19,7 @@ TEST(PackedProduct, IsTheProductForEveryShapeAndLayout) {
     const std::int64_t k = shape.k;
     const Matrix<double> a = integer_matrix(m, k, /*limit=*/99, /*seed=*/1);
     const Matrix<double> b = integer_matrix(n, k, /*limit=*/99, /*seed=*/2);
-    const Matrix<double> b_turned = integer_matrix(k, n, /*limit=*/99, /*seed=*/3);
+    const Matrix<double> b_transposed = integer_matrix(k, n, /*limit=*/99, /*seed=*/3);
     const auto expect_product = [&](MatrixView<const double> other) {
       const Matrix<double> wanted = naive_product(a.view(), other.transposed());
       const Matrix<double> found = multiply_transposed(PackedMatrix(a.view()), PackedMatrix(other));
@@ -32,7 +32,7 @@ TEST(PackedProduct, IsTheProductForEveryShapeAndLayout) {
       }
     };
     expect_product(b.view());
-    expect_product(b_turned.view().transposed());
+    expect_product(b_transposed.view().transposed());
   }
 }
 

@@ -87,9 +87,9 @@ TEST(Histogram, CapsFreedmanDiaconisAndSaysSo) {
 
 TEST(Histogram, SaysWhereFloat64HasNoSuchEdges) {
   const double next = std::nextafter(1.0, 2.0);
-  const Spread neighbours = {
+  const Spread neighbors = {
       .count = 8, .min = 1, .max = next, .lower_quartile = 1, .upper_quartile = next};
-  const Bins close = choose_bins({.bins = 4}, neighbours);
+  const Bins close = choose_bins({.bins = 4}, neighbors);
   EXPECT_TRUE(close.edges.empty());
   EXPECT_NE(close.note.find("no histogram"), std::string::npos) << close.note;
 

@@ -28,9 +28,9 @@ std::vector<double> every(std::span<const double> values, std::size_t step) {
 
 double by_sorting(std::vector<double> values, double fraction) {
   std::sort(values.begin(), values.end());
-  const QuantilePlace place = quantile_place(std::ssize(values), fraction);
-  return interpolate(values[static_cast<std::size_t>(place.below)],
-                     values[static_cast<std::size_t>(place.above)], place.weight);
+  const QuantilePosition position = quantile_position(std::ssize(values), fraction);
+  return interpolate(values[static_cast<std::size_t>(position.below)],
+                     values[static_cast<std::size_t>(position.above)], position.weight);
 }
 
 void expect_exact(const std::vector<double>& values, std::vector<double> sample) {

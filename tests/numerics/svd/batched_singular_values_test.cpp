@@ -70,7 +70,7 @@ TEST(BatchedSingularValues, AgreeWithDgesddForEveryOrderAndKind) {
   }
 }
 
-TEST(BatchedSingularValues, DoNotDependOnTheirNeighbours) {
+TEST(BatchedSingularValues, DoNotDependOnTheirNeighbors) {
   constexpr std::int64_t kOrder = 37;
   std::vector<Matrix<double>> matrices;
   for (std::uint64_t seed = 0; seed < 19; ++seed) {

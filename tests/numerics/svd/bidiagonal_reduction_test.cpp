@@ -23,7 +23,7 @@ namespace {
 using namespace test;
 
 /// What the product promises, of values relative to σ_1 and of cumulative energies.
-constexpr double kPromise = 1e-6;
+constexpr double kErrorBound = 1e-6;
 /// What float32 can do where errors average out: the update rounds entries by 2^-25 of their size,
 /// a value sees some of n / 32 such roundings, and the float32 copies of reflectors lack as much.
 /// Entries are about σ_1 / sqrt(n) where all values are alike, so no value moves by more than a few
@@ -110,17 +110,17 @@ TEST_F(BidiagonalReduction, TakesAnyShapeAndStride) {
 
 /// What is answered keeps both promises whatever the matrix; and trustworthy or not, no value is
 /// further off than roundings that all add up could bring it.
-TEST_F(BidiagonalReduction, AnswersOnlyWhatItCanPromise) {
+TEST_F(BidiagonalReduction, AnswersOnlyWithinItsErrorBound) {
   for (const std::int64_t n : {64, 129, 256}) {
     for (const MatrixKind& kind : matrix_kinds()) {
       SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(n));
       const auto matrix = converted<float>(kind.make(n, n, /*seed=*/3));
       const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
       const Errors errors = errors_of(got.values, reference_values(matrix));
-      EXPECT_LE(errors.value, 2 * kPromise);
-      if (keeps_promises(got)) {
-        EXPECT_LE(errors.value, kPromise / 2);
-        EXPECT_LE(errors.energy, kPromise / 2);
+      EXPECT_LE(errors.value, 2 * kErrorBound);
+      if (within_error_bounds(got)) {
+        EXPECT_LE(errors.value, kErrorBound / 2);
+        EXPECT_LE(errors.energy, kErrorBound / 2);
       }
     }
   }
@@ -132,7 +132,7 @@ TEST_F(BidiagonalReduction, AnswersForTrainedSpectra) {
   const auto check = [&](const std::vector<double>& values) {
     const Matrix<float> matrix = planted(kOrder, values);
     const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
-    EXPECT_TRUE(keeps_promises(got));
+    EXPECT_TRUE(within_error_bounds(got));
     const Errors errors = errors_of(got.values, reference_values(matrix));
     EXPECT_LE(errors.energy, kUsual / 4);
     // Even if every error had the worst sign, no cumulative energy would break its promise.
@@ -141,7 +141,7 @@ TEST_F(BidiagonalReduction, AnswersForTrainedSpectra) {
       sum += value;
       energy += value * value;
     }
-    EXPECT_LE(2 * errors.value * got.values.front() * sum / energy, kPromise);
+    EXPECT_LE(2 * errors.value * got.values.front() * sum / energy, kErrorBound);
   };
   for (const double power : {0.25, 0.5, 1.0}) {
     SCOPED_TRACE(power);
@@ -179,11 +179,11 @@ TEST_F(BidiagonalReduction, RefusesDegenerateSpectra) {
 }
 
 TEST_F(BidiagonalReduction, RefusesAWrongEnergyAndABulkUnderOneValue) {
-  EXPECT_TRUE(keeps_promises({.values = {3, 2, 1}, .energy = 14}));
-  EXPECT_FALSE(keeps_promises({.values = {3, 2, 1}, .energy = 14.00001}));
+  EXPECT_TRUE(within_error_bounds({.values = {3, 2, 1}, .energy = 14}));
+  EXPECT_FALSE(within_error_bounds({.values = {3, 2, 1}, .energy = 14.00001}));
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_FALSE(keeps_promises({.values = {3, 2, 1}, .energy = nan}));
-  EXPECT_FALSE(keeps_promises({.values = {nan, nan}, .energy = 14}));
+  EXPECT_FALSE(within_error_bounds({.values = {3, 2, 1}, .energy = nan}));
+  EXPECT_FALSE(within_error_bounds({.values = {nan, nan}, .energy = 14}));
   // σ_1 as large as the root of 20000 others: σ_1 Σσ / Σσ² is about 70.
   std::vector<double> values = {141};
   double energy = 141 * 141;
@@ -191,7 +191,7 @@ TEST_F(BidiagonalReduction, RefusesAWrongEnergyAndABulkUnderOneValue) {
     values.push_back(1.2 - 0.4 * at / 20000);
     energy += values.back() * values.back();
   }
-  EXPECT_FALSE(keeps_promises({.values = std::move(values), .energy = energy}));
+  EXPECT_FALSE(within_error_bounds({.values = std::move(values), .energy = energy}));
 }
 
 TEST_F(BidiagonalReduction, ScalesByPowersOfTwoExactly) {

@@ -25,33 +25,33 @@ SingularValueSolver answering_solver(std::string_view name, double answer) {
   return {name, [answer](MatrixView<const double>) { return std::vector<double>{answer}; }};
 }
 
-TEST(SolveInTurn, TakesTheFirstThatConvergesAndNamesIt) {
+TEST(SolveOneByOne, TakesTheFirstThatConvergesAndNamesIt) {
   const Matrix<double> matrix = identity_matrix(1, 1);
   const std::vector<SingularValueSolver> second = {
       failing_solver("first"), answering_solver("second", 2), answering_solver("third", 3)};
-  const SingularValues got = solve_in_turn(second, matrix.view(), test_compute());
+  const SingularValues got = solve_one_by_one(second, matrix.view(), test_compute());
   EXPECT_EQ(got.values, std::vector<double>{2});
   EXPECT_EQ(got.fallback, "second");
 
   const std::vector<SingularValueSolver> first = {answering_solver("first", 1), second[1]};
-  EXPECT_EQ(solve_in_turn(first, matrix.view(), test_compute()).fallback, "first");
+  EXPECT_EQ(solve_one_by_one(first, matrix.view(), test_compute()).fallback, "first");
 }
 
-TEST(SolveInTurn, FallsBackFromDgesddToDgesvd) {
+TEST(SolveOneByOne, FallsBackFromDgesddToDgesvd) {
   const Matrix<double> matrix = gaussian_matrix(9, 14, /*seed=*/6);
   const std::vector<SingularValueSolver> solvers = {failing_solver("dgesdd"),
                                                     fallback_solvers()[1]};
-  const SingularValues got = solve_in_turn(solvers, matrix.view(), test_compute());
+  const SingularValues got = solve_one_by_one(solvers, matrix.view(), test_compute());
   EXPECT_EQ(got.fallback, "dgesvd");
   expect_all(got.values, matrix.view(), reference_values(matrix.view()));
 }
 
-TEST(SolveInTurn, FailsAsNumericalWhereNoneConverges) {
+TEST(SolveOneByOne, FailsAsNumericalWhereNoneConverges) {
   const Matrix<double> matrix = identity_matrix(2, 3);
   for (const std::size_t count : {0, 1, 2}) {
     const std::vector<SingularValueSolver> solvers(count, failing_solver("never"));
-    EXPECT_ERROR_SAYING(ErrorKind::numerical, solve_in_turn(solvers, matrix.view(), test_compute()),
-                        "2 x 3");
+    EXPECT_ERROR_SAYING(ErrorKind::numerical,
+                        solve_one_by_one(solvers, matrix.view(), test_compute()), "2 x 3");
   }
 }
 

@@ -22,7 +22,7 @@ namespace {
 using namespace test;
 
 /// What the product promises, relative to σ_1.
-constexpr double kFloat32GramPromise = 1e-6;
+constexpr double kFloat32GramError = 1e-6;
 /// Sums of m products in chains of 32, those in eights, and float64 beyond: an entry of the Gram
 /// matrix errs by about 2^-25 sqrt(20 m) products, their matrix has a norm of 2 sqrt(n) such, which
 /// beside λ_1 is 2^-25 · 9 sqrt(n) / m, and a value moves by that over 2 σ / σ_1: 5e-8 for the
@@ -32,7 +32,7 @@ constexpr double kFloat32GramUsual = 1e-7;
 double largest_error(const std::vector<double>& got, const std::vector<double>& expected) {
   EXPECT_EQ(got.size(), expected.size());
   EXPECT_TRUE(std::is_sorted(got.rbegin(), got.rend()));
-  if (got.size() != expected.size()) return kFloat32GramPromise * 1e3;
+  if (got.size() != expected.size()) return kFloat32GramError * 1e3;
   double largest = 0;
   for (std::size_t at = 0; at < got.size(); ++at) {
     largest = std::max(largest, std::abs(got[at] - expected[at]));
@@ -84,7 +84,7 @@ TEST_F(Float32Gram, TakesAnyStride) {
   EXPECT_LE(largest_error(*flipped, copy), kFloat32GramUsual);
 }
 
-TEST_F(Float32Gram, AnswersOnlyWhatItCanPromise) {
+TEST_F(Float32Gram, AnswersOnlyWithinItsErrorBound) {
   for (const auto& [name, make] : matrix_kinds()) {
     for (const bool tall : {false, true}) {
       SCOPED_TRACE(std::string(name) + (tall ? ", tall" : ", wide"));
@@ -92,16 +92,16 @@ TEST_F(Float32Gram, AnswersOnlyWhatItCanPromise) {
       const auto expected = reference_values(converted<double>(matrix).view());
       const auto values = float32_gram_singular_values(matrix.view(), test_compute());
       if (values) {
-        EXPECT_LE(largest_error(*values, expected), kFloat32GramPromise);
+        EXPECT_LE(largest_error(*values, expected), kFloat32GramError);
       }
       // Whoever answers, the promise is kept.
       EXPECT_LE(largest_error(singular_values(matrix.view(), test_compute()).values, expected),
-                kFloat32GramPromise);
+                kFloat32GramError);
     }
   }
 }
 
-TEST_F(Float32Gram, KeepsThePromiseWhereErrorsAgree) {
+TEST_F(Float32Gram, KeepsTheErrorBoundWhereErrorsAgree) {
   // A mean beside the deviations: sums that only grow are rounded alike in every row.
   for (const double mean : {0.5, 3.0, 100.0, 1e4}) {
     SCOPED_TRACE(mean);
@@ -111,7 +111,7 @@ TEST_F(Float32Gram, KeepsThePromiseWhereErrorsAgree) {
     }
     const auto values = float32_gram_singular_values(matrix.view(), test_compute());
     if (values) {
-      EXPECT_LE(largest_error(*values, matrix), kFloat32GramPromise);
+      EXPECT_LE(largest_error(*values, matrix), kFloat32GramError);
     }
   }
 }
@@ -129,7 +129,7 @@ TEST_F(Float32Gram, IsNotDeceivedByKindRowsAtTheTop) {
     }
     const auto values = float32_gram_singular_values(matrix.view(), test_compute());
     if (values) {
-      EXPECT_LE(largest_error(*values, matrix), kFloat32GramPromise);
+      EXPECT_LE(largest_error(*values, matrix), kFloat32GramError);
     }
   }
 }

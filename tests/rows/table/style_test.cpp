@@ -30,7 +30,7 @@ TEST(CliTable, IsPlainInAPipe) {
   }
 }
 
-TEST(CliTable, HasColourOnATerminalThatCanShowIt) {
+TEST(CliTable, HasColorOnATerminalThatCanShowIt) {
   const std::string llama = data_path("llama");
   for (const Words& command :
        {Words{"spectrum", llama, "--per-head"},
@@ -44,10 +44,10 @@ TEST(CliTable, HasColourOnATerminalThatCanShowIt) {
       return output_of(command, {.out = Reader::terminal,
                                  .environment = {{"TERM", terminal}, {"NO_COLOR", no_color}}});
     };
-    const std::string coloured = on_terminal("xterm-256color", std::nullopt);
-    EXPECT_TRUE(has_escapes(coloured)) << coloured;
-    EXPECT_EQ(without_style(coloured), without_style(plain));
-    EXPECT_EQ(on_terminal("xterm-256color", ""), coloured);  // set but empty: not asked for
+    const std::string colored = on_terminal("xterm-256color", std::nullopt);
+    EXPECT_TRUE(has_escapes(colored)) << colored;
+    EXPECT_EQ(without_style(colored), without_style(plain));
+    EXPECT_EQ(on_terminal("xterm-256color", ""), colored);  // set but empty: not asked for
     EXPECT_EQ(on_terminal("xterm-256color", "1"), plain);
     EXPECT_EQ(on_terminal("dumb", std::nullopt), plain);
     EXPECT_EQ(
@@ -112,7 +112,7 @@ TEST(CliTable, BarsShowTheShapeOfAHistogramInEightSteps) {
   }
 }
 
-TEST(CliTable, DataIsNeverColoured) {
+TEST(CliTable, DataIsNeverColored) {
   const TempFolder folder;
   const std::string file = (folder.path() / "table").string(), bert = data_path("bert");
   const RunOptions terminal = {.out = Reader::terminal};
@@ -123,7 +123,7 @@ TEST(CliTable, DataIsNeverColoured) {
   EXPECT_EQ(read_file(file), output_of({"spectrum", bert}));
 }
 
-TEST(CliTable, ErrorsAreNotColoured) {
+TEST(CliTable, ErrorsAreNotColored) {
   expect_refusal({"spectrum", data_path("absent")}, 3, {"absent"}, {.err = Reader::terminal});
 }
 

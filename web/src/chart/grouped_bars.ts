@@ -109,7 +109,7 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
               y: Math.min(from, to),
               width: thick,
               height: Math.abs(from - to),
-              fill: columns.grey?.[group] ? theme.null_line : color_of(theme, colour),
+              fill: columns.grey?.[group] ? theme.baseline_line : color_of(theme, colour),
             }),
             error ? whisker(middle, y(value - error), y(value + error), Math.min(3.5, thick / 3), theme) : null,
             // All of its height answers to the pointer: a low column is hard to hit.
@@ -190,7 +190,7 @@ export function grouped_bars_to_vega_lite(chart: GroupedBarsChart, theme: Theme)
           ...place,
           y: { field: "height", ...y, stack: null },
           color: {
-            condition: { test: "datum.grey === 'yes'", value: theme.null_line },
+            condition: { test: "datum.grey === 'yes'", value: theme.baseline_line },
             field: "series",
             type: "nominal",
             title: null,

@@ -178,7 +178,7 @@ export function layer_densities_to_vega_lite(chart: LayerDensitiesChart, theme: 
     },
   };
   const nulls = (chart.null_std === undefined ? [] : [-chart.null_std, chart.null_std]).map((value) => ({
-    mark: { type: "rule", clip: true, strokeDash: kDash.split(" ").map(Number), color: theme.null_line },
+    mark: { type: "rule", clip: true, strokeDash: kDash.split(" ").map(Number), color: theme.baseline_line },
     encoding: { x: { datum: value, ...x } },
   }));
   return {

@@ -36,7 +36,7 @@ export interface LinesChart extends ChartFields {
   panel_height?: number; // from its width by default, 210 to 300
 }
 
-const kNullTick = 10; // half the width of a null that is one value
+const kBaselineTick = 10; // half the width of a null that is one value
 const kLongestLabel = 20; // characters at the end of a line
 
 export interface LinesLayout {
@@ -128,7 +128,7 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
               x2: plot.x + plot.width,
               y1: plot.y + layout.y(chart.rule),
               y2: plot.y + layout.y(chart.rule),
-              stroke: theme.null_line,
+              stroke: theme.baseline_line,
               "stroke-width": 1.2,
               "stroke-dasharray": "4 3",
             }),
@@ -199,8 +199,8 @@ function draw_line(chart: LinesChart, line: Line, series: Series | undefined, la
     dots.map(([x, y]) =>
       is_null
         ? s("line", {
-            x1: layout.x(x) - kNullTick,
-            x2: layout.x(x) + kNullTick,
+            x1: layout.x(x) - kBaselineTick,
+            x2: layout.x(x) + kBaselineTick,
             y1: layout.y(y),
             y2: layout.y(y),
             stroke,

@@ -77,7 +77,7 @@ export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
   for (const [field, mark] of Object.entries(kMarks))
     if (has(field)) layer.push({ mark, encoding: { ...encoding, y: { field, ...y }, color: colour } });
   if (chart.rule !== undefined)
-    layer.push({ mark: { type: "rule", strokeDash: [4, 3], color: theme.null_line }, encoding: { y: { datum: chart.rule, ...y } } });
+    layer.push({ mark: { type: "rule", strokeDash: [4, 3], color: theme.baseline_line }, encoding: { y: { datum: chart.rule, ...y } } });
   const data = vega_data(
     names,
     ["panel", "series"],

@@ -25,7 +25,7 @@ export function draw_spark(spark: Spark, theme: Theme, width = 92, height = 36):
     "svg",
     { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
     nulls.length > 0 &&
-      s("path", { d: path(nulls), fill: "none", stroke: theme.null_line, "stroke-width": 1.2, "stroke-dasharray": "4 3" }),
+      s("path", { d: path(nulls), fill: "none", stroke: theme.baseline_line, "stroke-width": 1.2, "stroke-dasharray": "4 3" }),
     s("path", { d: path(spark.values), fill: "none", stroke, "stroke-width": 1.5 }),
     spark.values.length <= 16 &&
       spark.values.map((value, index) => value !== null && s("circle", { cx: x(index), cy: y(value), r: 1.8, fill: stroke })),

@@ -10,7 +10,7 @@ export interface Theme {
   faint: string; // axes
   line: string; // hairlines
   accent: string;
-  null_line: string;
+  baseline_line: string;
   mark: string; // around what is chosen, on any colour of a map
   roles: Readonly<Record<Matrix, string>>;
   sequential: Ramp; // 256 steps, weak to strong
@@ -48,7 +48,7 @@ export const kLight: Theme = {
   faint: "#686F7C",
   line: "#E2E2DC",
   accent: "#1F5FBF",
-  null_line: "#8A8F98",
+  baseline_line: "#8A8F98",
   mark: "#B3261E",
   roles: with_kin({
     q: "#2375D9",
@@ -80,7 +80,7 @@ export const kDark: Theme = {
   faint: "#8D95A4",
   line: "#2A2F3A",
   accent: "#8AB4FF",
-  null_line: "#7C8492",
+  baseline_line: "#7C8492",
   mark: "#FF6B4A",
   roles: with_kin({
     q: "#6F92FB",
@@ -124,7 +124,7 @@ export const sequential = (theme: Theme, share: number): string => step(theme.se
 export const diverging = (theme: Theme, share: number): string => step(theme.diverging, (share + 1) / 2);
 
 export function color_of(theme: Theme, colour: Color): string {
-  if (colour === "null") return theme.null_line;
+  if (colour === "null") return theme.baseline_line;
   if (colour === "accent" || colour === "ink" || colour === "soft" || colour === "faint") return theme[colour];
   if ("role" in colour) return theme.roles[colour.role];
   if ("model" in colour) return theme.models[colour.model % theme.models.length] ?? theme.models[0];

@@ -1,5 +1,5 @@
 // What a low-rank latent would keep of a layer's queries, or of its keys and values together.
-import type { LatentSide } from "./report_file";
+import type { MlaSide } from "./report_file";
 
 export interface KeptEnergy {
   rank: number;
@@ -8,7 +8,7 @@ export interface KeptEnergy {
 }
 
 /** Of the latent's usual size where it is less than there is to keep, else of a tenth of the width. */
-export function kept_energy(side: LatentSide | null): KeptEnergy | undefined {
+export function kept_energy(side: MlaSide | null): KeptEnergy | undefined {
   if (!side) return undefined; // its matrices were skipped
   const of_rank = { rank: side.rank, energy: side.energy, null_energy: side.null_energy };
   const of_share = { rank: side.share_rank, energy: side.share_energy, null_energy: side.share_null_energy };

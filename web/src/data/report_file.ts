@@ -47,7 +47,7 @@ export type {
 export type Matrix = SpectrumRow["matrix"];
 
 /** Of queries, or of keys and values together. */
-export type LatentSide = NonNullable<MlaRow["kv"]>;
+export type MlaSide = NonNullable<MlaRow["kv"]>;
 
 export type Histogram = NonNullable<WeightsRow["histogram"]>;
 

@@ -15,7 +15,7 @@ const kLeast = 0.1;
 const kMost = 3;
 
 /** What the head is worth to the loss: nothing that could not be chance is said as a rise or a fall. */
-function worth_words({ loss_increase: value, loss_increase_error: error }: AblateRow): Word[] {
+function effect_words({ loss_increase: value, loss_increase_error: error }: AblateRow): Word[] {
   if (error !== null && Math.abs(value) <= 2 * error) return [" Without that head the loss is the same, within two standard errors."];
   return [` Without that head the loss ${value < 0 ? "falls" : "rises"} by `, strong(Math.abs(value).toFixed(3)), "."];
 }
@@ -62,7 +62,7 @@ export const attended_token_effect: Kind = (reading) => {
       ", ",
       strong(format_number(sign * most, "+.2f")),
       ` ±${error_words(best.raises_error ?? 0)}.`,
-      ...(worth ? worth_words(worth) : []),
+      ...(worth ? effect_words(worth) : []),
       opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : "",
     ],
     spark: head_spark(

@@ -20,7 +20,7 @@ export const matrix_like_random: Kind = ({ report, model, threshold }) => {
     .flatMap((each) => {
       const { row, rank } = each;
       // A rank at one threshold may agree by chance, and one large value hides behind many small ones.
-      const like_null = report.file.thresholds.every((level) => {
+      const like_baseline = report.file.thresholds.every((level) => {
         const [here, there] = [at_threshold(row.energy_rank, level), at_threshold(row.null_energy_rank, level)];
         return here === undefined || there === undefined || Math.abs(here - there) <= Math.max(1, 0.03 * there);
       });
@@ -28,7 +28,7 @@ export const matrix_like_random: Kind = ({ report, model, threshold }) => {
       const others = all.filter((other) => other.row.matrix === row.matrix && other.row.layer !== row.layer);
       const next = Math.max(...others.map((other) => other.rank));
       const gap = (rank - next) / each.null_rank;
-      return like_null && first && row.spectral_norm <= 1.2 * first && others.length >= 2 && gap >= kLeastGap
+      return like_baseline && first && row.spectral_norm <= 1.2 * first && others.length >= 2 && gap >= kLeastGap
         ? [{ ...each, next, gap }]
         : [];
     })

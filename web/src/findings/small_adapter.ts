@@ -4,11 +4,11 @@ import { strong } from "../shaping/shared_words";
 import { at_most_percent, type Claim, type Kind, small_percent } from "./finding";
 
 const kThreshold = "0.9";
-const kMostOfNull = 0.5;
+const kMostOfBaseline = 0.5;
 
 export const claim: Claim = {
   sentence: "`… of the changed matrices' size hold 90 % of the energy of what was changed`",
-  guard: `at most ${kMostOfNull} of what a random change takes`,
+  guard: `at most ${kMostOfBaseline} of what a random change takes`,
   chance: "random changes of those shapes",
   experiment: "a change of two directions; one of random numbers",
   result: "found; silent",
@@ -20,7 +20,7 @@ export const small_adapter: Kind = (reading) => {
   if (whole === 0) return undefined;
   const own = adapter_parameters(rows, (row) => row.energy_rank[kThreshold]);
   const random = adapter_parameters(rows, (row) => row.null_energy_rank[kThreshold]);
-  if (own > kMostOfNull * random) return undefined;
+  if (own > kMostOfBaseline * random) return undefined;
   return {
     kind: "small_adapter",
     figure: at_most_percent(own / whole),

@@ -16,7 +16,7 @@ let text = "";
 let target = "";
 let layer = "";
 let as: "text" | "tokens" | "file" = "text";
-const signal_file: ChosenFile = { said: "" };
+const media_file: ChosenFile = { said: "" };
 const long_text: ChosenFile = { said: "" };
 
 /** The box on top of Attention for what the model is run on; null in a page from a file. */
@@ -120,11 +120,11 @@ function text_panel({ report, model }: Context): HTMLElement {
 function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement {
   const [parameter, kind, types] = reads === "images" ? ["image", "a picture", ".png,.jpg,.jpeg"] : ["audio", "a sound", ".wav"];
   const start = () => {
-    if (signal_file.content !== undefined) run_input(model.name, { [parameter]: signal_file.content });
+    if (media_file.content !== undefined) run_input(model.name, { [parameter]: media_file.content });
   };
-  const run = run_button(signal_file.content === undefined, start);
-  const judge = () => void (run.disabled = signal_file.content === undefined);
-  const [input, said] = file_choice(signal_file, { label: `${kind} to run`, types }, base64_of, judge);
+  const run = run_button(media_file.content === undefined, start);
+  const judge = () => void (run.disabled = media_file.content === undefined);
+  const [input, said] = file_choice(media_file, { label: `${kind} to run`, types }, base64_of, judge);
   return h(
     "div",
     { class: "live" },

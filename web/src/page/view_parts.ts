@@ -22,7 +22,7 @@ export function row(least: 250 | 340 | 460, ...children: (Node | null)[]): HTMLE
 }
 
 /** Charts in equal columns, as many as the width holds of `least` pixels, or so many fewer that no row is ragged. */
-export function even_row({ width }: Context, least: number, ...children: (Node | null)[]): HTMLElement {
+export function uniform_row({ width }: Context, least: number, ...children: (Node | null)[]): HTMLElement {
   const place = h("div", { class: "row" }, children);
   const set_columns = (room: number) => {
     place.style.gridTemplateColumns = `repeat(${column_count(place.childElementCount, room, least)}, minmax(0, 1fr))`;

@@ -23,8 +23,8 @@ describe("experts", () => {
     const load = routing.load as { at: number };
     for (let expert = 0; expert < routing.experts; ++expert) {
       const share = Array.isArray(load) ? (load[expert] as number) : values.readFloatLE(4 * (load.at + expert));
-      const times_even = routing.experts * share;
-      await expect.poll(() => label("expert-load", 1, expert)).toBe(`layer 1, expert ${expert}: ${format_number(times_even, ".2f")}`);
+      const times_uniform = routing.experts * share;
+      await expect.poll(() => label("expert-load", 1, expert)).toBe(`layer 1, expert ${expert}: ${format_number(times_uniform, ".2f")}`);
     }
     const spectrum = rows_of<SpectrumRow>("expert_spectra").find((row) => row.matrix === "up" && row.layer === 2 && row.expert === 3)!;
     const share = spectrum.energy_rank["0.9"]! / spectrum.possible_rank;

@@ -81,10 +81,10 @@ export function planted_weights(): Checkpoint {
   zero(model, `h.${kPlanted.zero_matrix}.attn.c_proj.weight`);
   fill(of_head(model, kPlanted.zero_head[0], "v", kPlanted.zero_head[1]), () => 0);
 
-  const [twin_layer, one, other] = kPlanted.twins;
+  const [layer_of_similar_experts, one, other] = kPlanted.twins;
   for (const matrix of ["q", "k", "v"] as const) {
-    const first = of_head(model, twin_layer, matrix, one);
-    fill(of_head(model, twin_layer, matrix, other), (row, column) => first.get(row, column) + 0.003 * normal());
+    const first = of_head(model, layer_of_similar_experts, matrix, one);
+    fill(of_head(model, layer_of_similar_experts, matrix, other), (row, column) => first.get(row, column) + 0.003 * normal());
   }
 
   const [layer, from, to] = kPlanted.sharing;
@@ -108,7 +108,7 @@ export function planted_weights(): Checkpoint {
 /** `rank` of the MLP's first matrix by layer, falling; its second matrix has few directions but in the last layer. */
 export const kRanks = [80, 60, 44, 32, 20, 8];
 export const kSymmetricLayer = 4;
-export const kLatentRank = 12;
+export const kMlaRank = 12;
 
 export function planted_spectra(): Checkpoint {
   const model = random_gpt2(21, 1);
@@ -117,12 +117,12 @@ export function planted_spectra(): Checkpoint {
     if (layer < kLayers - 1) of_few_directions(model, `h.${layer}.mlp.c_proj.weight`, 16, 200 + layer);
     // Keys and values of all heads read one small space.
     const normal = normal_numbers(300 + layer);
-    const basis = range(kLatentRank).map(() => range(kWidth).map(normal));
+    const basis = range(kMlaRank).map(() => range(kWidth).map(normal));
     for (const matrix of ["k", "v"] as const)
       for (const head of range(kHeads)) {
-        const factors = range(kHeadWidth).map(() => range(kLatentRank).map(normal));
+        const factors = range(kHeadWidth).map(() => range(kMlaRank).map(normal));
         const dot = (row: number, column: number) =>
-          range(kLatentRank).reduce((sum, index) => sum + (factors[row]?.[index] ?? 0) * (basis[index]?.[column] ?? 0), 0);
+          range(kMlaRank).reduce((sum, index) => sum + (factors[row]?.[index] ?? 0) * (basis[index]?.[column] ?? 0), 0);
         fill(of_head(model, layer, matrix, head), (row, column) => 0.03 * dot(row, column));
       }
   });
@@ -249,7 +249,7 @@ export function planted_depth(): Checkpoint {
 }
 
 export const kDeadExpert = [0, 3] as const;
-export const kTwinExperts = [1, 0, 5] as const;
+export const kSimilarExperts = [1, 0, 5] as const;
 export const kOneSpace = 2;
 
 export function planted_experts(): Checkpoint {
@@ -267,7 +267,7 @@ export function planted_experts(): Checkpoint {
     if (layer === kDeadExpert[0]) for (const column of range(kWidth)) router.set(kDeadExpert[1], column, column === 0 ? -9 : 0);
   }
 
-  const [layer, one, other] = kTwinExperts;
+  const [layer, one, other] = kSimilarExperts;
   for (const matrix of ["w1", "w2", "w3"]) of_expert(layer, other, matrix).set(of_expert(layer, one, matrix));
 
   const basis = range(12).map(() => range(kWidth).map(normal));

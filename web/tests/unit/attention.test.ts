@@ -10,7 +10,7 @@ import { text_heatmaps } from "../../src/views/attention/text_heatmaps";
 import { ends_line, shown_token } from "../../src/shaping/tokens";
 import { attention_view } from "../../src/views/attention/view";
 import { is_zoomed, moved, whole_window, window_param, window_text, zoomed } from "../../src/views/attention/map_window";
-import { analysis_of, attention_row, even_triangle, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
+import { analysis_of, attention_row, uniform_triangle, heads_of, kModel, reading_of, report_of } from "./report_by_hand";
 
 const heads = heads_of(kModel);
 const rows = heads.map((place) => attention_row("small", place, { energy_rank: 1 + place.head }));
@@ -28,7 +28,7 @@ const layers = [0, 1, 2].map((layer) => ({
 const parameters = { length: 8, sequences: 2, energy: 0.9 };
 const text = { model: "small", tokens: Array.from({ length: 8 }, (_, id) => ({ id, text: ` t${id}` })) };
 const whole = { model: "small", layer: 0, head: 1, tokens: 8, side: 8, causal: true, at: 0 };
-const triangle = even_triangle(8);
+const triangle = uniform_triangle(8);
 const thumbnail = { ...whole, head: 2, side: 4, causal: false, at: triangle.length };
 const bytes = new Uint8Array([...triangle, ...new Uint8Array(16).fill(100)]);
 const report = report_of(

@@ -81,7 +81,15 @@ describe("columns", () => {
   });
 
   test("are grey within their error, and have whiskers unless cut off", () => {
-    expect(bars.map(({ attributes }) => attributes.fill === kLight.null_line)).toEqual([false, false, true, false, false, false, false]);
+    expect(bars.map(({ attributes }) => attributes.fill === kLight.baseline_line)).toEqual([
+      false,
+      false,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
     expect(all_by_tag(drawn, "path").filter(({ attributes }) => attributes["data-whisker"])).toHaveLength(5);
   });
 

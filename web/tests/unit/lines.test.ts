@@ -37,9 +37,9 @@ describe("a vertex without neighbours", () => {
         { x: counted_axis("layer", 1) },
       ),
     );
-    const [line, null_line] = [of_series(one, "q"), of_series(one, "null")];
+    const [line, baseline_line] = [of_series(one, "q"), of_series(one, "null")];
     expect(line && all_by_tag(line, "circle")).toHaveLength(1);
-    expect(null_line && all_by_tag(null_line, "line")).toHaveLength(1);
+    expect(baseline_line && all_by_tag(baseline_line, "line")).toHaveLength(1);
   });
 
   test("between gaps has a mark, and those of a line have none", () => {

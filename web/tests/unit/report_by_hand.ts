@@ -95,7 +95,7 @@ export const attention_row = (model: string, place: { layer: number; head: numbe
 });
 
 /** Bytes of a triangle, row by row: query q looks with equal weight at all keys up to itself. */
-export const even_triangle = (tokens: number): Uint8Array =>
+export const uniform_triangle = (tokens: number): Uint8Array =>
   Uint8Array.from({ length: (tokens * (tokens + 1)) / 2 }, (_, index) =>
     byte_of_weight(1 / (Math.floor((Math.sqrt(8 * index + 1) - 1) / 2) + 1)),
   );

@@ -5,7 +5,7 @@ import { spectrum_quantity } from "../../src/shaping/spectrum_quantity";
 import { array_charts } from "../../src/views/spectra/array_spectrum";
 import { head_of, hidden_at_first, spectra_axes, spectra_chart, spectra_choice } from "../../src/views/spectra/charts";
 import { components_chart } from "../../src/views/spectra/energy_ranks";
-import { latent_chart } from "../../src/views/spectra/kv_latent";
+import { mla_chart } from "../../src/views/spectra/kv_latent";
 import { analysis_of, reading_of, report_of } from "./report_by_hand";
 import { kModel, reading } from "./small_report";
 
@@ -111,13 +111,13 @@ test("what a latent keeps: a panel for queries, one for keys and values, a gap w
     share_null_energy: energy === null ? null : 0.25,
   });
   const rows = [1, 0].map((layer) => ({ model: "small", layer, query: side(0.5), kv: side(layer === 0 ? 0.75 : null) }));
-  const { panels } = latent_chart(reading_of(report_of({ reports: [analysis_of("mla", rows)] })))!;
+  const { panels } = mla_chart(reading_of(report_of({ reports: [analysis_of("mla", rows)] })))!;
   expect(panels.map(({ title }) => title)).toEqual(["A latent of 6 for the queries", "A latent of 6 for the keys and values"]);
   expect(panels[1]!.lines).toEqual([
     { series: "null", x: [0, 1], y: [0.25, null] },
     { series: "kv", x: [0, 1], y: [0.75, null] },
   ]);
-  expect(latent_chart(reading())).toBeUndefined();
+  expect(mla_chart(reading())).toBeUndefined();
 });
 
 test("an array has a chart a quantity, and none without its singular values", () => {

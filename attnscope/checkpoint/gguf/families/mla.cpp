@@ -37,7 +37,7 @@ GgufFamily deepseek2(std::string_view model_type) {
   family.flags = {{"expert_weights_norm", "norm_topk_prob"}};
   family.assumed =
       R"({"q_lora_rank": null, "norm_topk_prob": false, "routed_scaling_factor": 1.0})";
-  family.latent = true;
+  family.mla = true;
   family.published_groups = true;
   return family;
 }
@@ -80,7 +80,7 @@ GgufFamily glm_dsa() {
 
 }  // namespace
 
-std::vector<GgufFamily> latent_decoders() {
+std::vector<GgufFamily> mla_decoders() {
   return {deepseek_v3(), deepseek2("deepseek_v2"), glm_dsa(), minicpm3()};
 }
 

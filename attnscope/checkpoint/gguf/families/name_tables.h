@@ -38,7 +38,7 @@ void use_layer_norm(GgufFamily& family, std::string_view epsilon);
 std::vector<GgufFamily> dense_decoders();
 std::vector<GgufFamily> decoders_of_own_names();
 std::vector<GgufFamily> decoders_with_experts();
-std::vector<GgufFamily> latent_decoders();
+std::vector<GgufFamily> mla_decoders();
 std::vector<GgufFamily> hybrid_decoders();
 std::vector<GgufFamily> encoders();
 std::vector<GgufFamily> encoder_decoders();

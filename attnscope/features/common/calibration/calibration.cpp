@@ -34,7 +34,7 @@ std::uint64_t spectra_bytes(const Model& model, bool with_directions) {
 }
 
 Calibration::Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes,
-                         double ridge, KeptMoments* kept)
+                         double ridge, MomentsCache* kept)
     : model_(model), text_(text), memory_bytes_(memory_bytes), ridge_(ridge), kept_(kept) {}
 
 std::int64_t Calibration::layers_at_once() const {
@@ -47,7 +47,7 @@ std::int64_t Calibration::layers_at_once() const {
   return layers;
 }
 
-std::uint64_t Calibration::held_bytes() const {
+std::uint64_t Calibration::buffered_bytes() const {
   return SecondMomentSums::bytes(model_, sites_of_layers(model_, 0, layers_at_once()));
 }
 
@@ -104,7 +104,7 @@ void Calibration::sum(std::int64_t first, std::int64_t count, const Compute& com
     }
     if (kept_ != nullptr) kept_->keep(name, at + 1, *sums_);
   }
-  return_freed_memory();
+  trim_heap();
 }
 
 const SecondMoments& Calibration::moments(std::int64_t layer, Role projection,
@@ -117,23 +117,25 @@ const SecondMoments& Calibration::moments(std::int64_t layer, Role projection,
 }
 
 /// Both stacks share the memory from then on.
-const SecondMoments& Calibration::moments_beside(std::int64_t layer, Role projection,
-                                                 const Compute& compute) {
-  if (!beside_) {
-    if (held_bytes() > memory_bytes_ / 2) sums_.reset();
+const SecondMoments& Calibration::moments_of_other_stack(std::int64_t layer, Role projection,
+                                                         const Compute& compute) {
+  if (!other_stack_) {
+    if (buffered_bytes() > memory_bytes_ / 2) sums_.reset();
     memory_bytes_ /= 2;
     other_ = model_.beside(stack_of_same_width(model_)->stack());
-    beside_ = std::make_unique<Calibration>(*other_, text_, memory_bytes_, ridge_, kept_);
+    other_stack_ = std::make_unique<Calibration>(*other_, text_, memory_bytes_, ridge_, kept_);
   }
-  return beside_->moments(layer, projection, compute);
+  return other_stack_->moments(layer, projection, compute);
 }
 
 TextStatistics Calibration::statistics(const Compute& compute) {
   return {.moments = [this, &compute](std::int64_t layer, Role projection) -> const SecondMoments& {
             return moments(layer, projection, compute);
           },
-          .moments_beside = [this, &compute](std::int64_t layer, Role projection)
-              -> const SecondMoments& { return moments_beside(layer, projection, compute); },
+          .moments_of_other_stack = [this, &compute](std::int64_t layer,
+                                                     Role projection) -> const SecondMoments& {
+            return moments_of_other_stack(layer, projection, compute);
+          },
           .rerun =
               [this, &compute](const ForwardObserver& observer) {
                 for (const TextWindows& batch : batches_of(text_)) run(batch, observer, compute);

@@ -22,10 +22,10 @@ class Calibration {
   /// Model and text must outlive it. `memory_bytes`: for moments; those of one layer are always
   /// held. `kept`: where sums are kept, too; null: nowhere.
   Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes, double ridge,
-              KeptMoments* kept = nullptr);
+              MomentsCache* kept = nullptr);
 
   /// The peak memory of its moments, in bytes.
-  std::uint64_t held_bytes() const;
+  std::uint64_t buffered_bytes() const;
   /// How often the text is run for the moments of all layers.
   std::int64_t passes() const;
   std::int64_t tokens() const;
@@ -42,18 +42,19 @@ class Calibration {
   /// Of this layer and `count` - 1 after it.
   void sum(std::int64_t first, std::int64_t count, const Compute& compute);
   const SecondMoments& moments(std::int64_t layer, Role projection, const Compute& compute);
-  const SecondMoments& moments_beside(std::int64_t layer, Role projection, const Compute& compute);
+  const SecondMoments& moments_of_other_stack(std::int64_t layer, Role projection,
+                                              const Compute& compute);
 
   const Model& model_;
   TextWindows text_;
   std::uint64_t memory_bytes_;
   double ridge_;
-  KeptMoments* kept_;
+  MomentsCache* kept_;
   std::optional<SecondMomentSums> sums_;
   std::optional<ForwardPass> pass_;
   // stack_of_same_width() and its moments, once they were asked for.
   std::optional<Model> other_;
-  std::unique_ptr<Calibration> beside_;
+  std::unique_ptr<Calibration> other_stack_;
 };
 
 }  // namespace attnscope

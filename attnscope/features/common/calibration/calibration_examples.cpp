@@ -49,7 +49,7 @@ void add_examples(const PlanExamples& examples, const ScorePositions& positions,
       windows_of_examples(examples.fitted, positions, in_order, examples.place, kLeast);
   ExampleWindows held;
   if (examples.held_out) {
-    held = windows_of_examples(*examples.held_out, positions, in_order, examples.held_out_place,
+    held = windows_of_examples(*examples.held_out, positions, in_order, examples.held_out_source,
                                kLeast);
   } else {
     // No example is in both.

@@ -14,7 +14,7 @@ struct PlanExamples {
   std::vector<TokenIds> fitted;                   // to fit to; all of them if none are held out
   std::optional<std::vector<TokenIds>> held_out;  // of a file of their own
   std::string place;                              // the file of `fitted`, in errors
-  std::string held_out_place;                     // and that of `held_out`
+  std::string held_out_source;                    // and that of `held_out`
 };
 
 /// Throws Error(usage) if the positions are a mask, which is of one file, and another is held out.

@@ -111,7 +111,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                      const PlanWindows& windows) {
   const bool encodes = model.stack() == "encoder";
   const Model& encoder = encodes ? model : *model.sibling("encoder");
-  if (encoder.spec().stream.sound || encoder.spec().stream.patches) {
+  if (encoder.spec().stream.audio || encoder.spec().stream.patches) {
     throw Error(ErrorKind::unsupported,
                 {.place = model.name(), .problem = "reads no text: there is none to fit to"});
   }
@@ -134,7 +134,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                                    .problem = std::string("is needed: the ") +
                                               (own ? "targets" : "sources") + " of the other"});
   }
-  const Model decoder = foretelling(model);
+  const Model decoder = model_that_predicts(model);
   const TargetTexts texts = target_texts(arguments, session, decoder);
   TargetTexts held;
   if (own) {
@@ -308,7 +308,7 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
   return cut_windows(tokens, request, path);
 }
 
-void say_memory(const Session& session, const PlanMemory& memory) {
+void report_memory(const Session& session, const PlanMemory& memory) {
   if (!session.on_note) return;
   std::vector<std::string> parts;
   const auto add = [&](const std::string& what, std::uint64_t bytes) {
@@ -370,7 +370,7 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
     PlanExamples examples{.fitted = examples_of(path),
                           .held_out = std::nullopt,
                           .place = path,
-                          .held_out_place = held_out};
+                          .held_out_source = held_out};
     if (own) examples.held_out = examples_of(held_out);
     if (examples.held_out == examples.fitted) out.notes.emplace_back(kHeldOutIsFitted);
     add_examples(examples, positions, windows, length, tokens_needed(model), out);

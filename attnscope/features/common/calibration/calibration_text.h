@@ -53,7 +53,7 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
                                    const std::string& path);
 
 /// Tells the user, before anything runs, what will be held beside the model.
-void say_memory(const Session& session, const PlanMemory& memory);
+void report_memory(const Session& session, const PlanMemory& memory);
 
 /// Windows of the file for calibration, and of the held-out file. Where none is named, the last
 /// tenth of the text is held out. By default windows are as long as the context, at most 2048

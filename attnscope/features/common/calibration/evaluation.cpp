@@ -130,16 +130,16 @@ Matrix<float> run_windows(const ForwardPass& pass, const TextWindows& batch,
   std::vector<TokenIds> inputs;
   for (const TokenIds& window : batch.windows)
     inputs.emplace_back(window.begin(), window.end() - 1);
-  const Memory memory = pass.encode(batch.sources, {}, compute);
-  return pass.run(inputs, observer, compute, {}, &memory);
+  const EncoderOutput encoder_output = pass.encode(batch.sources, {}, compute);
+  return pass.run(inputs, observer, compute, {}, &encoder_output);
 }
 
-Model foretelling(const Model& model) {
+Model model_that_predicts(const Model& model) {
   return model.stack() == "encoder" ? model.beside("decoder") : model;
 }
 
 double mean_nll(const Model& given, const TextWindows& text, const Compute& compute) {
-  const Model model = foretelling(given);
+  const Model model = model_that_predicts(given);
   return mean_nll(ForwardPass(model, text.copy_weights, compute), text, compute);
 }
 
@@ -195,7 +195,7 @@ std::uint64_t run_bytes_of(const Model& model, const TextWindows& text) {
 PlanMemory activation_memory(const Model& model, std::span<const TokenIds> windows,
                              const Context& context) {
   const Calibration calibration(model, TextWindows{}, context.memory_bytes / 2, /*ridge=*/0);
-  return {.moments = calibration.held_bytes(),
+  return {.moments = calibration.buffered_bytes(),
           .passes = calibration.passes(),
           .copies = copied_weights_bytes(model, context.memory_bytes),
           .matrices = spectra_bytes(model, /*with_directions=*/false),

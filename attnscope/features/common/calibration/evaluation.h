@@ -63,14 +63,14 @@ Matrix<float> run_windows(const ForwardPass& pass, const TextWindows& batch,
 /// Of either stack of an encoder-decoder what its decoder foretells. Throws Error(numerical) where
 /// the model gives NaN.
 double mean_nll(const Model& given, const TextWindows& text, const Compute& compute);
-/// The same of a pass of what is foretelling().
+/// The same of a pass of what is model_that_predicts().
 double mean_nll(const ForwardPass& pass, const TextWindows& text, const Compute& compute);
 
 /// An encoder's decoder; of others the model itself.
-Model foretelling(const Model& model);
+Model model_that_predicts(const Model& model);
 
-/// What a run over a calibration text takes in memory beside the model's files, in bytes, known before
-/// it starts. Not all of it is used at once.
+/// What a run over a calibration text takes in memory beside the model's files, in bytes, known
+/// before it starts. Not all of it is used at once.
 struct PlanMemory {
   std::uint64_t moments = 0;         // second moments of as many layers as fit
   std::int64_t passes = 1;           // over the text for those of all layers

@@ -80,7 +80,7 @@ std::vector<double> descending_eigenvalues(MatrixView<const double> lower, const
 }
 
 /// Rows of length 1, those of zeros as they are.
-void normalise_rows(Matrix<double>& rows) {
+void normalize_rows(Matrix<double>& rows) {
   for (std::int64_t row = 0; row < rows.rows(); ++row) {
     double squares = 0;
     for (std::int64_t col = 0; col < rows.cols(); ++col) squares += rows(row, col) * rows(row, col);
@@ -106,7 +106,7 @@ OutputDirections output_directions(MatrixView<const double> weight, const MeanMo
   if (weight.rows > weight.cols) {
     const Matrix<double> read = product(leading, side.root.view().transposed(), compute);
     Matrix<double> basis = product(read.view(), weight.transposed(), compute);
-    normalise_rows(basis);
+    normalize_rows(basis);
     std::copy_n(basis.data(), there * weight.rows, out.basis.data());
   } else {
     std::copy_n(leading.data, there * weight.rows, out.basis.data());

@@ -34,7 +34,7 @@ void for_kept_rows(Moments& moments, const Use& use) {
 }
 
 /// Of the hashes of all rows of all sites, and of the counts.
-class KeptHash {
+class MomentsHash {
  public:
   void add(const SecondMoments& moments) {
     for_kept_rows(
@@ -75,10 +75,10 @@ SecondMoments read_moments(std::span<const std::byte> bytes, std::int64_t n, std
 
 }  // namespace
 
-KeptMoments::KeptMoments(const fs::path& made, const std::string& key, double share)
+MomentsCache::MomentsCache(const fs::path& made, const std::string& key, double share)
     : files_(made, "attnscope-moments", key), share_(share) {}
 
-std::size_t KeptMoments::take(const std::string& name, SecondMomentSums& sums) {
+std::size_t MomentsCache::take(const std::string& name, SecondMomentSums& sums) {
   last_ = Clock::now();
   const fs::path path = files_.path_of(name);
   std::error_code failed;
@@ -92,7 +92,7 @@ std::size_t KeptMoments::take(const std::string& name, SecondMomentSums& sums) {
     if (kept_counts.empty()) return 0;
     std::memcpy(counts.data(), kept_counts.data(), kept_counts.size());
     std::vector<SecondMoments> found;
-    KeptHash hash;
+    MomentsHash hash;
     for (std::size_t at = 0; at < sites.size(); ++at) {
       const std::int64_t n = sums.of(sites[at].first, sites[at].second).size();
       const auto bytes = bytes_of(contents, tensor_name(sites[at]), DType::f64, kept_elements(n));
@@ -101,8 +101,9 @@ std::size_t KeptMoments::take(const std::string& name, SecondMomentSums& sums) {
       hash.add(found.back());
     }
     file.check_intact();
-    const auto kept_hash = contents.metadata.find("hash");
-    if (kept_hash == contents.metadata.end() || kept_hash->second != hash.with(counts)) return 0;
+    const auto cached_hash = contents.metadata.find("hash");
+    if (cached_hash == contents.metadata.end() || cached_hash->second != hash.with(counts))
+      return 0;
     for (std::size_t at = 0; at < sites.size(); ++at) sums.replace(sites[at], std::move(found[at]));
     return static_cast<std::size_t>(counts.front());
   } catch (const Error&) {
@@ -110,7 +111,8 @@ std::size_t KeptMoments::take(const std::string& name, SecondMomentSums& sums) {
   }
 }
 
-void KeptMoments::keep(const std::string& name, std::size_t batches, const SecondMomentSums& sums) {
+void MomentsCache::keep(const std::string& name, std::size_t batches,
+                        const SecondMomentSums& sums) {
   if (!keeps_ || sums.are_spoiled()) return;
   double bytes = 0;
   for (const SecondMomentSums::Site& site : sums.sites()) {
@@ -132,11 +134,11 @@ void KeptMoments::keep(const std::string& name, std::size_t batches, const Secon
   last_ = Clock::now();
 }
 
-void KeptMoments::write(const std::string& name, std::size_t batches,
-                        const SecondMomentSums& sums) const {
+void MomentsCache::write(const std::string& name, std::size_t batches,
+                         const SecondMomentSums& sums) const {
   std::vector<SavedTensor> tensors;
   std::vector<std::int64_t> counts = {static_cast<std::int64_t>(batches)};
-  KeptHash hash;
+  MomentsHash hash;
   for (const SecondMomentSums::Site& site : sums.sites()) {
     const SecondMoments& moments = sums.of(site.first, site.second);
     tensors.push_back({tensor_name(site), DType::f64, {kept_elements(moments.size())}});
@@ -150,7 +152,7 @@ void KeptMoments::write(const std::string& name, std::size_t batches,
       for_kept_rows(sums.of(site.first, site.second), [&](std::span<const double> row) {
         file.write(DType::f64, std::as_bytes(row));
       });
-      if (!out) return;  // KeptFiles says why
+      if (!out) return;  // ResumeFiles says why
     }
     file.write(counts);
     file.end();

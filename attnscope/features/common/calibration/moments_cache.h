@@ -16,11 +16,11 @@ namespace attnscope {
 
 /// Takes up to n (n + 1) / 2 float64 of the disk for each input of n elements. Where the disk is
 /// full, or cannot be written, nothing is kept. Not for several threads.
-class KeptMoments {
+class MomentsCache {
  public:
-  /// Beside `made`, as KeptFiles, whose `key` is a hash of the model and the text. Keeping takes at
-  /// most `share` of the time that summing does.
-  KeptMoments(const std::filesystem::path& made, const std::string& key, double share = 0.05);
+  /// Beside `made`, as ResumeFiles, whose `key` is a hash of the model and the text. Keeping takes
+  /// at most `share` of the time that summing does.
+  MomentsCache(const std::filesystem::path& made, const std::string& key, double share = 0.05);
 
   /// How many batches of the text are in the sums that were kept by this name, which `sums` has
   /// then; 0 and nothing where there are none, or not of the same inputs, or a byte is wrong.
@@ -35,7 +35,7 @@ class KeptMoments {
 
   void write(const std::string& name, std::size_t batches, const SecondMomentSums& sums) const;
 
-  KeptFiles files_;
+  ResumeFiles files_;
   double share_;
   bool keeps_ = true;
   Clock::time_point last_ = Clock::now();  // until when all is kept

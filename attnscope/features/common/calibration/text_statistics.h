@@ -21,7 +21,7 @@ struct TextStatistics {
   /// Of what a projection of a layer reads. Valid until the next call.
   std::function<const SecondMoments&(std::int64_t layer, Role projection)> moments;
   /// The same of stack_of_same_width().
-  std::function<const SecondMoments&(std::int64_t layer, Role projection)> moments_beside;
+  std::function<const SecondMoments&(std::int64_t layer, Role projection)> moments_of_other_stack;
   /// Runs the whole text once more and shows it to an observer, batch after batch.
   std::function<void(const ForwardObserver&)> rerun;
   double ridge = 0.01;  // of low_rank: share of the mean second moment that is added to each

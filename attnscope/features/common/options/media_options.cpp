@@ -16,10 +16,10 @@ namespace {
 
 using enum ParameterType;
 
-constexpr std::uint64_t kSignalFileLimitBytes = 500'000'000;
+constexpr std::uint64_t kMediaFileLimitBytes = 500'000'000;
 
 /// One, or several along a first axis.
-std::vector<Signal> arrays_of(Signal all, std::size_t axes, const std::string& file) {
+std::vector<MediaInput> arrays_of(MediaInput all, std::size_t axes, const std::string& file) {
   const auto wrong = std::find_if(all.values.begin(), all.values.end(),
                                   [](float value) { return !std::isfinite(value); });
   if (wrong != all.values.end()) {
@@ -43,24 +43,24 @@ std::vector<Signal> arrays_of(Signal all, std::size_t axes, const std::string& f
   if (all.shape.size() == axes) return {std::move(all)};
   const std::vector<std::int64_t> shape(all.shape.begin() + 1, all.shape.end());
   const auto each = std::ssize(all.values) / all.shape.front();
-  std::vector<Signal> signals;
+  std::vector<MediaInput> media_inputs;
   for (auto first = all.values.begin(); first != all.values.end(); first += each) {
-    signals.push_back({.shape = shape, .values = {first, first + each}});
+    media_inputs.push_back({.shape = shape, .values = {first, first + each}});
   }
-  return signals;
+  return media_inputs;
 }
 
-Signal image_of(const std::string& bytes, const std::string& file, const Session& session,
-                const Model& model) {
+MediaInput image_of(const std::string& bytes, const std::string& file, const Session& session,
+                    const Model& model) {
   const ImagePreparation preparation = read_image_preparation(model.checkpoint().folder());
-  const Picture picture = read_picture(bytes, file);
-  if (picture.clipped && session.on_warning) {
+  const RgbImage rgb_image = read_rgb_image(bytes, file);
+  if (rgb_image.clipped && session.on_warning) {
     session.on_warning({.file = file,
                         .problem = "its grey values of 16 bits are cut at 255, as transformers' "
                                    "loader cuts them",
                         .hint = "divide them by 257 before"});
   }
-  return prepare_image(picture, preparation);
+  return prepare_image(rgb_image, preparation);
 }
 
 }  // namespace
@@ -68,19 +68,19 @@ Signal image_of(const std::string& bytes, const std::string& file, const Session
 InputKind input_kind(const Model& model) {
   const StreamSpec& stream = reader_of(model).spec().stream;
   if (stream.patches) return InputKind::image;
-  return stream.sound ? InputKind::sound : InputKind::text;
+  return stream.audio ? InputKind::audio : InputKind::text;
 }
 
 const char* noun_of(InputKind kind) {
   switch (kind) {
     case InputKind::text: return "texts";
     case InputKind::image: return "images";
-    case InputKind::sound: return "sound";
+    case InputKind::audio: return "sound";
   }
   return "";
 }
 
-Parameters signal_parameters() {
+Parameters media_parameters() {
   return {{.name = "image",
            .type = file,
            .help = "a picture (PNG or JPEG), of models that read images",
@@ -100,31 +100,31 @@ Parameters signal_parameters() {
            .metavariable = "FILE"}};
 }
 
-std::vector<Exclusion> signal_exclusions(const std::vector<std::string>& beside) {
+std::vector<Exclusion> media_exclusions(const std::vector<std::string>& beside) {
   std::vector<Exclusion> out;
-  for (std::size_t at = 0; at < kSignals.size(); ++at) {
+  for (std::size_t at = 0; at < kMediaParameters.size(); ++at) {
     std::vector<std::string> others = beside;
-    others.insert(others.end(), kSignals.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                  kSignals.end());
-    out.push_back({std::string(kSignals[at]), others, "is the input"});
+    others.insert(others.end(), kMediaParameters.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                  kMediaParameters.end());
+    out.push_back({std::string(kMediaParameters[at]), others, "is the input"});
   }
   return out;
 }
 
-std::string named_signal(const Arguments& arguments) {
-  const auto given = std::find_if(kSignals.begin(), kSignals.end(),
+std::string named_media_parameter(const Arguments& arguments) {
+  const auto given = std::find_if(kMediaParameters.begin(), kMediaParameters.end(),
                                   [&](std::string_view name) { return arguments.given(name); });
-  return given == kSignals.end() ? "" : std::string(*given);
+  return given == kMediaParameters.end() ? "" : std::string(*given);
 }
 
 InputKind named_input(const Arguments& arguments) {
-  const std::string named = named_signal(arguments);
+  const std::string named = named_media_parameter(arguments);
   if (named.empty()) return InputKind::text;
-  return named == "image" || named == "pixel_values" ? InputKind::image : InputKind::sound;
+  return named == "image" || named == "pixel_values" ? InputKind::image : InputKind::audio;
 }
 
-std::string signal_source(const Arguments& arguments) {
-  const std::string file = arguments.text(named_signal(arguments));
+std::string media_source(const Arguments& arguments) {
+  const std::string file = arguments.text(named_media_parameter(arguments));
   return std::filesystem::path(file).filename().string();
 }
 
@@ -144,10 +144,10 @@ void check_readers(std::span<const Model> models, InputKind wanted, const std::s
                           ", and no " + noun_of(wanted)});
 }
 
-void keep_readers(const Arguments& arguments, std::vector<Model>& models) {
+void keep_media_models(const Arguments& arguments, std::vector<Model>& models) {
   const InputKind wanted = named_input(arguments);
   if (wanted != InputKind::text) {
-    check_readers(models, wanted, named_signal(arguments));
+    check_readers(models, wanted, named_media_parameter(arguments));
   } else if (std::none_of(models.begin(), models.end(), [](const Model& model) {
                return input_kind(model) == InputKind::text;
              })) {
@@ -159,19 +159,19 @@ void keep_readers(const Arguments& arguments, std::vector<Model>& models) {
   std::erase_if(models, [&](const Model& model) { return input_kind(model) != wanted; });
 }
 
-std::vector<Signal> signals_of(const Arguments& arguments, const Session& session,
-                               const Model& model, const std::string& sent) {
+std::vector<MediaInput> media_inputs_of(const Arguments& arguments, const Session& session,
+                                        const Model& model, const std::string& sent) {
   const Model& reader = reader_of(model);
-  const std::string named = named_signal(arguments), file = arguments.text(named);
+  const std::string named = named_media_parameter(arguments), file = arguments.text(named);
   const std::string bytes =
-      sent.empty() ? session.files->read_text(file, kSignalFileLimitBytes) : sent;
+      sent.empty() ? session.files->read_text(file, kMediaFileLimitBytes) : sent;
   if (named == "image") return {image_of(bytes, file, session, reader)};
   if (named == "audio") {
-    const SoundPreparation preparation = read_sound_preparation(reader.checkpoint().folder());
-    return {prepare_sound(read_wave(bytes, file), preparation)};
+    const AudioPreparation preparation = read_audio_preparation(reader.checkpoint().folder());
+    return {prepare_audio(read_wave(bytes, file), preparation)};
   }
   std::size_t axes = 3;
-  if (named == "features") axes = reader.spec().stream.sound->of_waves ? 1 : 2;
+  if (named == "features") axes = reader.spec().stream.audio->of_waves ? 1 : 2;
   return arrays_of(read_npy(bytes, file), axes, file);
 }
 

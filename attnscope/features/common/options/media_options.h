@@ -13,15 +13,15 @@
 
 namespace attnscope {
 
-inline constexpr std::array<std::string_view, 4> kSignals = {"image", "pixel_values", "audio",
-                                                             "features"};
-Parameters signal_parameters();
+inline constexpr std::array<std::string_view, 4> kMediaParameters = {"image", "pixel_values",
+                                                                     "audio", "features"};
+Parameters media_parameters();
 
 /// Each of them excludes the others, and `beside`.
-std::vector<Exclusion> signal_exclusions(const std::vector<std::string>& beside);
+std::vector<Exclusion> media_exclusions(const std::vector<std::string>& beside);
 
 /// What a model, or stack of one, is run on.
-enum class InputKind { text, image, sound };
+enum class InputKind { text, image, audio };
 InputKind input_kind(const Model& model);
 /// "texts", "images", "sound".
 const char* noun_of(InputKind kind);
@@ -30,10 +30,10 @@ const char* noun_of(InputKind kind);
 InputKind named_input(const Arguments& arguments);
 
 /// Which of them is given; empty: none.
-std::string named_signal(const Arguments& arguments);
+std::string named_media_parameter(const Arguments& arguments);
 
 /// The last part of the name of its file.
-std::string signal_source(const Arguments& arguments);
+std::string media_source(const Arguments& arguments);
 
 /// What reads a model's input: of a decoder, or its cross attention, its encoder; else itself.
 const Model& reader_of(const Model& model);
@@ -43,14 +43,14 @@ void check_readers(std::span<const Model> models, InputKind wanted, const std::s
 
 /// Where an image or sound is named, leaves the models, or stacks of models, that read such; else
 /// those that read texts. Throws Error(usage) where none is left.
-void keep_readers(const Arguments& arguments, std::vector<Model>& models);
+void keep_media_models(const Arguments& arguments, std::vector<Model>& models);
 
 /// As the model reads them: of one file as its processor prepares it; of an array of pixels (C, H,
 /// W) or (N, C, H, W), of features (F, T) or samples (S), with N before them where there are
-/// several. At least one, all of one shape. Throws as read_picture(), read_wave(), read_npy() and
+/// several. At least one, all of one shape. Throws as read_rgb_image(), read_wave(), read_npy() and
 /// the readers of preparations do.
 /// `sent`: the bytes of the file, where they are at hand.
-std::vector<Signal> signals_of(const Arguments& arguments, const Session& session,
-                               const Model& model, const std::string& sent = "");
+std::vector<MediaInput> media_inputs_of(const Arguments& arguments, const Session& session,
+                                        const Model& model, const std::string& sent = "");
 
 }  // namespace attnscope

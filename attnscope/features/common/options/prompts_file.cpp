@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxPrompts = 100'000;
 
 /// One line of a file, for its errors.
-struct PromptPlace {
+struct PromptLocation {
   const std::string& file;
   std::size_t number;
 
@@ -32,46 +32,46 @@ struct PromptPlace {
 };
 
 /// A text, ids of one, or of an answer a single id.
-PromptText text_in(const nlohmann::json& object, const char* key, const PromptPlace& place) {
+PromptText text_in(const nlohmann::json& object, const char* key, const PromptLocation& location) {
   const std::string name = "'" + std::string(key) + "'";
   const auto found = object.find(key);
-  if (found == object.end()) place.refuse("has no " + name);
+  if (found == object.end()) location.refuse("has no " + name);
   if (found->is_string()) {
     auto text = found->get<std::string>();
-    if (text.empty()) place.refuse(name + " is empty");
+    if (text.empty()) location.refuse(name + " is empty");
     return text;
   }
   TokenIds ids;
   const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
   for (const nlohmann::json& id : list) {
     if (!id.is_number_integer() || id.get<std::int64_t>() < 0) {
-      place.refuse(name + " is neither a text nor ids of tokens");
+      location.refuse(name + " is neither a text nor ids of tokens");
     }
     ids.push_back(id.get<std::int64_t>());
   }
-  if (ids.empty()) place.refuse(name + " is empty");
+  if (ids.empty()) location.refuse(name + " is empty");
   return ids;
 }
 
-PromptLine parse_prompt(std::string_view text, const PromptPlace& place) {
+PromptLine parse_prompt(std::string_view text, const PromptLocation& location) {
   if (const auto broken = first_broken_utf8(text)) {
-    place.refuse("is not UTF-8 at byte " + std::to_string(*broken));
+    location.refuse("is not UTF-8 at byte " + std::to_string(*broken));
   }
   const nlohmann::json object =
-      parse_json(text, place.file, "line " + std::to_string(place.number));
-  if (!object.is_object()) place.refuse("is no JSON object");
+      parse_json(text, location.file, "line " + std::to_string(location.number));
+  if (!object.is_object()) location.refuse("is no JSON object");
   for (const auto& [key, value] : object.items()) {
     constexpr std::array kKeys = {"clean", "corrupted", "right", "wrong"};
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      place.refuse("has '" + key + "', which is none of clean, corrupted, right and wrong");
+      location.refuse("has '" + key + "', which is none of clean, corrupted, right and wrong");
     }
   }
-  PromptLine line{.number = place.number,
-                  .clean = text_in(object, "clean", place),
+  PromptLine line{.number = location.number,
+                  .clean = text_in(object, "clean", location),
                   .corrupted = {},
-                  .right = text_in(object, "right", place),
-                  .wrong = text_in(object, "wrong", place)};
-  if (object.contains("corrupted")) line.corrupted = text_in(object, "corrupted", place);
+                  .right = text_in(object, "right", location),
+                  .wrong = text_in(object, "wrong", location)};
+  if (object.contains("corrupted")) line.corrupted = text_in(object, "corrupted", location);
   return line;
 }
 
@@ -84,14 +84,14 @@ class PromptTokenizer {
   TokenIds text(const PromptText& text) { return ids_of(text, special_); }
 
   std::int64_t answer(const PromptText& text, const char* key, std::size_t line) {
-    const PromptPlace place{.file = file_, .number = line};
+    const PromptLocation location{.file = file_, .number = line};
     const std::string name = "'" + std::string(key) + "'";
     if (const auto* ids = std::get_if<TokenIds>(&text)) {
       if (ids->size() == 1) return ids->front();
-      place.refuse(name + " is " + std::to_string(ids->size()) + " token ids, expected one");
+      location.refuse(name + " is " + std::to_string(ids->size()) + " token ids, expected one");
     }
     const OneToken found = one_token_of(tokenizer(), std::get<std::string>(text), model_.name());
-    if (!found.id) place.refuse(name + ": " + found.problem, found.hint);
+    if (!found.id) location.refuse(name + ": " + found.problem, found.hint);
     return *found.id;
   }
 
@@ -119,16 +119,16 @@ AnsweredPrompts prompts_of(const std::vector<PromptLine>& lines, PromptTokenizer
     out.clean.push_back(tokenizer.text(line.clean));
     out.right.push_back(tokenizer.answer(line.right, "right", line.number));
     out.wrong.push_back(tokenizer.answer(line.wrong, "wrong", line.number));
-    const PromptPlace place{.file = file, .number = line.number};
+    const PromptLocation location{.file = file, .number = line.number};
     if (out.right.back() == out.wrong.back())
-      place.refuse("'right' and 'wrong' are the same token");
+      location.refuse("'right' and 'wrong' are the same token");
     const auto clean = std::ssize(out.clean.back());
     if (!line.corrupted) continue;
     out.corrupted.push_back(tokenizer.text(*line.corrupted));
     const auto corrupted = std::ssize(out.corrupted.back());
     if (clean == corrupted) continue;
-    place.refuse("'clean' is " + counted(clean, "token") + ", 'corrupted' " +
-                 std::to_string(corrupted) + ": what is patched needs as many");
+    location.refuse("'clean' is " + counted(clean, "token") + ", 'corrupted' " +
+                    std::to_string(corrupted) + ": what is patched needs as many");
   }
   return out;
 }
@@ -157,15 +157,16 @@ std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& 
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const PromptPlace place{.file = file, .number = number};
+    const PromptLocation location{.file = file, .number = number};
     if (lines.size() == kMaxPrompts) {
-      place.refuse("is over the limit of " + std::to_string(kMaxPrompts) + " prompts");
+      location.refuse("is over the limit of " + std::to_string(kMaxPrompts) + " prompts");
     }
-    lines.push_back(parse_prompt(line, place));
+    lines.push_back(parse_prompt(line, location));
     const PromptLine& first = lines.front();
     if (lines.back().corrupted.has_value() == first.corrupted.has_value()) continue;
-    place.refuse(std::string("has ") + (first.corrupted ? "no" : "a") + " 'corrupted', and line " +
-                 std::to_string(first.number) + " has " + (first.corrupted ? "one" : "none"));
+    location.refuse(std::string("has ") + (first.corrupted ? "no" : "a") +
+                    " 'corrupted', and line " + std::to_string(first.number) + " has " +
+                    (first.corrupted ? "one" : "none"));
   }
   if (!lines.empty()) return lines;
   throw Error(ErrorKind::format,

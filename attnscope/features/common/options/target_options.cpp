@@ -152,13 +152,13 @@ TokenSequences line_sequences(const Arguments& arguments, const Session& session
 }
 
 /// Images or sound, all of one shape.
-TokenSequences signal_sequences(const Arguments& arguments, const Session& session,
-                                const Model& model, const std::string& sent) {
+TokenSequences media_sequences(const Arguments& arguments, const Session& session,
+                               const Model& model, const std::string& sent) {
   TokenSequences out;
-  out.signals = signals_of(arguments, session, model, sent);
-  out.parameters = {{"source", signal_source(arguments)},
-                    {"sequences", std::ssize(out.signals)},
-                    {"length", rows_of_signal(reader_of(model), out.signals.front())},
+  out.media_inputs = media_inputs_of(arguments, session, model, sent);
+  out.parameters = {{"source", media_source(arguments)},
+                    {"sequences", std::ssize(out.media_inputs)},
+                    {"length", rows_of_media(reader_of(model), out.media_inputs.front())},
                     {"sample", Value()}};
   return out;
 }
@@ -220,7 +220,7 @@ TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::stri
     return std::find(ends.begin(), ends.end(), id) != ends.end();
   });
   if (ended != ids.end()) ids.erase(ended + 1, ids.end());
-  const bool hears = reader_of(model).spec().stream.sound.has_value();
+  const bool hears = reader_of(model).spec().stream.audio.has_value();
   if (hears && !ids.empty() && ids.front() == start_token(model)) ids.erase(ids.begin());
   return ids;
 }
@@ -251,11 +251,11 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
   const Arguments of_text =
       decodes ? arguments.without(std::array<std::string_view, 1>{"score_positions"}) : arguments;
   TokenSequences out =
-      named_signal(arguments).empty()
+      named_media_parameter(arguments).empty()
           ? token_sequences(of_text, session, model, decodes ? UsualWindows{.sequences = 1} : usual)
-          : signal_sequences(arguments, session, model, sent);
+          : media_sequences(arguments, session, model, sent);
   if (!decodes) return out;
-  if (std::max(out.of_model.size(), out.signals.size()) > 1) {
+  if (std::max(out.of_model.size(), out.media_inputs.size()) > 1) {
     refuse_target("is one text, and so is its source: {sequences} 1");
   }
   const auto target = given_target(arguments, model, out.tokenizer.get());
@@ -324,12 +324,12 @@ ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePosit
   return scored;
 }
 
-ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Session& session,
-                                        const std::vector<Model>& models, RowSink& sink) {
+ScoredTexts scored_texts_or_targets(const Arguments& arguments, const Session& session,
+                                    const std::vector<Model>& models, RowSink& sink) {
   const auto other = std::find_if_not(models.begin(), models.end(), is_of_encoder_decoder);
   if (std::none_of(models.begin(), models.end(), is_of_encoder_decoder)) {
     check_targets(models, arguments);
-    return foretold_texts(arguments, session, models, sink);
+    return scored_texts(arguments, session, models, sink);
   }
   if (other != models.end()) {
     throw Error(ErrorKind::usage, {.parameter = "models",
@@ -337,7 +337,7 @@ ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Sessio
                                               verbatim(other->name()) + " has none of",
                                    .hint = "run them apart"});
   }
-  ForetoldTexts texts;
+  ScoredTexts texts;
   const ScorePositions positions(arguments, session);
   for (const Model& model : models) {
     TargetTexts pairs = target_texts(arguments, session, model);

@@ -45,7 +45,7 @@ std::optional<TokenIds> given_target(const Arguments& arguments, const Model& mo
 /// token_sequences(), or the images or sound that are named; of a decoder these are its sources.
 /// That has one target, and so one source, or those of `target_file`, whose sources an encoder has,
 /// too: pairs of any lengths, `usual.sequences` of them if no number is given. `sent`: see
-/// signals_of().
+/// media_inputs_of().
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual = {},
                                const std::string& sent = "");
@@ -80,9 +80,9 @@ void check_target_lines(const std::vector<Model>& models, const Arguments& argum
 /// Error(usage) if none of those is predicted.
 ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePositions& positions);
 
-/// foretold_texts(), or of encoder-decoders the target_texts() of each stack. Throws Error(usage)
+/// scored_texts(), or of encoder-decoders the target_texts() of each stack. Throws Error(usage)
 /// where only some of the models are such.
-ForetoldTexts foretold_texts_or_targets(const Arguments& arguments, const Session& session,
-                                        const std::vector<Model>& models, RowSink& sink);
+ScoredTexts scored_texts_or_targets(const Arguments& arguments, const Session& session,
+                                    const std::vector<Model>& models, RowSink& sink);
 
 }  // namespace attnscope

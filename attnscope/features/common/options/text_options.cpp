@@ -167,7 +167,7 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
   return out;
 }
 
-Parameters latent_text_parameters() {
+Parameters mla_text_parameters() {
   Parameters parameters = joined({text_parameters(), window_parameters()});
   for (Parameter& parameter : parameters) {
     if (parameter.name != "text") continue;
@@ -178,7 +178,7 @@ Parameters latent_text_parameters() {
   return parameters;
 }
 
-std::vector<Exclusion> latent_text_exclusions(std::initializer_list<const char*> others) {
+std::vector<Exclusion> mla_text_exclusions(std::initializer_list<const char*> others) {
   std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
   for (const char* other : others) {
     exclusions.push_back({other, {"text", "text_file", "tokens", "token_file"}, "reads no text"});
@@ -186,14 +186,14 @@ std::vector<Exclusion> latent_text_exclusions(std::initializer_list<const char*>
   return exclusions;
 }
 
-std::optional<LatentText> latent_text_of(const Arguments& arguments, const Session& session,
-                                         std::span<const Model> models, RowSink& notes) {
+std::optional<MlaText> mla_text_of(const Arguments& arguments, const Session& session,
+                                   std::span<const Model> models, RowSink& notes) {
   if (!names_a_text(arguments)) return std::nullopt;
-  check_latents(models);
-  LatentText out;
+  check_mla_ranks(models);
+  MlaText out;
   for (const Model& model : models) {
     auto& own = out.sequences.emplace_back();
-    if (!model.dimensions().latent) continue;
+    if (!model.dimensions().mla) continue;
     TokenSequences found = token_sequences(arguments, session, model);
     if (!found.note.empty()) notes.add_note(std::move(found.note));
     out.parameters = std::move(found.parameters);

@@ -78,12 +78,12 @@ std::optional<std::int64_t> mask_of(const Model& model);
 
 // The text options of commands that read weights, for models with latents.
 
-Parameters latent_text_parameters();
+Parameters mla_text_parameters();
 /// Those of texts, and that each of `others`, which asks for something else, excludes them.
-std::vector<Exclusion> latent_text_exclusions(std::initializer_list<const char*> others);
+std::vector<Exclusion> mla_text_exclusions(std::initializer_list<const char*> others);
 
-/// Nothing where no text is named. Throws as check_latents().
-std::optional<LatentText> latent_text_of(const Arguments& arguments, const Session& session,
-                                         std::span<const Model> models, RowSink& notes);
+/// Nothing where no text is named. Throws as check_mla_ranks().
+std::optional<MlaText> mla_text_of(const Arguments& arguments, const Session& session,
+                                   std::span<const Model> models, RowSink& notes);
 
 }  // namespace attnscope

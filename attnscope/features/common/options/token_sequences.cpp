@@ -256,16 +256,16 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
   return out;
 }
 
-ForetoldTexts foretold_texts(const Arguments& arguments, const Session& session,
-                             const std::vector<Model>& models, RowSink& sink) {
+ScoredTexts scored_texts(const Arguments& arguments, const Session& session,
+                         const std::vector<Model>& models, RowSink& sink) {
   if (!names_a_text(arguments)) {
     throw Error(ErrorKind::usage,
                 {.parameter = "text",
                  .problem = "is needed, or {text_file}, {tokens}, {token_file} or {prompts}"});
   }
-  ForetoldTexts texts;
+  ScoredTexts texts;
   for (const Model& model : models) {
-    TokenSequences sequences = token_sequences(arguments, session, model, kForetoldWindows);
+    TokenSequences sequences = token_sequences(arguments, session, model, kScoredWindows);
     if (!sequences.note.empty()) sink.add_note(std::move(sequences.note));
     texts.parameters = std::move(sequences.parameters);
     texts.sequences.push_back(std::move(sequences.of_model));

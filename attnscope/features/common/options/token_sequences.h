@@ -22,8 +22,7 @@ struct UsualWindows {
   std::int64_t shortest_line = 1;  // lines of fewer tokens are left out
 };
 /// Of commands that measure how well a model predicts: fewer and longer windows.
-inline constexpr UsualWindows kForetoldWindows = {
-    .sequences = 16, .length = 256, .shortest_line = 2};
+inline constexpr UsualWindows kScoredWindows = {.sequences = 16, .length = 256, .shortest_line = 2};
 
 /// token_file, sequences, length, sample, consecutive: windows of long texts.
 Parameters window_parameters(const UsualWindows& usual = {});
@@ -37,7 +36,7 @@ struct TokenSequences {
   std::shared_ptr<const Tokenizer> tokenizer = {};  // that made them; null: they were given as ids
   std::vector<TokenIds> sources = {};  // of a decoder: one for each of its targets; else none
   /// Images or sound, run in place of `of_model`, or of a decoder in place of `sources`.
-  std::vector<Signal> signals = {};
+  std::vector<MediaInput> media_inputs = {};
   /// Which tokens of `of_model` count in losses and means; none: all.
   ScoredTokens scored = {};
 };
@@ -62,7 +61,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
 /// token_sequences() of every model, as many and as long as commands take that measure how well
 /// models foretell; what there is to say of them goes to `sink`. Throws Error(usage) where no text
 /// is named.
-ForetoldTexts foretold_texts(const Arguments& arguments, const Session& session,
-                             const std::vector<Model>& models, RowSink& sink);
+ScoredTexts scored_texts(const Arguments& arguments, const Session& session,
+                         const std::vector<Model>& models, RowSink& sink);
 
 }  // namespace attnscope

@@ -91,7 +91,7 @@ const std::string& experts_key(const ChangedModel& changed) {
 std::string why_not_experts(const Model& model) {
   const ModelSpec& spec = model.spec();
   if (spec.dimensions.experts < 2) return "it has no experts";
-  if (!spec.quantisation.method.empty()) return "its experts are quantised";
+  if (!spec.quantization.method.empty()) return "its experts are quantised";
   for (const LayerSpec& layer : spec.layers) {
     if (layer.experts && layer.experts->chosen >= spec.dimensions.experts) {
       return "each token passes all experts";
@@ -111,7 +111,7 @@ std::vector<std::int64_t> expert_counts(const Model& model) {
   for (std::int64_t count = model.dimensions().experts; count >= spec->chosen; --count) {
     const std::int64_t size = count / spec->groups;  // of a group
     if (count % spec->groups != 0 || size < (of_two ? 2 : 1)) continue;
-    if (size * spec->kept_groups >= spec->chosen) out.push_back(count);
+    if (size * spec->kept_mlp_groups >= spec->chosen) out.push_back(count);
   }
   return out;
 }

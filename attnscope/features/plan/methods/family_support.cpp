@@ -7,7 +7,7 @@ namespace attnscope {
 bool is_dense_of(const Model& model, std::span<const std::string_view> architectures) {
   const ModelSpec& spec = model.spec();
   return std::ranges::find(architectures, spec.architecture.name) != architectures.end() &&
-         spec.dimensions.experts == 0 && !spec.dimensions.latent;
+         spec.dimensions.experts == 0 && !spec.dimensions.mla;
 }
 
 std::string why_no_rotary(const ModelSpec& spec) {

@@ -81,12 +81,13 @@ ChangedModel make_narrower_heads(const Model& model, const Choice& choice,
   const ConfigKeys& keys = model.spec().architecture.keys;
   changed.set_config(changed.key_of(keys.head_dim), choice.size);
   changed.set_config(changed.key_of(keys.kv_heads), heads.kv_heads);
-  const RopeFrequencies turns = frequencies_of(model);
+  const RopeFrequencies frequencies = frequencies_of(model);
   std::vector<double> radians;
   for (const std::int64_t pair : choice.kept.front()) {
-    radians.push_back(static_cast<double>(turns.radians_per_token[static_cast<std::size_t>(pair)]));
+    radians.push_back(
+        static_cast<double>(frequencies.radians_per_token[static_cast<std::size_t>(pair)]));
   }
-  set_frequencies(changed, radians, turns.gain, choice.size);
+  set_frequencies(changed, radians, frequencies.gain, choice.size);
   const auto rows_of_heads = [&](std::int64_t count) {
     std::vector<std::int64_t> rows;
     for (std::int64_t head = 0; head < count; ++head) {
@@ -99,8 +100,8 @@ ChangedModel make_narrower_heads(const Model& model, const Choice& choice,
       std::sqrt(static_cast<double>(choice.size) / static_cast<double>(heads.head_dim));
   for_layers(changed, text, compute, [&](std::int64_t layer) {
     LayerMatrices own;
-    keep_rows(own, model, layer, Role::query, rows_of_heads(heads.heads));
-    keep_rows(own, model, layer, Role::key, rows_of_heads(heads.kv_heads));
+    keep_weight_rows(own, model, layer, Role::query, rows_of_heads(heads.heads));
+    keep_weight_rows(own, model, layer, Role::key, rows_of_heads(heads.kv_heads));
     Matrix<double>& query = own.weights.at(Role::query);
     for (std::int64_t at = 0; at < query.rows() * query.cols(); ++at) query.data()[at] *= scale;
     const auto bias = own.biases.find(Role::query);

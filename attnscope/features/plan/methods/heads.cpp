@@ -98,10 +98,10 @@ ChangedModel make_fewer_heads(const Model& model, const Choice& choice, const Te
   for_layers(changed, text, compute, [&](std::int64_t layer) {
     const std::vector<std::int64_t>& kept = choice.kept[static_cast<std::size_t>(layer)];
     LayerMatrices own;
-    keep_rows(own, model, layer, Role::query, elements_of(kept, heads.head_dim));
+    keep_weight_rows(own, model, layer, Role::query, elements_of(kept, heads.head_dim));
     if (alone) {
-      keep_rows(own, model, layer, Role::key, elements_of(kept, heads.head_dim));
-      keep_rows(own, model, layer, Role::value, elements_of(kept, heads.value_dim));
+      keep_weight_rows(own, model, layer, Role::key, elements_of(kept, heads.head_dim));
+      keep_weight_rows(own, model, layer, Role::value, elements_of(kept, heads.value_dim));
     }
     own.weights.emplace(Role::output, refitted(canonical_matrix(model, layer, Role::output).view(),
                                                text.moments(layer, Role::output).mean(),

@@ -21,11 +21,11 @@ namespace attnscope {
 namespace {
 
 /// Where a norm's output is read: the attention or the MLP of a layer, or the output head.
-struct NormPlace {
+struct NormLocation {
   std::int64_t layer = 0;
   Role reader = Role::query;  // query, up, or output for the head
 
-  auto operator<=>(const NormPlace&) const = default;
+  auto operator<=>(const NormLocation&) const = default;
 };
 
 struct NormGain {
@@ -49,8 +49,8 @@ NormGain gain_of(const Model& model, const NormSpec& norm, std::optional<std::in
   return out;
 }
 
-std::map<NormPlace, NormGain> gains_of(const Model& model) {
-  std::map<NormPlace, NormGain> out;
+std::map<NormLocation, NormGain> gains_of(const Model& model) {
+  std::map<NormLocation, NormGain> out;
   const ModelSpec& spec = model.spec();
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
     const LayerSpec& own = spec.layers[static_cast<std::size_t>(layer)];
@@ -74,14 +74,14 @@ Matrix<float> without_gain(MatrixView<const float> rows, const std::vector<doubl
   return out;
 }
 
-using SeeNormed = std::function<void(const NormPlace&, MatrixView<const float>)>;
+using SeeNormed = std::function<void(const NormLocation&, MatrixView<const float>)>;
 
 /// Shows what every norm gives on the text, before its gain.
-void for_normed(const Model& model, const std::map<NormPlace, NormGain>& gains,
+void for_normed(const Model& model, const std::map<NormLocation, NormGain>& gains,
                 const TextStatistics& text, const SeeNormed& see) {
   const std::int64_t layers = model.dimensions().layers;
-  const auto show = [&](const NormPlace& place, MatrixView<const float> rows) {
-    see(place, without_gain(rows, gains.at(place).values).view());
+  const auto show = [&](const NormLocation& location, MatrixView<const float> rows) {
+    see(location, without_gain(rows, gains.at(location).values).view());
   };
   text.rerun({.on_hidden_states =
                   [&](std::int64_t index, MatrixView<const float> states) {
@@ -94,12 +94,12 @@ void for_normed(const Model& model, const std::map<NormPlace, NormGain>& gains,
 }
 
 /// (D', D): the stream's leading directions.
-Matrix<double> stream_directions(const Model& model, const std::map<NormPlace, NormGain>& gains,
+Matrix<double> stream_directions(const Model& model, const std::map<NormLocation, NormGain>& gains,
                                  std::int64_t width, const TextStatistics& text,
                                  const Compute& compute) {
   const std::int64_t whole = model.dimensions().width;
   Matrix<double> moments = zero_matrix(whole, whole);
-  for_normed(model, gains, text, [&](const NormPlace&, MatrixView<const float> rows) {
+  for_normed(model, gains, text, [&](const NormLocation&, MatrixView<const float> rows) {
     add_second_moments(rows, rows, moments.view(), compute);
   });
   const Eigenvectors own = eigenvectors(moments.view());
@@ -113,20 +113,20 @@ struct Reading {
   Matrix<double> crossed, among;  // Σ x̂ zᵀ, Σ z zᵀ, z what the small norm gives
 };
 
-std::map<NormPlace, Reading> readings(const Model& model,
-                                      const std::map<NormPlace, NormGain>& gains,
-                                      const Matrix<double>& directions, const TextStatistics& text,
-                                      const Compute& compute) {
+std::map<NormLocation, Reading> readings(const Model& model,
+                                         const std::map<NormLocation, NormGain>& gains,
+                                         const Matrix<double>& directions,
+                                         const TextStatistics& text, const Compute& compute) {
   const std::int64_t width = directions.rows(), whole = directions.cols();
   Matrix<float> narrow(width, whole);
   for (std::int64_t at = 0; at < width * whole; ++at) {
     narrow.data()[at] = static_cast<float>(directions.data()[at]);
   }
-  std::map<NormPlace, Reading> out;
+  std::map<NormLocation, Reading> out;
   for (const auto& [place, gain] : gains) {
     out[place] = {zero_matrix(whole, width), zero_matrix(width, width)};
   }
-  for_normed(model, gains, text, [&](const NormPlace& place, MatrixView<const float> rows) {
+  for_normed(model, gains, text, [&](const NormLocation& location, MatrixView<const float> rows) {
     Matrix<float> cut;
     multiply_rows(rows, std::as_const(narrow).view(), cut, compute);
     for (std::int64_t row = 0; row < cut.rows(); ++row) {
@@ -139,7 +139,7 @@ std::map<NormPlace, Reading> readings(const Model& model,
         cut(row, col) = static_cast<float>(factor * static_cast<double>(cut(row, col)));
       }
     }
-    Reading& own = out.at(place);
+    Reading& own = out.at(location);
     add_second_moments(rows, std::as_const(cut).view(), own.crossed.view(), compute);
     add_second_moments(std::as_const(cut).view(), std::as_const(cut).view(), own.among.view(),
                        compute);
@@ -195,7 +195,7 @@ void put_table(ChangedModel& changed, const std::string& name, const TensorView&
 }
 
 void put_layer_of_width(ChangedModel& changed, std::int64_t layer, const Matrix<double>& directions,
-                        const std::function<Matrix<double>(const NormPlace&)>& reader,
+                        const std::function<Matrix<double>(const NormLocation&)>& reader,
                         const Compute& compute) {
   const Model& model = changed.source();
   LayerMatrices own;
@@ -234,11 +234,11 @@ ChangedModel cut_residual_stream(const Model& model, const Choice& choice,
   }
   const auto gains = gains_of(model);
   const Matrix<double> directions = stream_directions(model, gains, width, text, compute);
-  std::map<NormPlace, Reading> fitted;
+  std::map<NormLocation, Reading> fitted;
   if (width < dimensions.width) fitted = readings(model, gains, directions, text, compute);
-  const auto reader = [&](const NormPlace& place) {
-    const auto own = fitted.find(place);
-    return reader_of(gains.at(place), directions, own == fitted.end() ? nullptr : &own->second);
+  const auto reader = [&](const NormLocation& location) {
+    const auto own = fitted.find(location);
+    return reader_of(gains.at(location), directions, own == fitted.end() ? nullptr : &own->second);
   };
 
   ChangedModel changed(model, text.dtype);

@@ -39,7 +39,7 @@ struct Choice {
   /// and experts one per layer, empty for a layer without experts. Of mlp the layers of
   /// stack_of_same_width() follow.
   std::vector<std::vector<std::int64_t>> kept;
-  std::map<MatrixPlace, std::int64_t> ranks;  // of low_rank; a matrix that is not named stays
+  std::map<LayerMatrix, std::int64_t> ranks;  // of low_rank; a matrix that is not named stays
 
   bool operator==(const Choice&) const = default;
 };

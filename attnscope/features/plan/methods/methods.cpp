@@ -144,8 +144,8 @@ void check_lists(const Choice& choice, std::int64_t lists, std::int64_t count, s
   for (const auto& list : choice.kept) check_numbers(list, count, limit);
 }
 
-void keep_rows(LayerMatrices& out, const Model& model, std::int64_t layer, Role role,
-               const std::vector<std::int64_t>& kept) {
+void keep_weight_rows(LayerMatrices& out, const Model& model, std::int64_t layer, Role role,
+                      const std::vector<std::int64_t>& kept) {
   out.weights.insert_or_assign(role, rows_of(canonical_matrix(model, layer, role).view(), kept));
   const std::vector<double> bias = canonical_bias(model, layer, role);
   if (bias.empty()) return;

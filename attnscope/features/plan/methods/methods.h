@@ -63,8 +63,8 @@ void check_numbers(const std::vector<std::int64_t>& kept, std::int64_t count, st
 void check_lists(const Choice& choice, std::int64_t lists, std::int64_t count, std::int64_t limit);
 
 /// Puts these rows of a matrix, and of its bias, into `out`.
-void keep_rows(LayerMatrices& out, const Model& model, std::int64_t layer, Role role,
-               const std::vector<std::int64_t>& kept);
+void keep_weight_rows(LayerMatrices& out, const Model& model, std::int64_t layer, Role role,
+                      const std::vector<std::int64_t>& kept);
 
 Matrix<double> zero_matrix(std::int64_t rows, std::int64_t cols);
 

@@ -99,7 +99,7 @@ void remove_heads(ChangedModel& changed) {
   }
 }
 
-void set_latent_config(ChangedModel& changed, const LatentShape& shape, bool biased) {
+void set_mla_config(ChangedModel& changed, const MlaShape& shape, bool biased) {
   const Dimensions& dimensions = changed.source().dimensions();
   const std::string mlp_key = changed.key_of(changed.source().spec().architecture.keys.mlp_width);
   for (const char* key :
@@ -137,22 +137,22 @@ ChangedModel convert_to_mla(const Model& model, const Choice& choice, const Text
                 "rotary elements are an even number from 2 to " + std::to_string(turning) +
                     ", and the latent has one element at least");
   }
-  LatentShape shape{.heads = heads,
-                    .width = dimensions.width,
-                    .rotary = choice.size,
-                    .rank = choice.joint,
-                    .content = choice.exact ? 0 : heads.head_dim,
-                    .slots = chosen_slots(model, choice.size / 2, !choice.exact, text, compute)};
+  MlaShape shape{.heads = heads,
+                 .width = dimensions.width,
+                 .rotary = choice.size,
+                 .rank = choice.joint,
+                 .content = choice.exact ? 0 : heads.head_dim,
+                 .slots = chosen_slots(model, choice.size / 2, !choice.exact, text, compute)};
   ChangedModel changed(model, text.dtype);
   const bool biased = model.weight(0, Role::query).bias != nullptr;
-  set_latent_config(changed, shape, biased);
-  const RopeFrequencies turns = frequencies_of(model);
+  set_mla_config(changed, shape, biased);
+  const RopeFrequencies frequencies = frequencies_of(model);
   std::vector<double> radians;
   for (const RotarySlot& slot : shape.slots) {
     radians.push_back(
-        static_cast<double>(turns.radians_per_token[static_cast<std::size_t>(slot.pair)]));
+        static_cast<double>(frequencies.radians_per_token[static_cast<std::size_t>(slot.pair)]));
   }
-  set_frequencies(changed, radians, turns.gain, choice.size);
+  set_frequencies(changed, radians, frequencies.gain, choice.size);
   changed.drop_config("rope_scaling");  // no release reads it of this model
   changed.drop_config("rope_theta");
   remove_heads(changed);

@@ -71,13 +71,13 @@ LayerKeys keys_of(const Model& model, std::int64_t layer, const TextStatistics& 
 }
 
 /// The latent, (r, D + 1), with E‖z‖² = 1, and what makes keys and values of it.
-struct Latent {
+struct KvLatent {
   Matrix<double> down;
   std::vector<Matrix<double>> keys, values;  // of each key/value head, (size, r)
 };
 
-Latent make_latent(const Model& model, std::int64_t layer, const LayerKeys& keys,
-                   const LatentShape& shape, const Compute& compute) {
+KvLatent make_kv_latent(const Model& model, std::int64_t layer, const LayerKeys& keys,
+                        const MlaShape& shape, const Compute& compute) {
   const HeadShape& heads = shape.heads;
   const Matrix<double> value = with_bias_column(model, layer, Role::value);
   const Matrix<double> output = canonical_matrix(model, layer, Role::output);
@@ -124,7 +124,7 @@ Latent make_latent(const Model& model, std::int64_t layer, const LayerKeys& keys
   const Matrix<double> read = product(basis, joint.view(), compute);
   const double size =
       std::sqrt(std::max(output_energy(read.view(), keys.moments.view(), compute), 1e-30));
-  Latent out{.down = Matrix<double>(shape.rank, shape.width + 1)};
+  KvLatent out{.down = Matrix<double>(shape.rank, shape.width + 1)};
   std::fill_n(out.down.data(), shape.rank * (shape.width + 1), 0.0);
   for (std::int64_t at = 0; at < there * (shape.width + 1); ++at) {
     out.down.data()[at] = read.data()[at] / size;
@@ -151,7 +151,7 @@ constexpr double kConstant = 16384;
 constexpr double kNormEpsilon = 1e-6;  // of that norm, whatever the model's own
 
 /// Queries of all heads, (H (content + R), D + 1): as they are, then those of the slots.
-Matrix<double> latent_queries(const LayerKeys& keys, const LatentShape& shape) {
+Matrix<double> mla_queries(const LayerKeys& keys, const MlaShape& shape) {
   const HeadShape& heads = shape.heads;
   const std::int64_t size = shape.content + shape.rotary;
   Matrix<double> out(heads.heads * size, keys.query.cols());
@@ -211,7 +211,7 @@ std::vector<RotarySlot> chosen_slots(const Model& model, std::int64_t count, boo
                                      const TextStatistics& text, const Compute& compute) {
   const HeadShape& heads = model.dimensions().heads;
   const std::int64_t pairs = heads.head_dim / 2;
-  const RopeFrequencies turns = frequencies_of(model);
+  const RopeFrequencies frequencies = frequencies_of(model);
   Matrix<double> energy(pairs, heads.kv_heads);
   std::fill_n(energy.data(), pairs * heads.kv_heads, 0.0);
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
@@ -221,11 +221,10 @@ std::vector<RotarySlot> chosen_slots(const Model& model, std::int64_t count, boo
     double total = 0;
     for (std::int64_t pair = 0; pair < pairs; ++pair) {
       const double need =
-          partial
-              ? need_of(
-                    static_cast<double>(turns.radians_per_token[static_cast<std::size_t>(pair)]),
-                    model.dimensions().context.value_or(1))
-              : 1;
+          partial ? need_of(static_cast<double>(
+                                frequencies.radians_per_token[static_cast<std::size_t>(pair)]),
+                            model.dimensions().context.value_or(1))
+                  : 1;
       const auto& values = keys.rotary.components[static_cast<std::size_t>(pair)].values;
       for (std::int64_t component = 0; component < heads.kv_heads; ++component) {
         own(pair, component) = need * std::max(0.0, values[static_cast<std::size_t>(component)]);
@@ -256,15 +255,15 @@ std::vector<RotarySlot> chosen_slots(const Model& model, std::int64_t count, boo
   return slots;
 }
 
-void put_latent_layer(ChangedModel& changed, std::int64_t layer, const LatentShape& shape,
+void put_latent_layer(ChangedModel& changed, std::int64_t layer, const MlaShape& shape,
                       const TextStatistics& text, const Compute& compute) {
   const Model& model = changed.source();
   const HeadShape& heads = shape.heads;
   const std::string start = model.prefix() + "layers." + std::to_string(layer) + ".self_attn.";
   const bool biased = model.weight(layer, Role::query).bias != nullptr;
   const LayerKeys keys = keys_of(model, layer, text, compute);
-  const Latent latent = make_latent(model, layer, keys, shape, compute);
-  put_queries(changed, start, latent_queries(keys, shape), keys, biased);
+  const KvLatent latent = make_kv_latent(model, layer, keys, shape, compute);
+  put_queries(changed, start, mla_queries(keys, shape), keys, biased);
 
   const std::int64_t rank = shape.rank, width = shape.width;
   Matrix<double> down(rank + 1 + shape.rotary, width + 1);

@@ -10,7 +10,7 @@
 namespace attnscope {
 
 /// What every layer has.
-struct LatentShape {
+struct MlaShape {
   HeadShape heads;
   std::int64_t width = 0;    // D
   std::int64_t rotary = 0;   // R
@@ -25,7 +25,7 @@ std::vector<RotarySlot> chosen_slots(const Model& model, std::int64_t count, boo
                                      const TextStatistics& text, const Compute& compute);
 
 /// Puts the layer's tensors under the names of DeepSeek-V3's attention, and no others.
-void put_latent_layer(ChangedModel& changed, std::int64_t layer, const LatentShape& shape,
+void put_latent_layer(ChangedModel& changed, std::int64_t layer, const MlaShape& shape,
                       const TextStatistics& text, const Compute& compute);
 
 }  // namespace attnscope

@@ -65,7 +65,8 @@ ChangedModel make_narrower_mlps(const Model& model, const Choice& choice,
       const auto& kept = choice.kept[static_cast<std::size_t>(first_list + layer)];
       LayerMatrices own;
       for (const Role role : {Role::gate, Role::up}) {
-        if (stack.weight(layer, role).tensor != nullptr) keep_rows(own, stack, layer, role, kept);
+        if (stack.weight(layer, role).tensor != nullptr)
+          keep_weight_rows(own, stack, layer, role, kept);
       }
       own.weights.emplace(Role::down,
                           refitted(canonical_matrix(stack, layer, Role::down).view(),
@@ -79,7 +80,7 @@ ChangedModel make_narrower_mlps(const Model& model, const Choice& choice,
   if (const Model* other = stack_of_same_width(model)) {
     ChangedModel beside(*other, text.dtype);
     if (text.finished != nullptr) text.finished->begin_next();
-    narrow(beside, model.dimensions().layers, text.moments_beside);
+    narrow(beside, model.dimensions().layers, text.moments_of_other_stack);
     changed.take(beside);
   }
   return changed;
@@ -143,7 +144,7 @@ std::vector<std::vector<std::int64_t>> removed_neurons(const Model& model, std::
   };
   add_stack(model, text.moments);
   const Model* other = stack_of_same_width(model);
-  if (other != nullptr) add_stack(*other, text.moments_beside);
+  if (other != nullptr) add_stack(*other, text.moments_of_other_stack);
   return out;
 }
 

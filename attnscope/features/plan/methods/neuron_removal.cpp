@@ -80,7 +80,7 @@ class Surgeon {
       neurons_.push_back(neuron);
       for (std::int64_t row = 0; row < down.rows; ++row) outputs_(neuron, row) = down(row, neuron);
     }
-    look_again();
+    recompute();
   }
 
   /// Gives its number.
@@ -172,10 +172,10 @@ class Surgeon {
     for (const std::int64_t at : left) numbers.push_back(neurons_[static_cast<std::size_t>(at)]);
     neurons_ = std::move(numbers);
     removals_.clear();
-    look_again();
+    recompute();
   }
 
-  void look_again() {
+  void recompute() {
     products_ = columns_gram(outputs_.view().transposed(), compute_);
     gone_.assign(neurons_.size(), false);
     squares_.clear();

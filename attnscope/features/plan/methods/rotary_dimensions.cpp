@@ -14,8 +14,8 @@ namespace {
 using Complex = std::complex<double>;
 
 /// real + i imaginary += factor · (a + i b), of rows of n elements.
-void add_turned(Complex factor, const double* a, const double* b, std::int64_t n, double* real,
-                double* imaginary) {
+void add_rotated(Complex factor, const double* a, const double* b, std::int64_t n, double* real,
+                 double* imaginary) {
   for (std::int64_t at = 0; at < n; ++at) {
     real[at] += factor.real() * a[at] - factor.imag() * b[at];
     imaginary[at] += factor.real() * b[at] + factor.imag() * a[at];
@@ -92,7 +92,7 @@ void add_slot_keys(const RotaryKeys& keys, MatrixView<const double> key, const H
     const PairRows rows = rows_of_pair(heads, keys.first + group, slot.pair);
     const Complex factor =
         std::conj(own.vectors(slot.component, group)) * keys.weights(group, slot.pair);
-    add_turned(factor, &key(rows.real, 0), &key(rows.imaginary, 0), key.cols, real, imaginary);
+    add_rotated(factor, &key(rows.real, 0), &key(rows.imaginary, 0), key.cols, real, imaginary);
   }
 }
 
@@ -104,7 +104,7 @@ void add_slot_queries(const RotaryKeys& keys, MatrixView<const double> query,
   const PairRows rows = rows_of_pair(heads, head, slot.pair);
   const Complex factor =
       std::conj(own.vectors(slot.component, group)) / keys.weights(group, slot.pair);
-  add_turned(factor, &query(rows.real, 0), &query(rows.imaginary, 0), query.cols, real, imaginary);
+  add_rotated(factor, &query(rows.real, 0), &query(rows.imaginary, 0), query.cols, real, imaginary);
 }
 
 void keep_components(const RotaryKeys& keys, MatrixView<const double> key, const HeadShape& heads,
@@ -123,8 +123,8 @@ void keep_components(const RotaryKeys& keys, MatrixView<const double> key, const
     for (std::int64_t group = 0; group < keys.count; ++group) {
       const PairRows rows = rows_of_pair(heads, keys.first + group, pair);
       const Complex factor = own.vectors(component, group) / keys.weights(group, pair);
-      add_turned(factor, real.data(), imaginary.data(), key.cols, &out(rows.real, 0),
-                 &out(rows.imaginary, 0));
+      add_rotated(factor, real.data(), imaginary.data(), key.cols, &out(rows.real, 0),
+                  &out(rows.imaginary, 0));
     }
   }
 }
@@ -141,9 +141,9 @@ void set_frequencies(ChangedModel& model, const std::vector<double>& radians, do
   const double base = spec.layers.front().attention.rope->theta;
   std::string factors;
   for (std::size_t pair = 0; pair < radians.size(); ++pair) {
-    const double turned =
+    const double rotated =
         std::pow(base, -2 * static_cast<double>(pair) / static_cast<double>(head_dim));
-    factors += (pair == 0 ? "" : ", ") + shortest_decimal(turned / radians[pair]);
+    factors += (pair == 0 ? "" : ", ") + shortest_decimal(rotated / radians[pair]);
   }
   const std::string context = std::to_string(spec.dimensions.context.value_or(1));
   const std::string rest = "\"rope_type\": \"longrope\", \"factor\": 1.0, \"attention_factor\": " +

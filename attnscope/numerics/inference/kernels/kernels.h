@@ -34,8 +34,8 @@ void rms_norm_rows(Kernels kernels, MatrixView<const float> x, const float* gain
 /// cos, sin: (x.rows, pairs).
 void rotate_halves(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
                    std::int64_t pairs, bool backward);
-void rotate_neighbours(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
-                       std::int64_t pairs, bool backward);
+void rotate_neighbors(Kernels kernels, MatrixView<float> x, const float* cos, const float* sin,
+                      std::int64_t pairs, bool backward);
 
 // Sums over rows; see numerics/inference/softmax.h.
 
@@ -65,7 +65,7 @@ inline constexpr std::size_t kPanelGroup = 16;
 bool is_packed_directly(DType dtype);
 
 /// A part of a panel: inputs [first, first + count) of the outputs of group `group`.
-struct PanelPlace {
+struct PanelLocation {
   float* panel;
   std::size_t depth;
   std::size_t group;
@@ -75,12 +75,12 @@ struct PanelPlace {
 
 /// outputs[o] points to the `count` contiguous weights of output o.
 void pack_output_rows(Kernels kernels, DType dtype, const std::byte* const* outputs,
-                      const PanelPlace& place);
+                      const PanelLocation& location);
 
 /// The weights of one input for kPanelGroup outputs are contiguous; those of the next input follow
 /// after `step` bytes.
 void pack_input_rows(Kernels kernels, DType dtype, const std::byte* inputs, std::ptrdiff_t step,
-                     const PanelPlace& place);
+                     const PanelLocation& location);
 
 // x Wᵀ of rows with a panel of weights, and what is done with the sums.
 

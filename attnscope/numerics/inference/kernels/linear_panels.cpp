@@ -119,22 +119,22 @@ HWY_INLINE void turn(const std::byte* const* outputs, std::size_t at, std::ptrdi
 }
 
 template <DType kDType>
-void pack_rows(const std::byte* const* outputs, const PanelPlace& place) {
+void pack_rows(const std::byte* const* outputs, const PanelLocation& location) {
   constexpr std::size_t kBytes = kDType == DType::f32 ? 4 : 2, kStep = kTurned<kDType>;
   for (std::size_t first = 0; first < kPanelGroup; first += kFloatLanes) {
     const std::byte* const* sources = outputs + first;
     // Where the next group's rows are, if they are as far from each other.
     const std::ptrdiff_t ahead = (outputs[kPanelGroup - 1] - outputs[kPanelGroup - 2]) *
                                  static_cast<std::ptrdiff_t>(kPanelGroup);
-    float* out =
-        place.panel + panel_index(place.group * kPanelGroup + first, place.first, place.depth);
+    float* out = location.panel +
+                 panel_index(location.group * kPanelGroup + first, location.first, location.depth);
     std::size_t input = 0;
-    for (; input + kStep <= place.count; input += kStep) {
+    for (; input + kStep <= location.count; input += kStep) {
       turn<kDType>(sources, input * kBytes, ahead, out + input * kStripColumns);
     }
-    if (input == place.count) continue;
+    if (input == location.count) continue;
     // The end of the rows, from a copy that may be read beyond it.
-    const std::size_t left = place.count - input;
+    const std::size_t left = location.count - input;
     std::byte ends[kFloatLanes][kStep * kBytes] = {};
     const std::byte* end_sources[kFloatLanes];
     for (std::size_t output = 0; output < kFloatLanes; ++output) {
@@ -151,11 +151,11 @@ void pack_rows(const std::byte* const* outputs, const PanelPlace& place) {
 }
 
 template <DType kDType>
-void pack_columns(const std::byte* inputs, std::ptrdiff_t step, const PanelPlace& place) {
+void pack_columns(const std::byte* inputs, std::ptrdiff_t step, const PanelLocation& location) {
   constexpr std::size_t kBytes = kDType == DType::f32 ? 4 : 2;
   const Floats d;
-  const std::size_t output = place.group * kPanelGroup;
-  for (std::size_t input = 0; input < place.count; ++input, inputs += step) {
+  const std::size_t output = location.group * kPanelGroup;
+  for (std::size_t input = 0; input < location.count; ++input, inputs += step) {
 #pragma GCC unroll 16
     for (std::size_t first = 0; first < kPanelGroup; first += kFloatLanes) {
       const std::byte* at = inputs + first * kBytes;
@@ -167,23 +167,24 @@ void pack_columns(const std::byte* inputs, std::ptrdiff_t step, const PanelPlace
       } else {
         values = load_bf16(at);
       }
-      hn::StoreU(values, d,
-                 place.panel + panel_index(output + first, place.first + input, place.depth));
+      hn::StoreU(
+          values, d,
+          location.panel + panel_index(output + first, location.first + input, location.depth));
     }
   }
 }
 
-void pack_rows_of(DType dtype, const std::byte* const* outputs, const PanelPlace& place) {
-  if (dtype == DType::f32) return pack_rows<DType::f32>(outputs, place);
-  if (dtype == DType::f16) return pack_rows<DType::f16>(outputs, place);
-  pack_rows<DType::bf16>(outputs, place);
+void pack_rows_of(DType dtype, const std::byte* const* outputs, const PanelLocation& location) {
+  if (dtype == DType::f32) return pack_rows<DType::f32>(outputs, location);
+  if (dtype == DType::f16) return pack_rows<DType::f16>(outputs, location);
+  pack_rows<DType::bf16>(outputs, location);
 }
 
 void pack_columns_of(DType dtype, const std::byte* inputs, std::ptrdiff_t step,
-                     const PanelPlace& place) {
-  if (dtype == DType::f32) return pack_columns<DType::f32>(inputs, step, place);
-  if (dtype == DType::f16) return pack_columns<DType::f16>(inputs, step, place);
-  pack_columns<DType::bf16>(inputs, step, place);
+                     const PanelLocation& location) {
+  if (dtype == DType::f32) return pack_columns<DType::f32>(inputs, step, location);
+  if (dtype == DType::f16) return pack_columns<DType::f16>(inputs, step, location);
+  pack_columns<DType::bf16>(inputs, step, location);
 }
 
 }  // namespace attnscope::kernels::HWY_NAMESPACE
@@ -200,13 +201,13 @@ bool is_packed_directly(DType dtype) {
 }
 
 void pack_output_rows(Kernels kernels, DType dtype, const std::byte* const* outputs,
-                      const PanelPlace& place) {
-  ATTNSCOPE_KERNEL(kernels, pack_rows_of)(dtype, outputs, place);
+                      const PanelLocation& location) {
+  ATTNSCOPE_KERNEL(kernels, pack_rows_of)(dtype, outputs, location);
 }
 
 void pack_input_rows(Kernels kernels, DType dtype, const std::byte* inputs, std::ptrdiff_t step,
-                     const PanelPlace& place) {
-  ATTNSCOPE_KERNEL(kernels, pack_columns_of)(dtype, inputs, step, place);
+                     const PanelLocation& location) {
+  ATTNSCOPE_KERNEL(kernels, pack_columns_of)(dtype, inputs, step, location);
 }
 
 }  // namespace attnscope::kernels

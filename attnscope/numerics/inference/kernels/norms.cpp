@@ -73,8 +73,8 @@ void layer_norm_of_rows(MatrixView<const float> x, const float* gain, const floa
                    [](auto, auto value, auto sum) HWY_ATTR { return hn::Add(sum, value); }) /
         n;
     const double squares = sum_of_row(from, count, [mean](auto d, auto value, auto sum) HWY_ATTR {
-      const auto centred = hn::Sub(value, hn::Set(d, mean));
-      return hn::MulAdd(centred, centred, sum);
+      const auto centered = hn::Sub(value, hn::Set(d, mean));
+      return hn::MulAdd(centered, centered, sum);
     });
     const auto factor = static_cast<float>(1 / std::sqrt(squares / n + epsilon));
     // The mean in two parts, as its rounding would shift the whole row.

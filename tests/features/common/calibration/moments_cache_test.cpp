@@ -43,7 +43,7 @@ class MomentsCache : public ::testing::Test {
   }
 
   /// Of all layers, one after the other: every bit that later steps may read.
-  std::vector<double> moments(const std::vector<TokenIds>& windows, KeptMoments* kept,
+  std::vector<double> moments(const std::vector<TokenIds>& windows, MomentsCache* kept,
                               std::uint64_t memory = kAllLayers) const {
     Calibration calibration(model_, {.windows = windows}, memory, /*ridge=*/0, kept);
     const Compute compute = test_compute();
@@ -62,10 +62,10 @@ class MomentsCache : public ::testing::Test {
     return out;
   }
 
-  std::vector<double> kept_moments(const std::vector<TokenIds>& windows, const std::string& key,
-                                   std::uint64_t memory = kAllLayers,
-                                   double share = kAlways) const {
-    KeptMoments kept(made(), key, share);
+  std::vector<double> cached_moments(const std::vector<TokenIds>& windows, const std::string& key,
+                                     std::uint64_t memory = kAllLayers,
+                                     double share = kAlways) const {
+    MomentsCache kept(made(), key, share);
     return moments(windows, &kept, memory);
   }
 
@@ -77,30 +77,30 @@ class MomentsCache : public ::testing::Test {
 /// A run that was stopped after two batches of three: one over these alone.
 TEST_F(MomentsCache, GoOnAfterTheLastBatch) {
   const std::vector<double> whole = moments(windows_, nullptr);
-  kept_moments({windows_.begin(), windows_.begin() + 4}, "a");
+  cached_moments({windows_.begin(), windows_.begin() + 4}, "a");
   ASSERT_EQ(files().size(), 1u);
-  EXPECT_EQ(kept_moments(windows_, "a"), whole);
+  EXPECT_EQ(cached_moments(windows_, "a"), whole);
 
   // Of another text under the same key: the first batches are indeed not run again.
   std::vector<TokenIds> mixed(others_.begin(), others_.begin() + 4);
-  kept_moments(mixed, "b");
+  cached_moments(mixed, "b");
   mixed.insert(mixed.end(), windows_.begin() + 4, windows_.end());
   const std::vector<double> of_mixed = moments(mixed, nullptr);
   ASSERT_NE(of_mixed, whole);
-  EXPECT_EQ(kept_moments(windows_, "b"), of_mixed);
+  EXPECT_EQ(cached_moments(windows_, "b"), of_mixed);
 }
 
 /// Layers that had to leave the memory are not summed again.
 TEST_F(MomentsCache, OfLayersThatWereSummedNeedNoOtherPass) {
-  const std::vector<double> first = kept_moments(others_, "a", kOneLayer);
+  const std::vector<double> first = cached_moments(others_, "a", kOneLayer);
   EXPECT_EQ(std::ssize(files()), model_.dimensions().layers);
   EXPECT_EQ(first, moments(others_, nullptr));
-  EXPECT_EQ(kept_moments(windows_, "a", kOneLayer), first);
+  EXPECT_EQ(cached_moments(windows_, "a", kOneLayer), first);
 }
 
 TEST_F(MomentsCache, AreSummedAgainWhereAByteIsWrong) {
   const std::vector<double> whole = moments(windows_, nullptr);
-  kept_moments(others_, "a");
+  cached_moments(others_, "a");
   const fs::path file = files().at(0);
   std::ifstream in(file, std::ios::binary);
   const std::string good((std::istreambuf_iterator<char>(in)), {});
@@ -111,26 +111,26 @@ TEST_F(MomentsCache, AreSummedAgainWhereAByteIsWrong) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);
     write(bad);
-    EXPECT_EQ(kept_moments(windows_, "a", kAllLayers, /*share=*/0), whole) << "byte " << at;
+    EXPECT_EQ(cached_moments(windows_, "a", kAllLayers, /*share=*/0), whole) << "byte " << at;
   }
   for (const std::size_t length : {std::size_t{0}, std::size_t{7}, good.size() - 8}) {
     write(good.substr(0, length));
-    EXPECT_EQ(kept_moments(windows_, "a", kAllLayers, /*share=*/0), whole) << length << " bytes";
+    EXPECT_EQ(cached_moments(windows_, "a", kAllLayers, /*share=*/0), whole) << length << " bytes";
   }
   write(good);
-  EXPECT_NE(kept_moments(windows_, "a", kAllLayers, /*share=*/0), whole);
+  EXPECT_NE(cached_moments(windows_, "a", kAllLayers, /*share=*/0), whole);
 }
 
 TEST_F(MomentsCache, OfAnotherKeyGo) {
-  kept_moments(others_, "a");
+  cached_moments(others_, "a");
   std::ofstream(hidden() / "b-0-1.safetensors.tmp") << "half";
   ASSERT_EQ(files().size(), 2u);
-  KeptMoments(made(), "b");
+  MomentsCache(made(), "b");
   EXPECT_EQ(files(), std::vector<fs::path>());
 }
 
 TEST_F(MomentsCache, GoWhenThePlanIsDone) {
-  KeptMoments kept(made(), "a", kAlways);
+  MomentsCache kept(made(), "a", kAlways);
   moments(windows_, &kept);
   ASSERT_TRUE(fs::exists(hidden()));
   kept.remove();
@@ -139,13 +139,13 @@ TEST_F(MomentsCache, GoWhenThePlanIsDone) {
 
 /// Keeping must not be what takes long.
 TEST_F(MomentsCache, AreNotKeptWhereSummingIsNoLonger) {
-  kept_moments(windows_, "a", kAllLayers, /*share=*/0);
+  cached_moments(windows_, "a", kAllLayers, /*share=*/0);
   EXPECT_FALSE(fs::exists(hidden()));
 }
 
 TEST_F(MomentsCache, AreNotNeeded) {
   std::ofstream(hidden()) << "no folder";
-  EXPECT_EQ(kept_moments(windows_, "a"), moments(windows_, nullptr));
+  EXPECT_EQ(cached_moments(windows_, "a"), moments(windows_, nullptr));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using nlohmann::json;
 /// The weights of a folder of tests/data/forward under another config.
 Model model_with_config(const std::string& folder, const json& config) {
   Checkpoint checkpoint = Checkpoint::open(Variant{.model = folder}.folder() / "model.safetensors");
-  compose_as_config_says(checkpoint);
+  compose_by_config(checkpoint);
   return Model(std::move(checkpoint), parse_config(config.dump(), folder));
 }
 
@@ -80,7 +80,7 @@ Matrix<float> logits_without(const Model& model, const std::vector<TokenIds>& wi
 
 /// Each layer in turn that can go. The two models do the same sums: equal but for the rounding of
 /// queries that are scaled anew, 2^-24 of them.
-void expect_skipped_and_removed_alike(const Model& model) {
+void expect_skipped_and_removed_equal(const Model& model) {
   const std::vector<TokenIds> windows = windows_past_layers(model);
   const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
@@ -140,7 +140,7 @@ TEST_P(WithoutALayer, EveryOtherLayerIsWhatItWas) {
     if (!why_not(model, depth_method()).empty()) continue;
     const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
     if (!pass.may_start_between() || !pass.no_logits().empty()) continue;
-    expect_skipped_and_removed_alike(model);
+    expect_skipped_and_removed_equal(model);
   }
 }
 
@@ -153,12 +153,12 @@ INSTANTIATE_TEST_SUITE_P(Others, WithoutALayer, ::testing::ValuesIn(parts_of_the
 TEST(DepthMethod, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
   json config = config_of({.model = "gpt_neo"});
   config.erase("attention_layers");
-  expect_skipped_and_removed_alike(model_with_config("gpt_neo", config));
+  expect_skipped_and_removed_equal(model_with_config("gpt_neo", config));
   config.erase("attention_types");
   const Model model = model_with_config("gpt_neo", config);
   ASSERT_NE(model.spec().layers[0].attention.mask.reach,
             model.spec().layers[1].attention.mask.reach);
-  expect_skipped_and_removed_alike(model);
+  expect_skipped_and_removed_equal(model);
 }
 
 /// Of several ways in which a config says GPT-Neo's kinds, all say the same afterwards.
@@ -200,7 +200,7 @@ TEST(DepthMethod, IsRefusedWhereALayerCannotBeAnother) {
 }
 
 /// Queries alone change, by (new number + 1) / (old number + 1).
-TEST(DepthMethod, ScalesQueriesAnewWhereScoresAreDividedByTheLayersNumber) {
+TEST(DepthMethod, ScalesQueriesAgainWhenScoresAreDividedByTheLayer) {
   const Model model =
       model_with_config("gpt2", config_of({.model = "gpt2", .name = "inverse-layer"}));
   const Model smaller = with_layers(model, {0, 2}, DType::f32).open();

@@ -97,13 +97,13 @@ class MlaInPlace : public InPlace {};
 /// Of latents whose keys all turn. Where some keys lose their positions, no attention of the
 /// model's own class gives both parts' scores: those are held by the losses of
 /// tools/check_plan_losses.py alone.
-TEST_P(MlaInPlace, IsTheModelWithTheKeysAndValuesThatItHolds) {
+TEST_P(MlaInPlace, IsTheModelWithItsKeysAndValues) {
   const Numbers components = plainly_chosen_components(plain_, /*count=*/5);
   EXPECT_EQ(std::accumulate(components.begin(), components.end(), std::int64_t{0}), 5);
   constexpr std::int64_t kJoint = 9;
   const Model made =
       smaller({.method = find_method("latent"), .size = 10, .joint = kJoint, .exact = true});
-  ASSERT_TRUE(made.dimensions().latent.has_value());
+  ASSERT_TRUE(made.dimensions().mla.has_value());
   const Model in_place = truncated_in_place([&](std::int64_t layer) {
     LayerMatrices own;
     put_joined(own, layer, Role::key, plainly_kept_keys(plain_, layer, components));

@@ -45,7 +45,7 @@ TEST(Encode, RoundsOnceToTheNearest) {
 /// Every matrix of every layer is put in anew; nothing else may change.
 class SameModel : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(SameModel, EveryMatrixReturnsToItsPlace) {
+TEST_P(SameModel, EveryMatrixReturnsToItsLocation) {
   const Model model = Model::open(kData / GetParam());
   ChangedModel changed(model);
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {

@@ -89,7 +89,7 @@ export function copying_effect_chart(
 ): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
   const { report, model } = reading;
   const worth = new Map(parts_of(reading, "head").map((row) => [`${row.layer}/${row.head}`, row]));
-  const most_worth = Math.max(1e-9, ...Array.from(worth.values(), (row) => Math.abs(row.loss_increase)));
+  const largest_effect = Math.max(1e-9, ...Array.from(worth.values(), (row) => Math.abs(row.loss_increase)));
   const points = attention_heads(report, model.name).flatMap(({ layer, head, raises }) => {
     const score = circuit_at(reading, "ov", { layer, head })?.copying_score;
     if (typeof score !== "number" || typeof raises !== "number") return [];
@@ -102,7 +102,7 @@ export function copying_effect_chart(
         colour: { layer, of: model.layers },
         label: `layer ${layer}, head ${head}${row ? `, loss increase ${format_number(row.loss_increase, ".3f")}` : ""}`,
         chosen: chosen?.layer === layer && chosen.head === head,
-        ...(row ? { size: Math.abs(row.loss_increase) / most_worth } : {}),
+        ...(row ? { size: Math.abs(row.loss_increase) / largest_effect } : {}),
       },
     ];
   });

@@ -20,7 +20,7 @@ export function text_panel(
   const tokens = texts.map((text, index) =>
     h("span", { role: "option", tabindex: -1, "data-token": index, "aria-selected": "false" }, shown_token(text)),
   );
-  const looked_at = source ? source.map((text) => h("span", {}, shown_token(text))) : tokens;
+  const attended = source ? source.map((text) => h("span", {}, shown_token(text))) : tokens;
   const on_average = mean_attention_to_keys(map);
   let stop = pointing.held() ?? 0;
   tokens[stop]?.setAttribute("tabindex", "0");
@@ -30,7 +30,7 @@ export function text_panel(
     const chosen = query === undefined ? undefined : tokens[query];
     title.textContent = chosen ? `What “${chosen.textContent.trim()}” (token ${query}) looks at` : "What is looked at, on average";
     const weights = query === undefined ? on_average : attention_of_query(map, query);
-    looked_at.forEach((token, index) => {
+    attended.forEach((token, index) => {
       const weight = weights[index] ?? 0;
       const ground = weight_hex(theme, weight, colour);
       token.style.background = weight > 0 ? ground : "";
@@ -107,7 +107,7 @@ export function text_panel(
     h("p", { class: "note" }, `Point at a token${source ? " of the target" : ""}, or at a row of the map; a click holds it.`),
     source ? h("h3", {}, "Target") : null,
     list,
-    source ? [h("h3", {}, "Source"), h("p", { class: "tokens read-only" }, lines_of(looked_at, source))] : [],
+    source ? [h("h3", {}, "Source"), h("p", { class: "tokens read-only" }, lines_of(attended, source))] : [],
   );
 }
 

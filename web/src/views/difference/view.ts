@@ -2,7 +2,7 @@
 import { count_words, format_number } from "../../chart/number_format";
 import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
-import { absent_analysis, command_words, even_row, section, skipped_lines } from "../../page/view_parts";
+import { absent_analysis, command_words, uniform_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import { adapter_parameters, diff_rows, whole_parameters } from "../../shaping/adapter_size";
 import { threshold_words } from "../../shaping/shared_words";
@@ -75,8 +75,8 @@ function draw(context: Context): HTMLElement {
     ...(rows.length === 0
       ? [absent_analysis(context, "What was changed since a base", "diff")]
       : [
-          section("What changed", null, even_row(context, 420, frame(change_sizes(context)), frame(change_by_layer(context)))),
-          section("Ranks", null, even_row(context, 420, frame(change_ranks(context)), frame(base_ranks(context)))),
+          section("What changed", null, uniform_row(context, 420, frame(change_sizes(context)), frame(change_by_layer(context)))),
+          section("Ranks", null, uniform_row(context, 420, frame(change_ranks(context)), frame(base_ranks(context)))),
           spectra ? section("Spectra", null, chart_frame(spectra, context.theme)) : null,
           outputs ? section("Where changes write", null, chart_frame(outputs, context.theme)) : null,
           adapter(context),

@@ -5,7 +5,7 @@ import { rows_of } from "../../data/report";
 import type { Matrix } from "../../data/report_file";
 import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
-import { absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/view_parts";
+import { absent_analysis, choice, controls, uniform_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
 import { choice_param, index_param } from "../../shaping/state";
@@ -46,7 +46,7 @@ function load_and_rank(context: Context): HTMLElement {
         (value) => context.go({ matrix: value }),
       ),
     ),
-    even_row(
+    uniform_row(
       context,
       420,
       load
@@ -83,7 +83,7 @@ function routing(context: Context): HTMLElement | null {
   return section(
     "Where routers send the text",
     null,
-    even_row(
+    uniform_row(
       context,
       420,
       balance ? chart_frame(balance, context.theme) : null,

@@ -4,7 +4,7 @@ import type { PlanRow } from "../../data/report_file";
 import { plan_panel } from "../../live/plan_panel";
 import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
-import { absent_analysis, choice, command_words, controls, even_row, section, skipped_lines } from "../../page/view_parts";
+import { absent_analysis, choice, command_words, controls, uniform_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import { chosen_row, kSavings, method_rows, rise_percent, saving_of } from "../../shaping/method_comparison";
 import { commands_of, cost_chart, layer_influence, layer_losses, plan_charts, planned_ranks, present_ranks, row_at_vertex } from "./charts";
@@ -27,7 +27,7 @@ function choose_by_point(context: Context, svg: SVGElement): void {
   }
 }
 
-function menu_table(context: Context): HTMLElement {
+function comparison_table(context: Context): HTMLElement {
   const { model } = context;
   const chosen = chosen_row(context);
   const cells = (row: PlanRow) => [
@@ -109,7 +109,7 @@ function menu(context: Context): HTMLElement {
       ? chart_frame(chart, context.theme, { after_draw: (svg) => choose_by_point(context, svg) })
       : h("p", { class: "absent" }, `No form of this model saves ${kSavingWords[saving_of(context)]}.`),
     making(context),
-    menu_table(context),
+    comparison_table(context),
   );
 }
 
@@ -132,7 +132,7 @@ function draw(context: Context): HTMLElement {
       ? section(
           "Ranks",
           null,
-          even_row(context, 420, chart_frame(planned, context.theme), present ? chart_frame(present, context.theme) : null),
+          uniform_row(context, 420, chart_frame(planned, context.theme), present ? chart_frame(present, context.theme) : null),
         )
       : null,
   );

@@ -5,7 +5,7 @@ import type { Matrix } from "../../data/report_file";
 import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
 import { layer_chips } from "../../page/layer_chips";
-import { absent, absent_analysis, choice, controls, even_row, section, skipped_lines } from "../../page/view_parts";
+import { absent, absent_analysis, choice, controls, uniform_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import { chosen_layers } from "../../shaping/layers";
 import type { Reading } from "../../shaping/reading";
@@ -40,7 +40,7 @@ function cosines(context: Context): HTMLElement {
   if (!with_cosines(context)) return absent_analysis(context, "How alike the weight vectors are", "similarity");
   const frames = (all: readonly Chart[]) => all.map((chart) => chart_frame(chart, context.theme));
   const histograms = rows_of(context.report, "similarity", context.model.name).some((each) => each.histogram)
-    ? kScopes.map((scope) => even_row(context, 300, ...frames(cosine_charts(context, scope))))
+    ? kScopes.map((scope) => uniform_row(context, 300, ...frames(cosine_charts(context, scope))))
     : [absent_analysis(context, "The histograms of cosines", "similarity")];
   return h(
     "div",
@@ -86,7 +86,7 @@ function overlaps(context: Context): HTMLElement {
       ),
       layer_chips(context, "overlap"),
     ),
-    even_row(context, 250, ...frames),
+    uniform_row(context, 250, ...frames),
   );
 }
 
@@ -115,7 +115,7 @@ function one_head(context: Context): HTMLElement {
       picker("layer of the cosines", model.layers, layer, (l) => context.go({ l })),
       picker("head of the cosines", model.heads, head, (each) => context.go({ h: each })),
     ),
-    chart ? even_row(context, 340, chart_frame(chart, theme)) : absent_head(context, layer, head),
+    chart ? uniform_row(context, 340, chart_frame(chart, theme)) : absent_head(context, layer, head),
   );
 }
 

@@ -112,7 +112,7 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
     const values = row && spectrum_quantity(report, row, choice.quantity);
     return values ? [thinned(series, values)] : [];
   };
-  const null_line = (layer: number, matrix: Matrix | undefined): Line[] => {
+  const baseline_line = (layer: number, matrix: Matrix | undefined): Line[] => {
     const row = matrix && row_of(layer, matrix);
     const values = row && random_quantity(report, row, choice.quantity);
     return values ? [thinned("null", values)] : [];
@@ -134,7 +134,7 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
         panel(
           `Layer ${layer}`,
           matrices.flatMap((matrix) => line_of(layer, matrix, matrix)),
-          null_line(layer, square),
+          baseline_line(layer, square),
           why_empty(layer, square ?? "q"),
         ),
       )
@@ -142,7 +142,7 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
         panel(
           matrix_words(matrix),
           choice.layers.flatMap((layer) => line_of(layer, matrix, String(layer))),
-          null_line(first, matrix),
+          baseline_line(first, matrix),
           why_empty(first, matrix),
         ),
       );

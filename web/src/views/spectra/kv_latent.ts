@@ -12,7 +12,7 @@ const kSides: readonly { side: "query" | "kv"; words: string; colour: Color }[] 
 ];
 
 /** The energy that latents of queries and of keys and values keep, against the layer; undefined where the report says nothing of them. */
-export function latent_chart({ report, model }: Reading): LinesChart | undefined {
+export function mla_chart({ report, model }: Reading): LinesChart | undefined {
   const rows = rows_of(report, "mla", model.name).sort((a, b) => a.layer - b.layer);
   const panels = kSides.flatMap(({ side, words }): Panel[] => {
     const of_layers = rows.map((row) => kept_energy(row[side]));

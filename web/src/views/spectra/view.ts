@@ -9,10 +9,10 @@ import type { Reading } from "../../shaping/reading";
 import { kQuantities } from "../../shaping/spectrum_quantity";
 import { hidden_at_first, spectra_axes, spectra_chart, spectra_choice, type SpectraChoice } from "./charts";
 import { components_chart } from "./energy_ranks";
-import { latent_chart } from "./kv_latent";
+import { mla_chart } from "./kv_latent";
 
 function charts(reading: Reading): Chart[] {
-  const latent = [latent_chart(reading) ?? []].flat();
+  const latent = [mla_chart(reading) ?? []].flat();
   if (rows_of(reading.report, "spectrum", reading.model.name).length === 0) return latent;
   const chosen = spectra_choice(reading);
   return [
@@ -90,7 +90,7 @@ function draw(context: Context): HTMLElement {
     : chosen.layers.length === 0
       ? h("p", { class: "note" }, "No layer is chosen.")
       : chart_frame(spectra_chart(context, chosen), theme, { level: 2, off, fit });
-  const latent = latent_chart(context);
+  const latent = mla_chart(context);
   return h(
     "div",
     {},

@@ -4,7 +4,7 @@ import { matrix_words } from "../../chart/rich_text";
 import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import { chart_frame } from "../../page/chart_frame";
 import { h, set_words } from "../../page/elements";
-import { absent, absent_analysis, choice, controls, even_row, row, section, skipped_lines } from "../../page/view_parts";
+import { absent, absent_analysis, choice, controls, uniform_row, row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
 import type { Reading } from "../../shaping/reading";
 import { distribution_charts, heads_chart, matrices_of_any, moment_chart, weights_choice, type Moment, type WeightsChoice } from "./charts";
@@ -45,7 +45,7 @@ function distributions(context: Context, { models }: WeightsChoice): HTMLElement
   return section(
     "Distributions",
     note,
-    ...(models.length > 1 ? rows.map((frames) => even_row(context, 300, ...frames)) : [even_row(context, 300, ...rows.flat())]),
+    ...(models.length > 1 ? rows.map((frames) => uniform_row(context, 300, ...frames)) : [uniform_row(context, 300, ...rows.flat())]),
   );
 }
 
@@ -120,7 +120,7 @@ function images(context: Context, { layer }: WeightsChoice): HTMLElement {
     "The matrices themselves",
     "Rows are outputs, columns inputs.",
     controls(select),
-    even_row(context, 250, ...found.map((chart) => chart_frame(chart, theme))),
+    uniform_row(context, 250, ...found.map((chart) => chart_frame(chart, theme))),
     missing.length > 0
       ? absent(
           `An image of ${missing.join(" or ")} in layer ${layer}`,
@@ -165,7 +165,7 @@ function draw(context: Context): HTMLElement {
     head,
     skipped_lines(context, "weights"),
     distributions(context, chosen),
-    section("By layer", null, ...(chosen.models.length > 1 ? moments : [even_row(context, 300, ...moments)])),
+    section("By layer", null, ...(chosen.models.length > 1 ? moments : [uniform_row(context, 300, ...moments)])),
     rows_of(report, "weights", model.name).length > 0
       ? closer(context, chosen)
       : absent_analysis(context, `The weights of ${model.name}`, "weights"),
