@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 constexpr double kAlways = 1e9;  // as a share of the time that keeping may take
 constexpr std::uint64_t kAllLayers = 1'000'000'000, kOneLayer = 0;
 
-class MomentsCache : public ::testing::Test {
+class MomentsCacheTest : public ::testing::Test {
  protected:
-  MomentsCache()
+  MomentsCacheTest()
       : model_(Model::open(fs::path(ATTNSCOPE_SOURCE_DIR) / "examples/shakespeare-gpt2")) {
     std::int64_t token = 0;
     for (int window = 0; window < 6; ++window) {  // two make a batch of 512 tokens
@@ -75,7 +75,7 @@ class MomentsCache : public ::testing::Test {
 };
 
 /// A run that was stopped after two batches of three: one over these alone.
-TEST_F(MomentsCache, GoOnAfterTheLastBatch) {
+TEST_F(MomentsCacheTest, GoOnAfterTheLastBatch) {
   const std::vector<double> whole = moments(windows_, nullptr);
   cached_moments({windows_.begin(), windows_.begin() + 4}, "a");
   ASSERT_EQ(files().size(), 1u);
@@ -91,14 +91,14 @@ TEST_F(MomentsCache, GoOnAfterTheLastBatch) {
 }
 
 /// Layers that had to leave the memory are not summed again.
-TEST_F(MomentsCache, OfLayersThatWereSummedNeedNoOtherPass) {
+TEST_F(MomentsCacheTest, OfLayersThatWereSummedNeedNoOtherPass) {
   const std::vector<double> first = cached_moments(others_, "a", kOneLayer);
   EXPECT_EQ(std::ssize(files()), model_.dimensions().layers);
   EXPECT_EQ(first, moments(others_, nullptr));
   EXPECT_EQ(cached_moments(windows_, "a", kOneLayer), first);
 }
 
-TEST_F(MomentsCache, AreSummedAgainWhereAByteIsWrong) {
+TEST_F(MomentsCacheTest, AreSummedAgainWhereAByteIsWrong) {
   const std::vector<double> whole = moments(windows_, nullptr);
   cached_moments(others_, "a");
   const fs::path file = files().at(0);
@@ -121,7 +121,7 @@ TEST_F(MomentsCache, AreSummedAgainWhereAByteIsWrong) {
   EXPECT_NE(cached_moments(windows_, "a", kAllLayers, /*share=*/0), whole);
 }
 
-TEST_F(MomentsCache, OfAnotherKeyGo) {
+TEST_F(MomentsCacheTest, OfAnotherKeyGo) {
   cached_moments(others_, "a");
   std::ofstream(hidden() / "b-0-1.safetensors.tmp") << "half";
   ASSERT_EQ(files().size(), 2u);
@@ -129,7 +129,7 @@ TEST_F(MomentsCache, OfAnotherKeyGo) {
   EXPECT_EQ(files(), std::vector<fs::path>());
 }
 
-TEST_F(MomentsCache, GoWhenThePlanIsDone) {
+TEST_F(MomentsCacheTest, GoWhenThePlanIsDone) {
   MomentsCache kept(made(), "a", kAlways);
   moments(windows_, &kept);
   ASSERT_TRUE(fs::exists(hidden()));
@@ -138,12 +138,12 @@ TEST_F(MomentsCache, GoWhenThePlanIsDone) {
 }
 
 /// Keeping must not be what takes long.
-TEST_F(MomentsCache, AreNotKeptWhereSummingIsNoLonger) {
+TEST_F(MomentsCacheTest, AreNotKeptWhereSummingIsNoLonger) {
   cached_moments(windows_, "a", kAllLayers, /*share=*/0);
   EXPECT_FALSE(fs::exists(hidden()));
 }
 
-TEST_F(MomentsCache, AreNotNeeded) {
+TEST_F(MomentsCacheTest, AreNotNeeded) {
   std::ofstream(hidden()) << "no folder";
   EXPECT_EQ(cached_moments(windows_, "a"), moments(windows_, nullptr));
 }
