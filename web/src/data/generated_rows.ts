@@ -114,47 +114,55 @@ export interface MlaRow {
   /** the layer, from 0 */
   layer: number;
   /** of W_Q; null where it was skipped */
-  query: {
+  query:
+    | {
     /** the largest rank that a matrix of this shape, or such a product, can have */
     possible_rank: number;
     /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
     rank: number;
     /** the energy kept at that rank */
-    energy: number | null;
+    energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     null_energy: number;
     /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
     share_rank: number;
     /** the energy kept at that share */
-    share_energy: number | null;
+    share_energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     share_null_energy: number;
     /** the fewest singular values that hold that share of the energy */
     energy_rank: Readonly<Record<string, number>>;
     /** the energy rank that a Gaussian matrix is expected to need */
     null_energy_rank: Readonly<Record<string, number>>;
-  } | null;
+  }
+    | null;
   /** of W_K over W_V; null where it was skipped */
-  kv: {
+  kv:
+    | {
     /** the largest rank that a matrix of this shape, or such a product, can have */
     possible_rank: number;
     /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
     rank: number;
     /** the energy kept at that rank */
-    energy: number | null;
+    energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     null_energy: number;
     /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
     share_rank: number;
     /** the energy kept at that share */
-    share_energy: number | null;
+    share_energy: number
+    | null;
     /** what a Gaussian matrix would keep at it */
     share_null_energy: number;
     /** the fewest singular values that hold that share of the energy */
     energy_rank: Readonly<Record<string, number>>;
     /** the energy rank that a Gaussian matrix is expected to need */
     null_energy_rank: Readonly<Record<string, number>>;
-  } | null;
+  }
+    | null;
 }
 
 /** how the values of one matrix or head are distributed */
@@ -216,14 +224,16 @@ export interface WeightsRow {
   /** the values below which that fraction of all values lies */
   quantiles: Readonly<Record<string, number>>;
   /** how many values lie in each bin */
-  histogram?: {
+  histogram?:
+    | {
     /** the edges of the bins, ascending, one more than bins */
     edges: NumberList;
     /** how many values each bin holds; the last one has both its edges */
     counts: number[];
     /** how many values lie in no bin */
     outside: number;
-  } | null;
+  }
+    | null;
 }
 
 /** cosines between the weight vectors of one projection */
@@ -277,14 +287,16 @@ export interface SimilarityRow {
   /** their standard deviation, of the population; null likewise */
   std: number | null;
   /** how many values lie in each bin */
-  histogram?: {
+  histogram?:
+    | {
     /** the edges of the bins, ascending, one more than bins */
     edges: NumberList;
     /** how many values each bin holds; the last one has both its edges */
     counts: number[];
     /** how many values lie in no bin */
     outside: number;
-  } | null;
+  }
+    | null;
 }
 
 /** how far the heads of one projection read or write the same space */
@@ -347,21 +359,16 @@ export interface CircuitsRow {
   /** the fewest singular values of the circuit that hold that share of their squares' sum */
   energy_rank: Readonly<Record<string, number>>;
   /** energy ranks of the circuit's two factors: q and k of qk, o and v of ov */
-  factor_rank: Readonly<
-    Record<
-      string,
-      {
-        /** energy rank of the queries' factor, of qk */
-        q?: number;
-        /** energy rank of the keys' factor, of qk */
-        k?: number;
-        /** energy rank of the output's factor, of ov */
-        o?: number;
-        /** energy rank of the values' factor, of ov */
-        v?: number;
-      }
-    >
-  >;
+  factor_rank: Readonly<Record<string, {
+    /** energy rank of the queries' factor, of qk */
+    q?: number;
+    /** energy rank of the keys' factor, of qk */
+    k?: number;
+    /** energy rank of the output's factor, of ov */
+    o?: number;
+    /** energy rank of the values' factor, of ov */
+    v?: number;
+  }>>;
   /** energy rank of the product the other way round, in the heads' space; null where the circuit is not square */
   head_space_rank: Readonly<Record<string, number | null>>;
   /** rank of K (of V) less the circuit's; may be negative */
@@ -708,16 +715,18 @@ export interface ReadRow {
    */
   names_hold?: number | null;
   /** the tokens that score highest, the first first */
-  tokens: {
+  tokens:
+    | ({
     /** the token's id */
     token_id: number;
     /** it as readable text; null where no tokenizer knows it */
-    text: string | null;
+    text: string
+    | null;
     /** of a write: logits for a unit written at a final scale of 1; else units of the normed input */
     score: number;
     /** of the token's row with the direction */
     cosine: number;
-  }[];
+  })[];
   /**
    * of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token that is read, −1 lower it; null where tokens name no side of
    * it, or it does nothing
@@ -792,16 +801,18 @@ export interface LensGridRow {
   /** KL(what the model foretells ‖ what the state does) */
   kl: number;
   /** the likeliest tokens, the first first */
-  top_tokens?: {
+  top_tokens?:
+    | ({
     /** the token's id */
     token_id: number;
     /** it as readable text; null where no tokenizer knows it */
-    text: string | null;
+    text: string
+    | null;
     /** what the head gives for it */
     logit: number;
     /** softmax of the logits of all tokens */
     probability: number;
-  }[];
+  })[];
 }
 
 /** what a text's loss is where a part of a layer is replaced */
@@ -974,23 +985,27 @@ export interface DiffRow {
    * how the outputs that the change reaches lie in those that the base's matrix reaches, both at the first threshold; null for heads, and
    * where nothing changed
    */
-  output_space: {
+  output_space:
+    | {
     /** the mean squared cosine of the principal angles: 1 where the smaller space lies in the other */
     overlap: number;
     /** what is expected of a random space of that dimension */
     null_overlap: number;
     /** the smallest principal angle */
     angle: number;
-  } | null;
+  }
+    | null;
   /** the same of the inputs that they read */
-  input_space: {
+  input_space:
+    | {
     /** the mean squared cosine of the principal angles: 1 where the smaller space lies in the other */
     overlap: number;
     /** what is expected of a random space of that dimension */
     null_overlap: number;
     /** the smallest principal angle */
     angle: number;
-  } | null;
+  }
+    | null;
 }
 
 /** what is known of a model before it is analysed */
@@ -1053,9 +1068,11 @@ export interface ModelFacts {
   /** what other layers have in place of attention, or layers beside it */
   mixer?: string;
   /** the latents that queries, keys and values are made of; absent where W_Q, W_K and W_V are stored */
-  latent?: {
+  latent?:
+    | {
     /** the width of the queries' latent; null where they have none */
-    query_rank: number | null;
+    query_rank: number
+    | null;
     /** the width of the latent that keys and values are made of */
     rank: number;
     /** the width of the rotary key beside it, which all heads share */
@@ -1064,12 +1081,12 @@ export interface ModelFacts {
     kv_cache_bytes_of_heads: number;
   };
   /** which layers have one and the same matrix, as ALBERT's do; absent where each layer has its own */
-  shared_weights?: {
+  shared_weights?: ({
     /** the matrices that these layers share */
     matrices: string[];
     /** the layers that share them, ascending, from 0 */
     layers: number[];
-  }[];
+  })[];
 }
 
 /** what could not be analysed */
