@@ -10,7 +10,7 @@ import numpy as np
 from attnscope import _describe
 from attnscope._columns import valid_of, values_of
 from attnscope._picture import Picture
-from attnscope._words import counted
+from attnscope._plural import counted
 
 if TYPE_CHECKING:
     from attnscope._table import Table

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from attnscope import _core, _describe
-from attnscope._elsewhere import Elsewhere
+from attnscope._executor import Elsewhere
 from attnscope._errors import CheckpointWarning, error_of
 from attnscope._files import write
 from attnscope._page import Page

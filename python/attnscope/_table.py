@@ -13,7 +13,7 @@ from attnscope import _core, _html
 from attnscope._columns import Buffers, array_of, valid_of, values_of
 from attnscope._page import Page
 from attnscope._picture import Picture, reduced
-from attnscope._words import counted
+from attnscope._plural import counted
 
 if TYPE_CHECKING:
     import altair

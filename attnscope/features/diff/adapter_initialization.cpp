@@ -1,4 +1,4 @@
-#include "attnscope/features/diff/adapter_base.h"
+#include "attnscope/features/diff/adapter_initialization.h"
 
 #include <cmath>
 
