@@ -216,7 +216,8 @@ fuzz_targets() {
   say "fuzzing, $1 s each"
   running= some=
   for program in build/asan/fuzz/fuzz_"${2:-}"*; do
-    [ -x "$program" ] && [ -f "$program" ] || continue
+    source=fuzz/$(basename "$program" | sed 's/^fuzz_//').cpp
+    [ -x "$program" ] && [ -e "$source" ] || continue  # not what an earlier build left
     some=yes
     fuzz_target "$1" "$program" &
     running="$running $!"
