@@ -15,6 +15,7 @@ wheel() {
 raw_wheel() {
   rm -rf build/wheel-raw build/release/python/_core.*.so  # of another Python
   quietly "$log" "$1/bin/pip" wheel --no-deps --no-build-isolation --wheel-dir build/wheel-raw . \
+    --config-settings=build-dir=build/release \
     --config-settings=build.tool-args="-j$jobs"
 }
 
