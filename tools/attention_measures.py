@@ -7,7 +7,7 @@ COLLAPSED_KEYS = 16  # of fewer no collapse is said
 LEAST_UNATTENDED = 1e-6  # below it is rounding
 ROUNDING = 1e-12  # a threshold that is met but for that part of it counts as met
 FIELDS = ("energy_rank", "columns", "first_column_share", "entropy", "sink_mass", "previous_token", "diagonal",
-          "mean_distance", "unattended")
+          "mean_distance", "learned_sink_mass")
 
 
 def fewest(values: np.ndarray, share: float) -> tuple[int, float]:
@@ -19,21 +19,21 @@ def fewest(values: np.ndarray, share: float) -> tuple[int, float]:
     return int(np.sum(sums < wanted)) + 1, float(np.min(np.abs(sums - wanted)) / sums[-1])
 
 
-def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
+def measure(weights: np.ndarray, energy: float, exclude_first_token: bool) -> dict:
     """Of one map (T, T); `clear` says how far its rank and columns are from being others."""
     weights = weights.astype(np.float64)
     length = weights.shape[0]
     queries, keys = np.indices(weights.shape)
     ranked = weights.copy()
-    if without_first:
+    if exclude_first_token:
         ranked[:, 0] = 0
     rank, clear_rank = fewest(np.linalg.svd(ranked, compute_uv=False) ** 2, energy)
     squares = np.sum(ranked**2, axis=0)
     order = np.argsort(-squares, kind="stable")
-    if without_first:
+    if exclude_first_token:
         order = order[order != 0]
     columns, clear_columns = fewest(squares[order], energy)
-    unattended = 1 - weights.sum() / length
+    learned_sink_mass = 1 - weights.sum() / length
     logarithms = np.log(np.where(weights > 0, weights, 1))
     return {
         "energy_rank": rank,
@@ -45,7 +45,7 @@ def measure(weights: np.ndarray, energy: float, without_first: bool) -> dict:
         "previous_token": np.diagonal(weights, -1).mean() if length > 1 else None,
         "diagonal": np.diagonal(weights).mean(),
         "mean_distance": (weights * np.abs(queries - keys)).sum() / length,
-        "unattended": unattended if unattended >= LEAST_UNATTENDED else 0.0,
+        "learned_sink_mass": learned_sink_mass if learned_sink_mass >= LEAST_UNATTENDED else 0.0,
         "clear": min(clear_rank, clear_columns),
     }
 
@@ -93,9 +93,9 @@ def measure_across(weights: np.ndarray, energy: float) -> dict:
         "first_column_share": squares.max() / squares.sum(),
         "entropy": -(weights * np.log(np.where(weights > 0, weights, 1))).sum() / queries,
         "sink_mass": weights[:, 0].mean(),
-        "null_sink_mass": 1 / keys,
+        "uniform_sink_mass": 1 / keys,
         "diagonality": diagonality(weights),
-        "null_diagonality": diagonality(even),
+        "uniform_diagonality": diagonality(even),
         "monotonicity": monotonicity(weights),
     }
 
@@ -127,14 +127,14 @@ def most_frequent(tops: list[list[int]], columns: float) -> list[int]:
     return sorted(times, key=lambda column: (-times[column], column))[:wanted]
 
 
-def rows_of(maps: np.ndarray, energy: float, without_first: bool) -> tuple[list[dict], float]:
+def rows_of(maps: np.ndarray, energy: float, exclude_first_token: bool) -> tuple[list[dict], float]:
     """The rows of a model from its maps (sequences, layers, heads, T, T), without their model, and how clear they are."""
     rows, clear = [], 1.0
     for layer in range(maps.shape[1]):
-        found = [[measure(head, energy, without_first) for head in sequence[layer]] for sequence in maps]
+        found = [[measure(head, energy, exclude_first_token) for head in sequence[layer]] for sequence in maps]
         clear = min(clear, min(head["clear"] for sequence in found for head in sequence))
         # What no head of no sequence looks at is masked.
-        even = measure(even_map((maps[:, layer] > 0).any(axis=(0, 1))), energy, without_first)
+        even = measure(even_map((maps[:, layer] > 0).any(axis=(0, 1))), energy, exclude_first_token)
         for head in range(maps.shape[2]):
             row = {"layer": layer, "head": head, "sequences": len(maps)}
             for name in FIELDS:
@@ -146,10 +146,10 @@ def rows_of(maps: np.ndarray, energy: float, without_first: bool) -> tuple[list[
         row = {"layer": layer, "head": None, "sequences": len(maps),
                "max_rank": max(row["energy_rank"] for row in rows if row["layer"] == layer)}
         for name, values in (("mean_max_rank", [max(head["energy_rank"] for head in heads) for heads in found]),
-                             ("mean_columns", [np.mean([head["columns"] for head in heads]) for heads in found])):
+                             ("mean_energy_columns", [np.mean([head["columns"] for head in heads]) for heads in found])):
             row[name], row[name + "_error"] = mean_with_error(values)
-        row["null_columns"] = even["columns"]
-        judged = energy == 0.9 and maps.shape[-1] - without_first >= COLLAPSED_KEYS
-        row["collapsed"] = bool(row["mean_max_rank"] < 2 and row["mean_columns"] < 2) if judged else None
+        row["uniform_energy_columns"] = even["columns"]
+        judged = energy == 0.9 and maps.shape[-1] - exclude_first_token >= COLLAPSED_KEYS
+        row["collapsed"] = bool(row["mean_max_rank"] < 2 and row["mean_energy_columns"] < 2) if judged else None
         rows.append(row)
     return rows, clear

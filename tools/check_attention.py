@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds `attention` against float64 NumPy on the maps that attnscope itself saves.
 
-    python tools/check_attention.py BINARY MODEL TEXT_FILE [--sequences 100] [--length 100] [--without-first]
+    python tools/check_attention.py BINARY MODEL TEXT_FILE [--sequences 100] [--length 100] [--exclude-first-token]
 
 Each window of the text is run alone for its maps, all of them together for the rows. Ranks, columns and top columns have
 to be equal, everything else within 1e-6 of its size. Needs numpy, safetensors and tokenizers.
@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--sequences", type=int, default=100)
     parser.add_argument("--length", type=int, default=100)
     parser.add_argument("--energy", type=float, default=0.9)
-    parser.add_argument("--without-first", action="store_true")
+    parser.add_argument("--exclude-first-token", action="store_true")
     asked = parser.parse_args()
     ids = Tokenizer.from_file(f"{asked.model}/tokenizer.json").encode(
         Path(asked.text_file).read_text(), add_special_tokens=False).ids
@@ -45,8 +45,8 @@ def main() -> int:
             file = f"{folder}/maps.safetensors"
             run(asked.binary, "attention", asked.model, "--tokens", tokens, "--maps", file, "--quiet")
             maps.append(load_file(file)["attentions"])
-    expected, clear = rows_of(np.stack(maps), asked.energy, asked.without_first)
-    words = ["--without-first"] if asked.without_first else []
+    expected, clear = rows_of(np.stack(maps), asked.energy, asked.exclude_first_token)
+    words = ["--exclude-first-token"] if asked.exclude_first_token else []
     report = json.loads(run(asked.binary, "attention", asked.model, "--text-file", asked.text_file, "--sequences",
                             str(asked.sequences), "--length", str(asked.length), "--energy", str(asked.energy),
                             "--consecutive", "--format", "json", *words))

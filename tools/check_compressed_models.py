@@ -254,7 +254,7 @@ def check_refused(given, texts, choice, scratch):
 def check_trained(choice, text, scratch):
     """Of figures that are rounded to float32 alone, though the model's own are bfloat16's."""
     folder, out, ids = ROOT / "examples" / "shakespeare-llama", scratch / f"trained-{choice}", list(range(5, 69))
-    fitted = ("--sequences", 4, "--held-out-sequences", 1, "--set", choice)
+    fitted = ("--sequences", 4, "--eval-sequences", 1, "--set", choice)
     planned_and_made(folder, folder, ("--text-file", text), fitted, out, scratch, "--dtype", "F32")
     theirs = load(out)(torch.tensor([ids])).logits[0]
     expect_same("in attnscope", logits_of(out, ids, scratch), theirs)

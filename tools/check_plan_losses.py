@@ -39,7 +39,7 @@ GPT2 = [
 
 
 def planned(binary, model, words, text, held_out):
-    ran = subprocess.run([binary, "plan", ROOT / "examples" / model, "--text-file", text, "--held-out", held_out,
+    ran = subprocess.run([binary, "plan", ROOT / "examples" / model, "--text-file", text, "--eval-file", held_out,
                           "--sequences", "64", "--threads", "1", *words, "--format", "json", "--quiet"],
                          capture_output=True, text=True, check=False)
     if ran.returncode:

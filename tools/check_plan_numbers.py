@@ -153,7 +153,7 @@ def check_allocation(name, keep, rows, energies, weights, shapes):
         if (row["rank"] or 0) != rank:
             faults.append(f"{place}: rank {row['rank']}, not {rank}")
         if row["rank"] is not None:
-            expect(f"{place}: expected_loss", row["expected_loss"], weight * values[row["rank"]:].sum(), 1e-4)
+            expect(f"{place}: predicted_kl", row["predicted_kl"], weight * values[row["rank"]:].sum(), 1e-4)
 
 
 def check_ranks(name, original, folder, text, tokens, scratch):

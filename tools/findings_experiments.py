@@ -55,7 +55,7 @@ class Measured:
 
 
 def matters(of):
-    by_how = {how: of.of_heads("ablate", *of.windows, "--parts", "heads", "--how", how, value=lambda row: row["loss_increase"])
+    by_how = {how: of.of_heads("ablate", *of.windows, "--components", "heads", "--ablation", how, value=lambda row: row["loss_increase"])
               for how in ("mean", "zero", "resample")}
     heads = sorted(by_how["mean"])
     values = {how: [by[head] for head in heads] for how, by in by_how.items()}
@@ -70,7 +70,7 @@ def weights_against_effect(of, loss):
     circuits = {(row["circuit"], row["layer"], row["head"]): row for row in of.rows("circuits") if row["head"] is not None}
     heads = sorted(loss)
     negative = [head for head in heads if circuits["ov", *head]["copying_score"] < -0.5]
-    beyond = [attention[head] for head in negative if abs(attention[head]["raises"]) > 2 * attention[head]["raises_error"]]
+    beyond = [attention[head] for head in negative if abs(attention[head]["raises"]) > 2 * attention[head]["attended_token_effect_error"]]
     lower = sum(row["raises"] < 0 for row in beyond)
     print(f"  copying: of {len(negative)} heads below -0.5, {lower} lower the tokens they read, {len(beyond) - lower} raise them")
     back = {head: attention[head]["previous_token"] for head in heads}

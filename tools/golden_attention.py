@@ -48,18 +48,18 @@ def main() -> None:
         for seed in range(100):
             tokens = np.random.default_rng(seed).integers(0, config["vocab_size"], (SEQUENCES, length))
             maps = maps_of(DATA / name, tokens)
-            runs = [(energy, without_first, *rows_of(maps, energy, without_first)) for energy, without_first in ASKED]
+            runs = [(energy, exclude_first_token, *rows_of(maps, energy, exclude_first_token)) for energy, exclude_first_token in ASKED]
             if min(clear for *_, clear in runs) > CLEAR:
                 break
         else:
             raise RuntimeError(f"{name}: no tokens whose ranks are clear")
         # Of each layer, on a text whose second half repeats the first: what even attention gives.
         even = [even_map((layer > 0).any(axis=(0, 1))) for layer in np.moveaxis(maps, 1, 0)]
-        nulls = [{"null_induction": repeated(layer, length // 2 - 1), "null_duplicate_token": repeated(layer, length // 2)}
+        nulls = [{"uniform_induction": repeated(layer, length // 2 - 1), "uniform_duplicate_token": repeated(layer, length // 2)}
                  for layer in even]
         golden = {"model": name, "tokens": tokens.tolist(), "induction": [rounded(row) for row in nulls],
-                  "runs": [{"energy": energy, "without_first": without_first, "rows": [rounded(row) for row in rows]}
-                           for energy, without_first, rows, _ in runs]}
+                  "runs": [{"energy": energy, "exclude_first_token": exclude_first_token, "rows": [rounded(row) for row in rows]}
+                           for energy, exclude_first_token, rows, _ in runs]}
         text = json.dumps(golden).replace('{"layer"', '\n{"layer"').replace('{"energy"', '\n{"energy"')
         (GOLDEN / f"{name}.json").write_text(text + "\n")
         print(f"{name}: seed {seed}, {len(text)} bytes")

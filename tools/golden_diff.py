@@ -116,7 +116,7 @@ def space(own, base):
     inside = large @ (large.T @ small)
     cosine = np.linalg.svd(large.T @ small, compute_uv=False).max()
     sine = np.linalg.svd(small - inside, compute_uv=False).min()
-    return {"overlap": float(np.sum(inside ** 2) / small.shape[1]), "null_overlap": large.shape[1] / len(large),
+    return {"overlap": float(np.sum(inside ** 2) / small.shape[1]), "random_overlap": large.shape[1] / len(large),
             "angle": float(np.degrees(np.arctan2(sine, cosine)))}
 
 
@@ -132,8 +132,8 @@ def row(place, change, weight):
     norms = np.sqrt(np.sum(change ** 2)), np.sqrt(np.sum(weight ** 2))
     out = place | {"shape": list(weight.shape), "relative_change": norms[0] / norms[1] if norms[1] else None,
                    "change_norm": norms[0], "weight_norm": norms[1], "energy_rank": energy_ranks(ours[1]),
-                   "null_energy_rank": null_ranks(weight.shape), "weight_energy_rank": energy_ranks(theirs[1]),
-                   "possible_rank": min(weight.shape), "output_space": None, "input_space": None}
+                   "random_energy_rank": null_ranks(weight.shape), "weight_energy_rank": energy_ranks(theirs[1]),
+                   "max_possible_rank": min(weight.shape), "output_space": None, "input_space": None}
     ranks = [of[str(ENERGY[0])] for of in (out["energy_rank"], out["weight_energy_rank"])]
     if place["head"] is None and min(ranks) > 0:
         (left, right), (base_left, base_right) = leading(ours, ranks[0]), leading(theirs, ranks[1])

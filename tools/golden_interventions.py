@@ -281,7 +281,7 @@ class Prompts:
             for component, head, written in parts:
                 direct = {side: self.directly(side, written[side]) for side in written}
                 rows.append({"component": component, "layer": n, "head": head, "direct": float(direct["clean"].mean()),
-                             "corrupted_direct": float(direct["corrupted"].mean()),
+                             "corrupted_direct_effect": float(direct["corrupted"].mean()),
                              **self.share("share", direct["clean"] - direct["corrupted"], self.lead)})
         return rows
 

@@ -65,10 +65,10 @@ def assert_clear(golden: dict) -> None:
         assert item["numerical_rank"] is not None and None not in item["energy_rank"].values(), item
 
 
-def spectrum(matrix: np.ndarray, possible_rank: int) -> dict:
+def spectrum(matrix: np.ndarray, max_possible_rank: int) -> dict:
     values = np.linalg.svd(matrix, compute_uv=False)
-    assert np.all(values[possible_rank:] < 1e-12 * values[0]), "more rank than possible"
-    values = values[:possible_rank]
+    assert np.all(values[max_possible_rank:] < 1e-12 * values[0]), "more rank than possible"
+    values = values[:max_possible_rank]
     energy = values**2
     share = values / values.sum()
     vanished = values[-1] < 1e-6 * values[0]
@@ -76,10 +76,10 @@ def spectrum(matrix: np.ndarray, possible_rank: int) -> dict:
         "shape": list(matrix.shape),
         "energy_rank": {t: energy_rank(np.cumsum(energy) / energy.sum(), float(t)) for t in THRESHOLDS},
         "stable_rank": float(energy.sum() / energy[0]),
-        "entropy_rank": float(np.exp(-np.sum(share * np.log(share)))),
+        "effective_rank": float(np.exp(-np.sum(share * np.log(share)))),
         "participation_ratio": float(energy.sum()**2 / np.sum(energy**2)),
         "numerical_rank": clear_count(values, max(matrix.shape) * EPSILON * values[0]),
-        "possible_rank": possible_rank,
+        "max_possible_rank": max_possible_rank,
         "spectral_norm": float(values[0]),
         "frobenius_norm": float(np.sqrt(energy.sum())),
         "nuclear_norm": float(values.sum()),
@@ -165,7 +165,7 @@ def facts(model: torch.nn.Module, parameters: int, attention: int, layers: list[
         "kv_heads": len(heads["k"]),
         "head_dim": head_dim,
         "width": model.config.hidden_size,
-        "mlp_width": len(layers[0].mlp["up"].probed),
+        "intermediate_size": len(layers[0].mlp["up"].probed),
         "vocabulary": model.config.vocab_size,
         "context": config.get("max_position_embeddings", config.get("max_seq_len", config.get("seq_length"))),
         "dtype": stored_dtype(folder),

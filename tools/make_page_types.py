@@ -29,7 +29,7 @@ KINDS = ("spectrum", "mla", "weights", "similarity", "head_overlap", "circuits",
 # As ReportFile (attnscope/page/report_file.cpp) packs rows: the page adds these up itself, and a null that several
 # rows share has a scale in each.
 LEFT_OUT = ("cumulative_energy", "density")
-SCALED = {"null_singular_values": "ScaledSlice | readonly number[] | null"}
+SCALED = {"random_singular_values": "ScaledSlice | readonly number[] | null"}
 
 NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 

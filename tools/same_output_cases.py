@@ -53,8 +53,8 @@ EVERY_FORMAT = {
     "read": ["", "--matrix qk --head 1 --directions 2 --top 4", "--matrix up --names embedding", "--copying --layers 0",
              "--layers 0 --head 0 --pairs 4", "--tokens 1,2,3,4,5 --directions 1"],
     "lens": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --states layers,mid", "--tokens 1,2,3,4,5 --grid"],
-    "ablate": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --how zero --parts layers --layers 0",
-               "--induction --length 8", "--induction --length 8 --into 1,0"],
+    "ablate": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --ablation zero --components layers --layers 0",
+               "--induction --length 8", "--induction --length 8 --receiver 1,0"],
     "circuits": [
         "", "--circuit qk", "--circuit ov --layers -1", "--energy 0.3,0.8", "--fold-norm", "--with-bias",
         "--rope-offset -3", "--fold-norm --with-bias --rope-offset 2", "--all-eigenvalues", "--composition",
@@ -183,13 +183,13 @@ def shared_stores():
 
 # ---- Smaller models -----------------------------------------------------------------------------
 
-FITTED = "--text-file examples/README.md --length 64 --sequences 8 --held-out-sequences 2 --probe-tokens 64"
+FITTED = "--text-file examples/README.md --length 64 --sequences 8 --eval-sequences 2 --probe-tokens 64"
 TARGETS = ["--set without=1,4", "--set width=300", "--set hidden=144", "--set head-width=16", "--set kv-heads=1",
            "--set heads=4", "--set latent=32+32", "--set ranks=0.q:20,3.up:40", "--by ranks --keep 0.8 --round 8",
            "--by ranks --keep 0.7 --method energy", "--by ranks --keep 0.7 --method uniform --ridge 0.1",
            "--by ranks --keep 0.7 --method plain --matrix q,up --layers 1-3", "--by latent --kv-bytes 0.3",
            "--by width --keep 0.9 --score-positions last", "--by width --keep 0.9 --lines",
-           "--by width --max-perplexity +5%", "--by width --keep 0.9 --sample 3", "--by hidden,width --keep 0.9",
+           "--by width --max-perplexity +5%", "--by width --keep 0.9 --seed 3", "--by hidden,width --keep 0.9",
            "--by kv-heads,layers --kv-bytes 0.5"]
 REFUSED_PLANS = ["--by width", "--keep 0.5", "--by heads --keep 2", "--by width --keep 0.01", "--set heads=5",
                  "--set ranks=0.q:150", "--set ranks=9.q:1", "--set x=1", "--by experts --keep 0.5",

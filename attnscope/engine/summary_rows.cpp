@@ -24,10 +24,10 @@ Record facts_record(const ModelSummary& facts) {
                    {"heads", facts.heads},
                    {"kv_heads", facts.kv_heads},
                    {"head_dim", facts.head_dim},
-                   {"width", facts.width},
-                   {"mlp_width", facts.mlp_width},
-                   {"vocabulary", facts.vocabulary},
-                   {"context", facts.context},
+                   {"hidden_size", facts.width},
+                   {"intermediate_size", facts.mlp_width},
+                   {"vocab_size", facts.vocabulary},
+                   {"context_length", facts.context},
                    {"dtype", facts.dtype},
                    {"bytes", facts.bytes},
                    {"kv_cache_bytes_per_token", facts.kv_cache_bytes_per_token},
@@ -39,10 +39,10 @@ Record facts_record(const ModelSummary& facts) {
     const ExpertSummary& experts = *facts.experts;
     record.add("experts", experts.count)
         .add("expert_layers", experts.layers)
-        .add("expert_width", experts.width)
-        .add("shared_width", experts.shared_width);
+        .add("moe_intermediate_size", experts.width)
+        .add("shared_expert_intermediate_size", experts.shared_width);
     if (experts.chosen) {
-      record.add("chosen_experts", *experts.chosen)
+      record.add("experts_per_token", *experts.chosen)
           .add("active_parameters", experts.active_parameters);
     }
   }

@@ -108,7 +108,7 @@ class InductionRun {
   void check_paths_to(std::int64_t layer) const {
     const auto refuse = [&](const std::string& problem) {
       throw Error(ErrorKind::unsupported,
-                  {.parameter = "into", .problem = pass_.model().name() + ": " + problem});
+                  {.parameter = "receiver", .problem = pass_.model().name() + ": " + problem});
     };
     const std::span layers(pass_.weights().layers);
     const auto norms = [](const LayerWeights& earlier) {

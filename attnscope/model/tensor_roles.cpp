@@ -36,15 +36,15 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// "output_head" or its bias; empty for tensors of no head.
+/// "lm_head" or its bias; empty for tensors of no head.
 std::string role_in_head(const Architecture& architecture, const std::string& name) {
   const HeadRule& head = architecture.head;
-  if (contains(head.weight, name)) return "output_head";
+  if (contains(head.weight, name)) return "lm_head";
   for (const std::string& weight : head.weight) {
     if (contains(bias_names(weight), name)) return "output_head.bias";
   }
   if (!architecture.head_marker.empty() && match_pattern(architecture.head_marker, name)) {
-    return "output_head";
+    return "lm_head";
   }
   if (contains(head.bias, name)) return "output_head.bias";
   const auto is_before = [&](const std::string& dense, const std::string& norm) {
@@ -53,7 +53,7 @@ std::string role_in_head(const Architecture& architecture, const std::string& na
   };
   const bool before =
       is_before(head.dense, head.norm) || is_before(head.other_dense, head.other_norm);
-  return before ? "output_head" : "";
+  return before ? "lm_head" : "";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-constexpr const char* kNull = "null_singular_values";
+constexpr const char* kNull = "random_singular_values";
 
 std::string joined_lines(const std::vector<std::string>& entries) {
   std::string out = "[";
@@ -25,7 +25,7 @@ std::string joined_lines(const std::vector<std::string>& entries) {
 /// Of equal matrices under another model's scale the null is the same: its shape says which.
 std::string null_key(const Record& row) {
   Record key;
-  for (const char* name : {"matrix", "shape", "possible_rank"}) {
+  for (const char* name : {"matrix", "shape", "max_possible_rank"}) {
     if (const Value* value = row.find(name)) key.add(name, *value);
   }
   const Value* head = row.find("head");
@@ -330,9 +330,9 @@ Record ReportFile::pack(const Record& row) {
 }
 
 std::string ReportFile::results(double seconds) const {
-  Value::List left_out;
+  Value::List skipped;
   for (const LeftOut& entry : left_out_) {
-    left_out.emplace_back(
+    skipped.emplace_back(
         Record{{"part", entry.part},
                {"model", entry.model},
                {"why", entry.why},
@@ -343,7 +343,7 @@ std::string ReportFile::results(double seconds) const {
   head.add("seconds", seconds)
       .add("models", Value::List(models_.begin(), models_.end()))
       .add("fields", fields_list())
-      .add("left_out", std::move(left_out))
+      .add("skipped", std::move(skipped))
       .add("texts", texts_)
       .add("pictures", images_)
       .add("sounds", audio_)

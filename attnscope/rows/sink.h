@@ -15,7 +15,7 @@ namespace attnscope {
 
 // What one command found: what table, CSV and JSON are all made of.
 
-inline constexpr std::string_view kSchema = "attnscope/1";
+inline constexpr std::string_view kSchema = "attnscope/2";
 
 /// A matrix or head that could not be analysed; the run goes on.
 struct Skipped {

@@ -187,7 +187,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   check_map_sizes(chosen);
 
   State state = state_;
-  for (const char* id : {kAttention, kWithoutFirst, kRouting, kLens, kLensGrid, kAblate}) {
+  for (const char* id : {kAttention, kExcludeFirstToken, kRouting, kLens, kLensGrid, kAblate}) {
     state.file.remove_part(id);
     state.parts.erase(id);
   }
@@ -227,9 +227,9 @@ void LiveReport::run_text_of(ModelText text, const TextRequest& request, std::si
   state.parts.insert(kRouting);
   run.add_lens(state.file);
   run.add_ablations(TextRun::Effort::cheap, state.file);
-  if (!request.without_first) return;
+  if (!request.exclude_first_token) return;
   run.add_without_first(state.file);
-  state.parts.insert(kWithoutFirst);
+  state.parts.insert(kExcludeFirstToken);
 }
 
 std::int64_t LiveReport::run_plan(const CalibrationRequest& request, const Session& given) {

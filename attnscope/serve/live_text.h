@@ -19,7 +19,7 @@ inline constexpr const char* kLongText = "long_text";
 struct TextRequest {
   std::optional<std::size_t> model;  // index; none: all
   Arguments text;                    // of `attention`: what is run, layers
-  bool without_first = false;        // also ranks and columns without key 0
+  bool exclude_first_token = false;  // also ranks and columns without key 0
   std::string sent = {};             // bytes of kSentFile: a long text, an image or a sound
 };
 

@@ -80,7 +80,7 @@ std::vector<Parameter> text_run_parameters() {
   const Command& attention = find_command_named("attention");
   std::vector<Parameter> parameters;
   for (const char* name : {"text", "tokens", "target", "target_tokens", "image", "audio", "layers",
-                           "without_first", "lines", "score_positions"}) {
+                           "exclude_first_token", "lines", "score_positions"}) {
     parameters.push_back(*find_parameter(attention, name));
   }
   return parameters;
@@ -90,7 +90,7 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
   const json body = request_object(request);
   std::optional<std::size_t> asked_model;
   ArgumentTexts texts = {{"models", "MODEL"}};  // which is needed, whatever it is
-  bool has_text = false, without_first = false;
+  bool has_text = false, exclude_first_token = false;
   std::string sent;
   for (const auto& item : body.items()) {
     const std::string& name = item.key();
@@ -110,9 +110,9 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
                      [&](const Parameter& parameter) { return parameter.name == name; })) {
       refuse_unknown(name);
     }
-    if (name == "without_first") {
+    if (name == "exclude_first_token") {
       if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
-      without_first = value.get<bool>();
+      exclude_first_token = value.get<bool>();
       continue;
     }
     if (name == "lines") {
@@ -136,7 +136,7 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
   if (!has_text) refuse_body("text", "is needed, or {long_text}, {tokens}, {image} or {audio}");
   return {.model = asked_model,
           .text = arguments_of(find_command_named("attention"), texts),
-          .without_first = without_first,
+          .exclude_first_token = exclude_first_token,
           .sent = std::move(sent)};
 }
 

@@ -60,7 +60,7 @@ def compare_ablation(program: Path, threads: int, repeats: int, results: Results
     model = gpt2_small(1024)
     ids = np.random.default_rng(2).integers(0, VOCABULARY, (WINDOWS, LENGTH))
     command = [str(program), "ablate", str(model), "--token-file", str(write_shard(WORK / "ablated.bin", ids)), "--sequences",
-               str(WINDOWS), "--length", str(LENGTH), "--parts", "heads", "--how", "zero", "--threads", str(threads), "--quiet"]
+               str(WINDOWS), "--length", str(LENGTH), "--components", "heads", "--ablation", "zero", "--threads", str(threads), "--quiet"]
     found = np.array([row["loss_increase"] for row in command_rows(command)])
     case = f"GPT-2 small's shape, all heads, {WINDOWS} x {LENGTH} tokens"
     with Reference(threads) as reference:

@@ -8,7 +8,7 @@ import numpy as np
 COMMANDS = {
     "ranks": ["spectrum", "MODEL", "--matrix", "q,k,v,o,up,down", "--energy", "0.9", "--out", "ANSWER.json"],
     "symmetry": ["circuits", "MODEL", "--circuit", "qk", "--out", "ANSWER.json"],
-    "ablation": ["ablate", "MODEL", "--tokens", "IDS", "--parts", "heads", "--how", "zero", "--out", "ANSWER.json"],
+    "ablation": ["ablate", "MODEL", "--tokens", "IDS", "--components", "heads", "--ablation", "zero", "--out", "ANSWER.json"],
     "maps": ["attention", "MODEL", "--tokens", "IDS", "--out", "ANSWER.json"],
     "page": ["report", "MODEL", "--tokens", "IDS", "--out", "ANSWER.html"],
 }

@@ -157,17 +157,17 @@ def spectrum(
       medians, of two middle ones the lower
     - shape: rows and columns of the matrix in canonical orientation
     - energy_rank: the fewest singular values that hold that share of the sum of their squares
-    - null_energy_rank: the energy rank that a Gaussian matrix of this shape is expected to need
+    - random_energy_rank: the energy rank that a Gaussian matrix of this shape is expected to need
     - energy_at_rank: the share of the sum of squares that so many largest singular values hold
-    - null_energy_at_rank: the same share for a Gaussian matrix of this shape
+    - random_energy_at_rank: the same share for a Gaussian matrix of this shape
     - stable_rank: the sum of squared singular values over the largest square
-    - entropy_rank: e to the entropy of the singular values as shares of their sum
+    - effective_rank: e to the entropy of the singular values as shares of their sum
     - participation_ratio: the squared sum of the squares over the sum of their squares: how many
       singular values share the energy
     - numerical_rank: number of singular values above eps * max(rows, columns) times the largest, as
       numpy.linalg.matrix_rank counts them; eps is that of float64 for float64 input, else that of
       float32
-    - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
+    - max_possible_rank: the largest rank that a matrix of this shape, or such a product, can have
     - spectral_norm: the largest singular value
     - frobenius_norm: the square root of the sum of squared entries
     - nuclear_norm: the sum of the singular values
@@ -177,7 +177,7 @@ def spectrum(
       float64 input to a small multiple of 2^-52 of the largest.
     - cumulative_energy: the share of the sum of squares in the first, the first two, … singular
       values
-    - null_singular_values: singular values that a random matrix of the same shape and norm would
+    - random_singular_values: singular values that a random matrix of the same shape and norm would
       have
     - least_energy_rank: the smallest energy rank of the experts that a row sums up
     - lower_quartile_energy_rank: the energy rank that a quarter of them lies below
@@ -420,13 +420,13 @@ def experts(
     - experts: how many experts were compared
     - shape: rows and columns of all of them stacked
     - energy_rank: the energy rank of all of them stacked
-    - null_energy_rank: that of a Gaussian matrix of this shape
+    - random_energy_rank: that of a Gaussian matrix of this shape
     - single_energy_rank: the median energy rank of one of them; null: of a router
     - mean_similarity: the mean over pairs: of experts the cosine of what they do to the stream's
       second moments, of a router's rows their cosine
     - least_similarity: that of the least similar pair
     - most_similarity: that of the most similar pair
-    - null_similarity: that of independent Gaussian matrices
+    - random_similarity: that of independent Gaussian matrices
 
     Rows, with source: where the router of a layer sends the tokens of a text.
     - experts: how many experts there are to choose from
@@ -499,9 +499,9 @@ def diff(
     - change_norm: the Frobenius norm of the change
     - weight_norm: the Frobenius norm of the base's matrix
     - energy_rank: the fewest singular values that hold that share of the change's squared sum
-    - null_energy_rank: the energy rank that a Gaussian matrix of this shape is expected to need
+    - random_energy_rank: the energy rank that a Gaussian matrix of this shape is expected to need
     - weight_energy_rank: the energy rank of the base's matrix
-    - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
+    - max_possible_rank: the largest rank that a matrix of this shape, or such a product, can have
     - output_space: how the outputs that the change reaches lie in those that the base's matrix
       reaches, both at the first threshold; null for heads, and where nothing changed
     - input_space: the same of the inputs that they read
@@ -629,7 +629,7 @@ def circuits(
     - head_space_rank: energy rank of the product the other way round, in the heads' space; null
       where the circuit is not square
     - overlap: rank of K (of V) less the circuit's; may be negative
-    - head_space_overlap: rank of Q (of O) less that in the heads' space, likewise
+    - head_space_rank_drop: rank of Q (of O) less that in the heads' space, likewise
     - identity_cosine: cosine between the circuit and the identity, -1 to 1
     - identity_cosine_bound: what the magnitude of that cosine cannot exceed, by the circuit's
       possible rank
@@ -641,15 +641,15 @@ def circuits(
     - copying_score: sum of the real parts of the eigenvalues over the sum of their magnitudes, -1
       to 1
     - frobenius_norm: the square root of the sum of squared entries
-    - possible_rank: the largest rank that a matrix of this shape, or such a product, can have
+    - max_possible_rank: the largest rank that a matrix of this shape, or such a product, can have
     - latent_rms: of a matrix that is made of latents: what their norms are taken to divide by
 
     Rows, with composition: how much a later head's weights align with an earlier one's.
     - kind: the later head's side: its queries, keys or values
     - layer: the earlier head's layer, from 0
     - head: the earlier head, from 0
-    - to_layer: the later head's layer, from 0
-    - to_head: the later head, from 0
+    - receiver_layer: the later head's layer, from 0
+    - receiver_head: the later head, from 0
     - score: norm of the product of both circuits over both norms, 0 to 1
     - excess: the score less what random heads give
     """
@@ -682,7 +682,7 @@ def attention(
     audio: Path | None = None,
     features: Path | Any | None = None,
     energy: Shares | None = None,
-    without_first: bool = False,
+    exclude_first_token: bool = False,
     induction: bool = False,
     heatmap: Head | None = None,
     maps: Path | bool | Iterable[Any] | None = None,
@@ -732,7 +732,7 @@ def attention(
     - features: sound as a model reads it (.npy: samples, or features and frames), or several; or an
       array
     - energy: thresholds of the energy ranks (default: 0.9)
-    - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
+    - exclude_first_token: leave key 0 out of ranks and columns: an attention sink hides the rest
     - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
     - heatmap: instead: the map of one head on the first sequence, drawn in a table
     - maps: keep maps in this .safetensors file too; or without models: pairs of a layer, by number
@@ -764,7 +764,7 @@ def attention(
       squares
     - energy_rank_error: the standard error of the mean before it; null of one sequence
     - columns: of a head: fewest columns (keys) that hold `energy` of all squared weights
-    - columns_error: the standard error of the mean before it; null of one sequence
+    - energy_columns_error: the standard error of the mean before it; null of one sequence
     - top_columns: of a head: the columns that were among those most often, from 0
     - first_column_share: of a head: share of all squared weights in the column that has most of
       them
@@ -773,44 +773,44 @@ def attention(
     - entropy_error: the standard error of the mean before it; null of one sequence
     - sink_mass: of a head: mean weight on key 0
     - sink_mass_error: the standard error of the mean before it; null of one sequence
-    - null_sink_mass: of a head: that of even attention
+    - uniform_sink_mass: of a head: that of even attention
     - previous_token: of a head: mean weight on the key before the query; null of texts of one token
     - previous_token_error: the standard error of the mean before it; null of one sequence
-    - null_previous_token: of a head: that of even attention; null of texts of one token
+    - uniform_previous_token: of a head: that of even attention; null of texts of one token
     - diagonal: of a head: mean weight on the query's own key
-    - diagonal_error: the standard error of the mean before it; null of one sequence
+    - current_token_error: the standard error of the mean before it; null of one sequence
     - mean_distance: of a head: mean distance from query to key, by weight
     - mean_distance_error: the standard error of the mean before it; null of one sequence
-    - unattended: of a head: weight that a query gives to no key, mean over queries; 0 without
+    - learned_sink_mass: of a head: weight that a query gives to no key, mean over queries; 0 without
       learned sinks
-    - unattended_error: the standard error of the mean before it; null of one sequence
+    - learned_sink_mass_error: the standard error of the mean before it; null of one sequence
     - patch_distance: of a head, on images: mean distance from a patch to the patches that it looks
       at, by weight
     - patch_distance_error: the standard error of the mean before it; null of one sequence
-    - null_patch_distance: of a head, on images: that of even attention
+    - uniform_patch_distance: of a head, on images: that of even attention
     - diagonality: of a head of cross attention: how near its weights are to the line from the first
       token of both texts to the last; null of a source of one token
     - diagonality_error: the standard error of the mean before it; null of one sequence
-    - null_diagonality: of a head of cross attention: that of even attention; null of a source of
+    - uniform_diagonality: of a head of cross attention: that of even attention; null of a source of
       one token
     - monotonicity: of a head of cross attention: share of pairs of target tokens that look at the
       source in their own order; null of one token
     - monotonicity_error: the standard error of the mean before it; null of one sequence
-    - null_monotonicity: of a head of cross attention: that of even attention, 0.5
+    - uniform_monotonicity: of a head of cross attention: that of even attention, 0.5
     - raises: of a head: what it adds directly to the logits of the tokens that it reads, against
       the text's mean token, mean over queries; null where logits are no sum of what heads write, or
       the run ends before the last layer
-    - raises_error: the standard error of the mean before it; null of one sequence
+    - attended_token_effect_error: the standard error of the mean before it; null of one sequence
     - output_ratio: Of a head: norm of its output over the norm of the residual stream that enters
       the layer, mean over tokens. Null for given maps.
     - output_ratio_error: the standard error of the mean before it; null of one sequence
     - max_rank: of a layer: the largest of its heads' mean energy ranks
     - mean_max_rank: of a layer: the largest energy rank among its heads, mean over sequences
     - mean_max_rank_error: the standard error of the layer's mean before it; null of one sequence
-    - mean_columns: of a layer: columns, mean over heads and sequences
-    - mean_columns_error: the standard error of the layer's mean before it; null of one sequence
-    - null_columns: of a layer: columns of even attention
-    - collapsed: of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged,
+    - mean_energy_columns: of a layer: columns, mean over heads and sequences
+    - mean_energy_columns_error: the standard error of the layer's mean before it; null of one sequence
+    - uniform_energy_columns: of a layer: columns of even attention
+    - collapsed: of a layer: whether mean_max_rank and mean_energy_columns are below 2; null: not judged,
       at another energy than 0.9 or of fewer than 16 keys
     - max_activation: Of a layer: largest absolute activation of the residual stream after it. Null
       for cross-attention and given maps.
@@ -829,10 +829,10 @@ def attention(
     - head: the query head, from 0
     - induction: mean weight from a repeated token to the one after its first occurrence
     - induction_error: the standard error of the mean before it; null of one sequence
-    - null_induction: that of even attention
+    - uniform_induction: that of even attention
     - duplicate_token: mean weight from a repeated token to its first occurrence
     - duplicate_token_error: the standard error of the mean before it; null of one sequence
-    - null_duplicate_token: that of even attention
+    - uniform_duplicate_token: that of even attention
 
     Rows, with heatmap: one row of the attention map of a head: where one query looks.
     - query: the place of the query in the sequence, from 0
@@ -953,8 +953,8 @@ def predict(
     - component: what adds it: the tokens' embedding, their positions, a head, the bias of an output
       projection, an MLP, the final norm's bias
     - direct: what it adds, mean over places; all parts sum to the logit
-    - direct_error: the standard error of that over prompts; null of one prompt
-    - corrupted_direct: what it adds after corrupted prompts; null where there are none
+    - direct_effect_error: the standard error of that over prompts; null of one prompt
+    - corrupted_direct_effect: what it adds after corrupted prompts; null where there are none
     - share: what it adds after clean prompts beyond that after corrupted ones, of what all parts
       do; null where there is no preference
     - share_error: the standard error of that over prompts; null of one prompt
@@ -1162,7 +1162,7 @@ def ablate(
     - changed: share of places with another likeliest token
     - direct: what it adds itself to the logit of the text's token, less the mean over the
       vocabulary; null where logits are no sum of what parts write, and of an encoder's
-    - direct_error: the standard error of that over windows or pairs; null of one
+    - direct_effect_error: the standard error of that over windows or pairs; null of one
     - loss: the model's own, mean
     - predicted: how many tokens the losses are over
 
@@ -1170,8 +1170,8 @@ def ablate(
     - head: the head that is replaced, from 0
     - path: where it is: everywhere, or only in what the later head reads as its queries, its keys
       or its values
-    - to_layer: the later head's layer; null: there is none
-    - to_head: the later head
+    - receiver_layer: the later head's layer; null: there is none
+    - receiver_head: the later head
     - induction_before: of the later head as it is: mean weight from a repeated token to the one
       after its first occurrence
     - induction: the same without the earlier head
@@ -1186,9 +1186,9 @@ def ablate(
     - how: by what: what it gives after the corrupted prompt, its mean over the prompts, or zeros
     - restored: what it brings back after corrupted prompts where it is as after the clean ones;
       null without corrupted ones, or a preference
-    - restored_error: the standard error of that over prompts; null of one prompt
+    - denoising_effect_error: the standard error of that over prompts; null of one prompt
     - destroyed: what is lost after clean prompts where it is replaced; null without a preference
-    - destroyed_error: the standard error of that over prompts; null of one prompt
+    - noising_effect_error: the standard error of that over prompts; null of one prompt
     - logit_difference: logit(right) − logit(wrong) after clean prompts, mean
     - corrupted_logit_difference: the same after corrupted ones; null where there are none
     - prompts: how many prompts the means are over
@@ -1275,11 +1275,11 @@ def read(
     - side: which vector: what is read or written, or that of queries or keys
     - pole: which way along it; the poles of one sign of both sides belong together
     - coherence: mean cosine of any two of the first ten tokens' rows
-    - null_coherence: what 99 % of random directions stay below
+    - random_coherence: what 99 % of random directions stay below
     - named: whether coherence is above that
     - rarity: correlation of the scores with tokens' rarity; null where no token is known that no
       text has
-    - names_hold: of what is read: correlation, over the kinds of tokens of the text, of what the
+    - text_correlation: of what is read: correlation, over the kinds of tokens of the text, of what the
       direction meets there with the scores that name it; null of writes, where either does not
       vary, and of fewer than ten kinds
     - tokens: the tokens that score highest, the first first
@@ -1309,7 +1309,7 @@ def plan(
     token_file: Path | None = None,
     held_out: Path | None = None,
     target_file: Path | None = None,
-    held_out_target: Path | None = None,
+    eval_target_file: Path | None = None,
     lines: bool = False,
     score_positions: Positions | None = None,
     sequences: int | None = None,
@@ -1323,7 +1323,7 @@ def plan(
     matrix: Names | None = None,
     layers: Layers | None = None,
     round: int | None = None,
-    held_out_sequences: int | None = None,
+    eval_sequences: int | None = None,
     probe_tokens: int | None = None,
     ridge: float | str | None = None,
     method: Literal["kl", "energy", "uniform", "plain"] | None = None,
@@ -1346,7 +1346,7 @@ def plan(
     - held_out: the text that every perplexity is measured on, of the same kind (default: the last
       tenth of the text, which is not fitted to)
     - target_file: of encoder-decoders: targets, line by line those of text_file
-    - held_out_target: of encoder-decoders: targets, line by line those of held_out
+    - eval_target_file: of encoder-decoders: targets, line by line those of held_out
     - lines: each line of the text is an example of its own; no window crosses lines
     - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
       in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
@@ -1368,7 +1368,7 @@ def plan(
       projections)
     - layers: of ranks: only matrices of these layers (default: all)
     - round: ranks and widths are multiples of it (default: 1)
-    - held_out_sequences: held-out windows on which orders and the menu are measured; a chosen plan
+    - eval_sequences: held-out windows on which orders and the menu are measured; a chosen plan
       is measured on all (default: as many as have 8,192 tokens)
     - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
     - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
@@ -1407,9 +1407,9 @@ def plan(
     - kept: numbers of the neurons, heads or rotary pairs that stay
     - rank: of ranks: the planned rank; null: it stays whole
     - break_even_rank: of ranks: the largest at which factors are smaller
-    - possible_rank: of ranks: the largest that there can be
+    - max_possible_rank: of ranks: the largest that there can be
     - sensitivity: of ranks: the divergence of the model with the matrix at half its break-even rank
-    - expected_loss: of ranks: what that foretells at the planned rank
+    - predicted_kl: of ranks: what that foretells at the planned rank
     - block_influence: of layers: 1 less the mean cosine of what enters and leaves it
     - attention_influence: of layers: the same of its attention; null where no stream lies between
       that and an MLP
@@ -1437,7 +1437,7 @@ def shrink(
     token_file: Path | None = None,
     held_out: Path | None = None,
     target_file: Path | None = None,
-    held_out_target: Path | None = None,
+    eval_target_file: Path | None = None,
     lines: bool = False,
     score_positions: Positions | None = None,
     threads: int | None = None,
@@ -1461,7 +1461,7 @@ def shrink(
     - held_out: the text that every perplexity is measured on, of the same kind (default: the last
       tenth of the text, which is not fitted to)
     - target_file: of encoder-decoders: targets, line by line those of text_file
-    - held_out_target: of encoder-decoders: targets, line by line those of held_out
+    - eval_target_file: of encoder-decoders: targets, line by line those of held_out
     - lines: each line of the text is an example of its own; no window crosses lines
     - score_positions: positions of the tokens whose prediction counts in losses and means, from 0
       in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line per
@@ -1587,7 +1587,7 @@ def export(
       changes them
     - rows: how many rows `export` prints of this model; null of an analysis that this attnscope
       does not know
-    - left_out: how many matrices and heads could not be analysed
+    - skipped: how many matrices and heads could not be analysed
     - finished: when the last of them was computed, ISO 8601, UTC
     """
     return run("export", locals())
@@ -1938,7 +1938,7 @@ class ModelCommands:
         audio: Path | None = None,
         features: Path | Any | None = None,
         energy: Shares | None = None,
-        without_first: bool = False,
+        exclude_first_token: bool = False,
         induction: bool = False,
         heatmap: Head | None = None,
         maps: Path | bool | None = None,
@@ -1980,7 +1980,7 @@ class ModelCommands:
         - features: sound as a model reads it (.npy: samples, or features and frames), or several;
           or an array
         - energy: thresholds of the energy ranks (default: 0.9)
-        - without_first: leave key 0 out of ranks and columns: an attention sink hides the rest
+        - exclude_first_token: leave key 0 out of ranks and columns: an attention sink hides the rest
         - induction: instead: induction and duplicate-token heads, on random tokens repeated twice
         - heatmap: instead: the map of one head on the first sequence, drawn in a table
         - maps: keep maps in this .safetensors file too
@@ -2281,7 +2281,7 @@ class ModelCommands:
         token_file: Path | None = None,
         held_out: Path | None = None,
         target_file: Path | None = None,
-        held_out_target: Path | None = None,
+        eval_target_file: Path | None = None,
         lines: bool = False,
         score_positions: Positions | None = None,
         sequences: int | None = None,
@@ -2295,7 +2295,7 @@ class ModelCommands:
         matrix: Names | None = None,
         layers: Layers | None = None,
         round: int | None = None,
-        held_out_sequences: int | None = None,
+        eval_sequences: int | None = None,
         probe_tokens: int | None = None,
         ridge: float | str | None = None,
         method: Literal["kl", "energy", "uniform", "plain"] | None = None,
@@ -2314,7 +2314,7 @@ class ModelCommands:
         - held_out: the text that every perplexity is measured on, of the same kind (default: the
           last tenth of the text, which is not fitted to)
         - target_file: of encoder-decoders: targets, line by line those of text_file
-        - held_out_target: of encoder-decoders: targets, line by line those of held_out
+        - eval_target_file: of encoder-decoders: targets, line by line those of held_out
         - lines: each line of the text is an example of its own; no window crosses lines
         - score_positions: positions of the tokens whose prediction counts in losses and means, from
           0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line
@@ -2336,7 +2336,7 @@ class ModelCommands:
           projections)
         - layers: of ranks: only matrices of these layers (default: all)
         - round: ranks and widths are multiples of it (default: 1)
-        - held_out_sequences: held-out windows on which orders and the menu are measured; a chosen
+        - eval_sequences: held-out windows on which orders and the menu are measured; a chosen
           plan is measured on all (default: as many as have 8,192 tokens)
         - probe_tokens: of ranks: tokens on which each matrix is probed (default: 1024)
         - ridge: of ranks: share of the mean second moment that is added to each (default: 0.01)
@@ -2365,7 +2365,7 @@ class ModelCommands:
         token_file: Path | None = None,
         held_out: Path | None = None,
         target_file: Path | None = None,
-        held_out_target: Path | None = None,
+        eval_target_file: Path | None = None,
         lines: bool = False,
         score_positions: Positions | None = None,
         threads: int | None = None,
@@ -2385,7 +2385,7 @@ class ModelCommands:
         - held_out: the text that every perplexity is measured on, of the same kind (default: the
           last tenth of the text, which is not fitted to)
         - target_file: of encoder-decoders: targets, line by line those of text_file
-        - held_out_target: of encoder-decoders: targets, line by line those of held_out
+        - eval_target_file: of encoder-decoders: targets, line by line those of held_out
         - lines: each line of the text is an example of its own; no window crosses lines
         - score_positions: positions of the tokens whose prediction counts in losses and means, from
           0 in each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, one line

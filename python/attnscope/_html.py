@@ -104,8 +104,8 @@ def _rows(table: "Table") -> str:
     count = len(table)
     if count <= MOST_ROWS:
         return _table(heads, map(row, range(count)))
-    left_out = f"… {count - FIRST_ROWS - LAST_ROWS} rows"
-    gap = f'<td colspan="{len(columns)}" style="text-align: left; opacity: 0.5">{left_out}</td>'
+    skipped = f"… {count - FIRST_ROWS - LAST_ROWS} rows"
+    gap = f'<td colspan="{len(columns)}" style="text-align: left; opacity: 0.5">{skipped}</td>'
     first, last = range(FIRST_ROWS), range(count - LAST_ROWS, count)
     return _table(heads, [*map(row, first), gap, *map(row, last)])
 

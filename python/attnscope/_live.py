@@ -17,7 +17,7 @@ from attnscope._stacks import Layers, is_cross
 from attnscope._table import Table
 from attnscope._values import text_of
 
-OF_LIVE = ("energy", "without_first", "layers", "threads", "memory", "store")
+OF_LIVE = ("energy", "exclude_first_token", "layers", "threads", "memory", "store")
 """Keywords of `attention` that have a meaning for maps of models that run elsewhere."""
 
 OWN = ("models", "inputs", "maps", "mask", "sinks", "name")

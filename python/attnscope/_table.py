@@ -196,8 +196,8 @@ class Table:
     def __repr__(self) -> str:
         lines = self._report.text("table").splitlines()
         if len(lines) > MOST_LINES:
-            left_out = f"... {len(lines) - MOST_LINES} more lines; print(table.to_csv()) has all"
-            lines = [*lines[: MOST_LINES - 10], left_out, *lines[-10:]]
+            skipped = f"... {len(lines) - MOST_LINES} more lines; print(table.to_csv()) has all"
+            lines = [*lines[: MOST_LINES - 10], skipped, *lines[-10:]]
         return "\n".join(lines) or f"<attnscope.Table of {self.command}, {counted(len(self), 'row')}>"
 
     def _repr_html_(self) -> str:

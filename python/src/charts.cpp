@@ -81,7 +81,7 @@ constexpr std::array kOtherParts = {"spectrum",
                                     "overlap",
                                     "circuits",
                                     "composition",
-                                    "attention_without_first",
+                                    "attention_excluding_first",
                                     "induction",
                                     "maps",
                                     "matrices"};

@@ -46,14 +46,15 @@ class LiveRun {
       : arguments_(arguments_with_model(given)), context_(arguments_, session_of(arguments_)) {
     const AttentionRequest asked = attention_request(arguments_);
     live_ = std::make_unique<LiveAttention>(
-        LiveRequest{.measures = {.energy = expect<double>(asked.options, "energy"),
-                                 .without_first = expect<bool>(asked.options, "without_first")},
-                    .text = {{"source", origin.source},
-                             {"sequences", origin.sequences},
-                             {"length", origin.length},
-                             {"sample", Value()}},
-                    .tokens_hash = origin.tokens_hash,
-                    .layers = asked.layers},
+        LiveRequest{
+            .measures = {.energy = expect<double>(asked.options, "energy"),
+                         .exclude_first_token = expect<bool>(asked.options, "exclude_first_token")},
+            .text = {{"source", origin.source},
+                     {"sequences", origin.sequences},
+                     {"length", origin.length},
+                     {"sample", Value()}},
+            .tokens_hash = origin.tokens_hash,
+            .layers = asked.layers},
         context_);
   }
   ~LiveRun() {

@@ -5,8 +5,8 @@ namespace attnscope::test {
 namespace {
 
 TEST(CliExplain, SaysWhatAFieldMeansAndWhereItStands) {
-  EXPECT_EQ(output_of({"explain", "null_energy_at_rank"}),
-            "null_energy_at_rank: map of numbers by rank; share of the energy; only with --rank\n"
+  EXPECT_EQ(output_of({"explain", "random_energy_at_rank"}),
+            "random_energy_at_rank: map of numbers by rank; share of the energy; only with --rank\n"
             "  the same share for a Gaussian matrix of this shape\n"
             "  in: rows of spectrum, rows of spectrum --tensor\n"
             "  see: docs/metrics.md#the-null-of-a-spectrum\n");

@@ -164,7 +164,7 @@ TEST(CliErrors, AValueThatShouldFollowAnEqualsSign) {
   for (const char* value : {"centred", "center", "gain"}) {
     expect_refusal({"circuits", llama, "--fold-norm", value}, kUsage, {"--fold-norm: its value"});
   }
-  expect_refusal({"circuits", "--fold-norm", "centred", llama}, kUsage, {"--fold-norm=centred"});
+  expect_refusal({"circuits", "--fold-norm", "centred", llama}, kUsage, {"--fold-norm=centered"});
   // A model may have such a name.
   const TempFolder folder;
   fs::copy(llama, folder.path() / "gain");

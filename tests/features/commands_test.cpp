@@ -69,9 +69,9 @@ TEST(Commands, SpeakOfParametersThatTheyHave) {
 
 TEST(Commands, SayWhatTheyDoWithFiles) {
   const std::set<std::string> read = {
-      "layout",      "text_file", "token_file", "target_file",    "image",
-      "audio",       "features",  "held_out",   "pixel_values",   "plan",
-      "activations", "plan_text", "prompts",    "held_out_target"};
+      "layout",      "text_file", "token_file", "target_file",     "image",
+      "audio",       "features",  "held_out",   "pixel_values",    "plan",
+      "activations", "plan_text", "prompts",    "eval_target_file"};
   for (const Command& command : all_commands()) {
     for (const Parameter& parameter : command.parameters) {
       SCOPED_TRACE(command.name + " " + parameter.name);
@@ -202,7 +202,7 @@ TEST(CommandLine, AFlagMayTakeAChoice) {
   const Command fold = command_with_optional_choice();
   EXPECT_EQ(parse_words(fold, Words{"--fold-norm", "m"})->text("fold_norm"), "gain");
   EXPECT_EQ(parse_words(fold, Words{"--fold-norm", "m"})->texts("models"), Words{"m"});
-  EXPECT_EQ(parse_words(fold, Words{"--fold-norm=centred"})->text("fold_norm"), "centred");
+  EXPECT_EQ(parse_words(fold, Words{"--fold-norm=centered"})->text("fold_norm"), "centred");
   EXPECT_EQ(parse_words(fold, Words{})->text("fold_norm"), "");
   EXPECT_EQ(message_of(fold, {"--fold-norm=center"}),
             "--fold-norm: 'center' is not a kind (did you mean 'centred'?); kinds: gain, centred");

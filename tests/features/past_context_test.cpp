@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
                     PastContext{"llama", {"predict", "--attribution"}},
                     PastContext{"llama", {"attention"}},
                     PastContext{"llama", {"attention", "--heatmap", "1,0"}},
-                    PastContext{"llama", {"ablate", "--parts", "mlp"}},
+                    PastContext{"llama", {"ablate", "--components", "mlp"}},
                     PastContext{"llama", {"lens"}}, PastContext{"llama", {"lens", "--grid"}},
                     PastContext{"llama", {"read", "--directions", "1"}},
                     PastContext{"qwen2_moe", {"experts"}}, PastContext{"deepseek_v2", {"circuits"}},

@@ -39,7 +39,8 @@ TEST(ScoredLines, EachIsATextOfItsOwn) {
   EXPECT_NEAR(report["models"][0]["perplexity"]["mean_nll"].get<double>(), mean, 1e-9);
   for (const char* command : {"lens", "ablate"}) {
     Words words = {command, kShakespeareLlama, "--text-file", file, "--lines"};
-    if (command == std::string("ablate")) words = words + Words{"--parts", "mlp", "--layers", "0"};
+    if (command == std::string("ablate"))
+      words = words + Words{"--components", "mlp", "--layers", "0"};
     const json lines = report_of(words);
     EXPECT_EQ(lines["parameters"]["lines"], true);
     EXPECT_EQ(lines["parameters"]["sequences"], kLines.size());

@@ -54,7 +54,8 @@ class ScoredText : public testing::Test {
     EXPECT_NEAR(lens["loss"].get<double>(), loss, kLossTolerance);
     EXPECT_EQ(lens["predicted"], count);
     EXPECT_EQ(lens["places"], count);
-    const json ablate = report_of(scored("ablate", positions) + Words{"--parts", "mlp"})["rows"][0];
+    const json ablate =
+        report_of(scored("ablate", positions) + Words{"--components", "mlp"})["rows"][0];
     EXPECT_NEAR(ablate["loss"].get<double>(), loss, kLossTolerance);
     EXPECT_EQ(ablate["predicted"], count);
     const json predict = report_of(scored("predict", positions) + Words{"--perplexity"});
@@ -130,8 +131,8 @@ TEST_F(ScoredText, MeansOfMapsAreOfTheQueriesThatPredictThem) {
       ratio += report_of(scored("attention", position))["rows"][at]["output_ratio"].get<double>();
     }
     EXPECT_NEAR(row["output_ratio"].get<double>(), ratio / 3, 1e-6 * ratio);
-    EXPECT_EQ(row["unattended"], 0.0);
-    EXPECT_NEAR(row["null_sink_mass"].get<double>(), even / 3, 1e-12);
+    EXPECT_EQ(row["learned_sink_mass"], 0.0);
+    EXPECT_NEAR(row["uniform_sink_mass"].get<double>(), even / 3, 1e-12);
     EXPECT_EQ(row["energy_rank"], all[at]["energy_rank"]) << "ranks are of whole maps";
   }
 }
@@ -157,7 +158,7 @@ TEST_F(ScoredText, WindowsOfAShardAreItsExamples) {
   const double one = report_of({"lens", kScoredLlama, "--tokens", "9,4,37,21", "--score-positions",
                                 "last"})["rows"]
                          .back()["loss"];
-  for (const Words& order : {Words{}, Words{"--consecutive"}, Words{"--sample", "3"}}) {
+  for (const Words& order : {Words{}, Words{"--consecutive"}, Words{"--seed", "3"}}) {
     const json row = report_of(lens + order)["rows"].back();
     EXPECT_EQ(row["predicted"], 60) << "short examples are run as far as they have 4096 tokens";
     EXPECT_NEAR(row["loss"].get<double>(), one, kLossTolerance) << command_text(order);

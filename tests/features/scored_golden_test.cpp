@@ -22,7 +22,7 @@ TEST_P(ScoredGolden, LossesAndEffectsAreTransformers) {
   EXPECT_NEAR(lens.back()["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
   for (const auto& [how, wanted] : golden["ablate"].items()) {
     SCOPED_TRACE(how);
-    const json rows = report_of(Words{"ablate"} + text + Words{"--how", how})["rows"];
+    const json rows = report_of(Words{"ablate"} + text + Words{"--ablation", how})["rows"];
     expect_rows(rows, wanted, 1e-5, 1e-4);
     EXPECT_NEAR(rows[0]["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
   }

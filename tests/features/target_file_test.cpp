@@ -39,8 +39,8 @@ TEST(CliTargetFile, AttentionIsTheMeanOverItsLines) {
     for (std::size_t at = 0; at < rows.size(); ++at) {
       if (rows[at]["head"].is_null()) continue;
       EXPECT_EQ(rows[at]["sequences"], pairs.size());
-      for (const char* field :
-           {"entropy", "sink_mass", "null_sink_mass", "output_ratio", "energy_rank", "columns"}) {
+      for (const char* field : {"entropy", "sink_mass", "uniform_sink_mass", "output_ratio",
+                                "energy_rank", "columns"}) {
         double sum = 0;
         for (const json& of_pair : alone) sum += of_pair[at][field].get<double>();
         EXPECT_NEAR(rows[at][field].get<double>(), sum / static_cast<double>(pairs.size()), 1e-6)
@@ -63,7 +63,7 @@ TEST(CliTargetFile, LinesAreChosenByNumberAndSeed) {
     };
     const json usual = of({"--sequences", "2"});
     EXPECT_EQ(usual["parameters"]["sample"], 0) << command;
-    EXPECT_EQ(usual["rows"], of({"--sequences", "2", "--sample", "0"})["rows"]);
+    EXPECT_EQ(usual["rows"], of({"--sequences", "2", "--seed", "0"})["rows"]);
     EXPECT_TRUE(of({"--sequences", "2", "--consecutive"})["parameters"]["sample"].is_null());
     expect_refusal(Words{command} + lines + Words{"--sequences", "99"}, kUsage,
                    {"targets.txt", "fewer than the 99 of --sequences"});
@@ -81,7 +81,7 @@ TEST(CliTargetFile, ReportsRunEveryPartOnTheLines) {
   const ReportPage page = report_page(folder, lines, &notes);
   EXPECT_FALSE(contains(notes, "give --target")) << notes;
   const std::string name = std::filesystem::path(lines.front()).filename().string();
-  for (const char* part : {"attention", "attention_without_first", "ablate"}) {
+  for (const char* part : {"attention", "attention_excluding_first", "ablate"}) {
     EXPECT_EQ(page.models_with(part),
               (Words{name + ":encoder", name + ":decoder", name + ":cross"}))
         << part;

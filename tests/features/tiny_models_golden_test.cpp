@@ -183,7 +183,7 @@ void check_spectrum(const std::vector<double>& got, const SpectrumShape& shape, 
     const std::string threshold = shortest_decimal(kThresholds[index]);
     EXPECT_EQ(measures.energy_ranks[index], row.at("energy_rank").at(threshold)) << threshold;
   }
-  EXPECT_EQ(measures.possible_rank, row.at("possible_rank"));
+  EXPECT_EQ(measures.max_possible_rank, row.at("max_possible_rank"));
   EXPECT_EQ(measures.numerical_rank, row.at("numerical_rank"));
 
   // Σσ² and Σσ⁴ hang on the large values alone.
@@ -195,7 +195,7 @@ void check_spectrum(const std::vector<double>& got, const SpectrumShape& shape, 
   expect_relative(measures.frobenius_norm, row, "frobenius_norm", quotient);
   expect_relative(measures.nuclear_norm, row, "nuclear_norm",
                   allowed.sum / row.at("nuclear_norm").get<double>());
-  expect_relative(measures.entropy_rank, row, "entropy_rank", allowed.entropy);
+  expect_relative(measures.effective_rank, row, "effective_rank", allowed.entropy);
   ASSERT_EQ(measures.condition_number.has_value(), !row.at("condition_number").is_null());
   if (measures.condition_number) {
     ASSERT_LT(allowed.last_relative, 1e-2);

@@ -66,7 +66,8 @@ void compare_with_reference(const json& got, const json& expected) {
     if (rank.is_null()) continue;
     EXPECT_EQ(got.at("energy_rank").at(threshold), rank) << threshold;
   }
-  for (const char* name : {"shape", "possible_rank"}) EXPECT_EQ(got.at(name), expected.at(name));
+  for (const char* name : {"shape", "max_possible_rank"})
+    EXPECT_EQ(got.at(name), expected.at(name));
   if (!expected.at("numerical_rank").is_null()) {
     EXPECT_EQ(got.at("numerical_rank"), expected.at("numerical_rank"));
   }
@@ -75,10 +76,10 @@ void compare_with_reference(const json& got, const json& expected) {
     const double number = expected.at(name);
     EXPECT_NEAR(got.at(name).get<double>(), number, 1e-10 * number) << name;
   }
-  const double nuclear = expected.at("nuclear_norm"), entropy = expected.at("entropy_rank");
+  const double nuclear = expected.at("nuclear_norm"), entropy = expected.at("effective_rank");
   EXPECT_NEAR(got.at("nuclear_norm").get<double>(), nuclear,
               tolerance * static_cast<double>(wanted.size()));
-  EXPECT_NEAR(got.at("entropy_rank").get<double>(), entropy, 1e-5 * entropy);
+  EXPECT_NEAR(got.at("effective_rank").get<double>(), entropy, 1e-5 * entropy);
   EXPECT_EQ(got.at("condition_number").is_null(), expected.at("condition_number").is_null());
 }
 
@@ -113,8 +114,8 @@ TEST_P(TrainedGolden, EveryRowAgreesWithNumPy) {
 
   json facts = report.at("models").at(0);
   for (const char* name : {"architecture", "parameters", "attention_parameters", "layers", "heads",
-                           "kv_heads", "head_dim", "width", "mlp_width", "vocabulary", "context",
-                           "dtype", "kv_cache_bytes_per_token", "tied_embedding"}) {
+                           "kv_heads", "head_dim", "width", "intermediate_size", "vocabulary",
+                           "context", "dtype", "kv_cache_bytes_per_token", "tied_embedding"}) {
     EXPECT_EQ(facts.at(name), golden.at("facts").at(name)) << name;
   }
 }

@@ -132,7 +132,7 @@ inline std::vector<WorkItemCase> work_item_cases() {
                            {"rope_offset", 0},
                            {"all_eigenvalues", false}};
   const Record pairs = {{"fold_norm", true}, {"with_bias", false}, {"rope_offset", 0}};
-  const Record attention = {{"energy", 0.8}, {"without_first", false}};
+  const Record attention = {{"energy", 0.8}, {"exclude_first_token", false}};
   const std::vector<TokenIds> sequences = {{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}};
   const Record ranked = {
       {"ridge", 0.01}, {"probe_tokens", 5}, {"matrix", Value()}, {"mask", Value()}};

@@ -176,8 +176,8 @@ TEST(ForwardPass, NamesTheTensorThatIsMissing) {
         std::pair("bert", "bert.embeddings.LayerNorm.bias")}) {
     const test::TempFolder folder;
     const Model model = changed_model(
-        folder, name, [&, left_out = std::string(tensor)](const test::TensorToWrite& written) {
-          return written.name != left_out;
+        folder, name, [&, skipped = std::string(tensor)](const test::TensorToWrite& written) {
+          return written.name != skipped;
         });
     const std::string key = std::string(tensor).ends_with("key.bias")
                                 ? "bert.encoder.layer.0.attention.self.key.weight"

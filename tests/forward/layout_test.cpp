@@ -114,7 +114,7 @@ TEST(ForwardLayout, RunsLayersWithoutAnMlp) {
   layout["weights"].erase(layout["weights"].begin() + 4, layout["weights"].end());
   layout["norms"].erase("mlp_input");
   layout.erase("activation");
-  layout.erase("mlp_width");
+  layout.erase("intermediate_size");
   const auto open = [&] {
     return Model(Checkpoint::open(file), parse_layout(layout.dump(), "my/layout.json"));
   };
@@ -206,7 +206,7 @@ TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
     return Model(Checkpoint::open(kLayoutData / "forward/llama/model.safetensors"),
                  parse_layout(layout.dump(), "my/layout.json"));
   };
-  layout["output_head"] = "lm_heed.weight";
+  layout["lm_head"] = "lm_heed.weight";
   const Model wrong = open();
   EXPECT_ERROR_SAYING(ErrorKind::format, pass_of(wrong).check_head(),
                       "tensor 'lm_heed.weight' is missing", "my/layout.json");
@@ -214,7 +214,7 @@ TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
   const Model tied = open();
   EXPECT_NO_THROW(pass_of(tied).check_head());
   layout["tied"] = false;
-  layout.erase("output_head");
+  layout.erase("lm_head");
   const Model none = open();
   EXPECT_NO_THROW(pass_of(none).check_head()) << "it is described as a model without one";
   EXPECT_NE(pass_of(none).no_logits(), "");

@@ -33,7 +33,7 @@ TEST_P(PairedInterventions, AblationIsTransformersWithHooks) {
   for (const auto& [how, wanted] : golden["ablate"].items()) {
     SCOPED_TRACE(how);
     const Words pairs = files.with(golden[how == "resample" ? "even_pairs" : "pairs"]);
-    const json report = report_of(Words{"ablate"} + pairs + Words{"--how", how});
+    const json report = report_of(Words{"ablate"} + pairs + Words{"--ablation", how});
     expect_rows(report["rows"], wanted, 1e-5, 1e-4);
     const double loss = perplexity_loss(pairs);
     for (const json& row : report["rows"]) EXPECT_NEAR(row["loss"].get<double>(), loss, 1e-6);
@@ -77,7 +77,7 @@ TEST(PairedAblate, AStackHasItsRowsOfTheWhole) {
 TEST(PairedAblate, CrossAttentionHasNoMlp) {
   const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
                       "0,9,3,1"};
-  const json rows = report_of(Words{"ablate"} + pair + Words{"--parts", "mlp"})["rows"];
+  const json rows = report_of(Words{"ablate"} + pair + Words{"--components", "mlp"})["rows"];
   std::map<std::string, int> of_stack;
   for (const json& row : rows) {
     EXPECT_EQ(row["component"], "mlp");
@@ -158,12 +158,12 @@ TEST(PairedRefusals, SayWhatIsMissing) {
     expect_refusal(Words{command, data_path("encoder_decoders/whisper")} + source + target, kUsage,
                    {"reads sound, and no text"});
   }
-  expect_refusal(Words{"ablate", t5, "--how", "resample"} + source + target, kUsage,
-                 {"--how", "there is one"});
+  expect_refusal(Words{"ablate", t5, "--ablation", "resample"} + source + target, kUsage,
+                 {"--ablation", "there is one"});
   const json golden = paired_golden("t5");
   const PairedFiles files(golden);
-  expect_refusal(Words{"ablate"} + files.with(golden["pairs"]) + Words{"--how", "resample"}, kUsage,
-                 {"--how", "differ in length"});
+  expect_refusal(Words{"ablate"} + files.with(golden["pairs"]) + Words{"--ablation", "resample"},
+                 kUsage, {"--ablation", "differ in length"});
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST_P(Interventions, AblationIsTransformersWithHooks) {
   for (const auto& [how, wanted] : golden["ablate"].items()) {
     SCOPED_TRACE(how);
     const json rows = report_of(Words{"ablate"} + windows_of(golden, folder) +
-                                Words{"--how", how, "--layers", golden["layers"]})["rows"];
+                                Words{"--ablation", how, "--layers", golden["layers"]})["rows"];
     expect_rows(rows, wanted, 1e-5, 1e-4);
     EXPECT_NEAR(rows[0]["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
   }
@@ -149,14 +149,15 @@ TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {
     EXPECT_TRUE(row["loss_increase_error"].is_null());
     EXPECT_TRUE(row["loss_increase"].is_number());
   }
-  const RunResult run = run_attnscope(Words{"ablate"} + text + Words{"--how", "resample"});
+  const RunResult run = run_attnscope(Words{"ablate"} + text + Words{"--ablation", "resample"});
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_TRUE(contains(run.err, "--how: resample takes another window's")) << run.err;
+  EXPECT_TRUE(contains(run.err, "--ablation: resample takes another window's")) << run.err;
 }
 
 TEST(Ablate, ModelsWhoseLayersReadMoreThanTheStreamRunWholePasses) {
-  const json report = report_of({"ablate", data_path("forward/gemma4"), "--tokens",
-                                 "1,2,3,4,5,6,7,8,9", "--parts", "layers", "--how", "zero"});
+  const json report =
+      report_of({"ablate", data_path("forward/gemma4"), "--tokens", "1,2,3,4,5,6,7,8,9",
+                 "--components", "layers", "--ablation", "zero"});
   const double loss =
       report_of({"predict", data_path("forward/gemma4"), "--tokens", "1,2,3,4,5,6,7,8,9",
                  "--perplexity"})["models"][0]["perplexity"]["mean_nll"];
@@ -195,11 +196,12 @@ TEST(Ablate, ModelsWithoutATextToPredictAreRefused) {
       {{"ablate", data_path("stacks/t5"), "--induction"}, "a source and a target"},
       {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3"}, "--target"},
       {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3",
-        "--target-tokens", "0,1,2", "--how", "resample"},
+        "--target-tokens", "0,1,2", "--ablation", "resample"},
        "another pair's"},
       {{"ablate", data_path("forward/bert"), "--induction"}, "sees texts both ways"},
       {{"ablate", data_path("forward/llama-body"), "--induction"}, "no logits"},
-      {{"ablate", data_path("forward/daisy_gpt2"), "--induction", "--length", "8", "--into", "1,0"},
+      {{"ablate", data_path("forward/daisy_gpt2"), "--induction", "--length", "8", "--receiver",
+        "1,0"},
        "reaches no later layer as it is"},
       {{"lens", data_path("stacks/wav2vec2"), "--tokens", "1,2,3"}, "reads no text"},
       {{"read", data_path("stacks/t5"), "--stack", "cross"}, "what its encoder gives"}};
@@ -214,7 +216,7 @@ TEST(Ablate, ModelsWithoutATextToPredictAreRefused) {
 TEST(Ablate, IntoAHybridModelTakesOutOnlyLayersThatAttend) {
   const RunResult run =
       run_attnscope({"ablate", data_path("forward/qwen3_next"), "--induction", "--length", "8",
-                     "--sequences", "1", "--into", "1,0", "--format", "json"});
+                     "--sequences", "1", "--receiver", "1,0", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_TRUE(contains(run.err, "layer 0 has Gated DeltaNet in place of attention")) << run.err;
   EXPECT_EQ(json::parse(run.out)["rows"], json::array());

@@ -115,7 +115,8 @@ TEST(PlantedHeads, CopyOrSuppressAttendedTokens) {
   EXPECT_NEAR(heads[kSuppresses]["raises"].get<double>(), -expected, 1e-5 * expected);
   EXPECT_EQ(heads[kInert]["raises"], 0.0);
   for (const json& head : {heads[kCopies], heads[kSuppresses]}) {
-    EXPECT_LT(2 * head["raises_error"].get<double>(), std::abs(head["raises"].get<double>()));
+    EXPECT_LT(2 * head["attended_token_effect_error"].get<double>(),
+              std::abs(head["raises"].get<double>()));
   }
 }
 
@@ -123,9 +124,9 @@ TEST(PlantedHeads, HaveTheEffectTheyWereBuiltFor) {
   const TempFolder folder;
   for (const char* how : {"mean", "zero", "resample"}) {
     SCOPED_TRACE(how);
-    const auto heads =
-        rows_of_heads(Words{"ablate", planted_model(folder), "--parts", "heads", "--how", how} +
-                      on_planted_text(folder, repetitive_tokens()));
+    const auto heads = rows_of_heads(
+        Words{"ablate", planted_model(folder), "--components", "heads", "--ablation", how} +
+        on_planted_text(folder, repetitive_tokens()));
     ASSERT_EQ(heads.size(), static_cast<std::size_t>(kPlanted));
     const auto increase = [&](Planted head) { return heads[head]["loss_increase"].get<double>(); };
     const auto error = [&](Planted head) {

@@ -90,14 +90,15 @@ TEST_F(Stories260K, EachLayerPredictsAsTheReference) {
 
 TEST_F(Stories260K, AHeadsAblationEffectIsTheReferences) {
   for (const auto& [how, wanted] : {std::pair("zero", .044529), std::pair("mean", .044561)}) {
-    const json found = rows("ablate", {"--layers", "4", "--parts", "heads", "--how", how});
+    const json found =
+        rows("ablate", {"--layers", "4", "--components", "heads", "--ablation", how});
     const json head = row_at(found, 4, 3);
     expect_figure(head["loss_increase"], wanted);
     EXPECT_TRUE(head["loss_increase_error"].is_null());  // of one window
     expect_figure(head["loss"], .685940);
   }
   const RunResult resampled =
-      run_attnscope(Words{"ablate"} + text_.words(folder_) + Words{"--how", "resample"});
+      run_attnscope(Words{"ablate"} + text_.words(folder_) + Words{"--ablation", "resample"});
   EXPECT_EQ(resampled.exit_code, 2);  // there is no other window
 }
 
@@ -124,7 +125,7 @@ TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
     EXPECT_EQ(row["named"], false);
     if (row["side"] != "write") continue;
     // Six generators of the reference gave .244 to .306.
-    EXPECT_NEAR(row["null_coherence"].get<double>(), .275, .045);
+    EXPECT_NEAR(row["random_coherence"].get<double>(), .275, .045);
     for (const auto& [ids, coherence] : signs) {
       bool same = true;
       for (std::size_t at = 0; at < ids.size(); ++at) {
@@ -152,8 +153,9 @@ TEST(ReferenceFigures, TheFirstMlpIsMostOfALlama) {
     double wanted;
   } cases[] = {{"zero", 4.936794}, {"mean", 4.159983}, {"resample", 7.205064}};
   for (const auto& [how, wanted] : cases) {
-    const json rows = report_of(Words{"ablate"} + text.words(folder) +
-                                Words{"--layers", "0", "--parts", "mlp", "--how", how})["rows"];
+    const json rows =
+        report_of(Words{"ablate"} + text.words(folder) +
+                  Words{"--layers", "0", "--components", "mlp", "--ablation", how})["rows"];
     ASSERT_EQ(rows.size(), 1u);
     expect_figure(rows[0]["loss_increase"], wanted);
   }

@@ -114,7 +114,7 @@ TEST_F(HeadTensors, ThatAreMissingAreNamed) {
 TEST_F(HeadTensors, BelongToAttentionAlone) {
   const fs::path path = write();
   json wrong = layout();
-  wrong["mlp_width"] = 4;
+  wrong["intermediate_size"] = 4;
   wrong["weights"][0] = {{"role", "up"}, {"tensor", "blocks.{layer}.heads.{head}.query.weight"}};
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, wrong), "only q, k, v and o have heads");
   wrong = layout();

@@ -47,7 +47,7 @@ nlohmann::json as_golden(const ModelSummary& facts) {
           {"kv_heads", facts.kv_heads},
           {"head_dim", facts.head_dim},
           {"width", facts.width},
-          {"mlp_width", or_null(facts.mlp_width)},
+          {"intermediate_size", or_null(facts.mlp_width)},
           {"vocabulary", or_null(facts.vocabulary)},
           {"context", or_null(facts.context)},
           {"dtype", facts.dtype},

@@ -52,7 +52,7 @@ TEST(Inventory, CountsSharedTensorsOnce) {
   EXPECT_EQ(aliased.summary.parameters, kOnce);
   EXPECT_EQ(aliased.summary.tied_embedding, true);
   EXPECT_EQ(aliased.tensors.back().name, "lm_head.weight");
-  EXPECT_EQ(aliased.tensors.back().role, "output_head");
+  EXPECT_EQ(aliased.tensors.back().role, "lm_head");
   EXPECT_EQ(aliased.tensors.back().tied_to, "transformer.wte.weight");
   EXPECT_EQ(aliased.tensors.back().bytes, 0u);
 

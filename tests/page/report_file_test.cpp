@@ -40,7 +40,7 @@ Record spectrum_row(double scale) {
           {"frobenius_norm", scale},
           {"singular_values", ascending(10, scale)},
           {"cumulative_energy", ascending(10)},
-          {"null_singular_values", ascending(10, 2 * scale)}};
+          {"random_singular_values", ascending(10, 2 * scale)}};
 }
 
 TEST(ReportFile, PutsLongArraysAmongItsValues) {
@@ -68,7 +68,7 @@ TEST(ReportFile, PutsLongArraysAmongItsValues) {
     EXPECT_EQ(packed["energy_rank"]["0.9"], 3);
     EXPECT_EQ(packed["shape"], json::array({10, 10}));
     const double scale = row == 0 ? 1 : 3;
-    const json values = packed["singular_values"], null = packed["null_singular_values"];
+    const json values = packed["singular_values"], null = packed["random_singular_values"];
     EXPECT_EQ(values["length"], 10);
     EXPECT_EQ(null["scale"], scale);
     for (std::size_t i = 0; i < 10; ++i) {
@@ -78,8 +78,8 @@ TEST(ReportFile, PutsLongArraysAmongItsValues) {
                 2 * scale * static_cast<double>(i + 1));
     }
   }
-  EXPECT_EQ(part["rows"][0]["null_singular_values"]["at"],
-            part["rows"][1]["null_singular_values"]["at"]);
+  EXPECT_EQ(part["rows"][0]["random_singular_values"]["at"],
+            part["rows"][1]["random_singular_values"]["at"]);
 }
 
 TEST(ReportFile, KeepsTheStrongestRowsOfAPartThatIsCutShort) {
@@ -152,7 +152,7 @@ TEST(ReportFile, PartsCanBeTakenOutAgain) {
   file.remove_part("a");  // its numbers lie before others, and stay
   const json results = json::parse(file.results(0));
   EXPECT_EQ(results["reports"].size(), 1u);
-  EXPECT_EQ(results["left_out"], json::array());
+  EXPECT_EQ(results["skipped"], json::array());
   EXPECT_EQ(results["reports"].at(0)["rows"].at(0)["singular_values"]["at"], of_one.size());
 }
 

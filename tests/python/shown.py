@@ -63,9 +63,9 @@ def layout_of_llama(folder: pathlib.Path) -> str:
     """A layout file that describes the example of Llama as its config.json does."""
     layout = json.loads((ROOT / "tests/data/layouts/llama.json").read_text())
     sizes = {"layers": 6, "heads": 6, "kv_heads": 2, "head_dim": 32, "width": 192}
-    sizes |= {"mlp_width": 512, "vocabulary": 1024, "context": 256}
+    sizes |= {"intermediate_size": 512, "vocabulary": 1024, "context": 256}
     layout |= sizes | {"tied": True, "rope": {"theta": 10000}}
-    del layout["output_head"]
+    del layout["lm_head"]
     file = folder / "layout.json"
     file.write_text(json.dumps(layout))
     return str(file)

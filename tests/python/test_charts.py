@@ -61,5 +61,5 @@ def test_charts_are_those_of_a_report(part: str, of_report: Charts, gpt2: str, l
 def test_of_a_plan(gpt2: str, tmp_path: pathlib.Path, asked: dict[str, Any], charts: set[str]) -> None:
     book = tmp_path / "book.txt"
     book.write_text("".join(f"ROMEO:\nWhat light {line} through yonder window breaks?\n\n" for line in range(160)))
-    fitted: dict[str, Any] = {"length": 64, "sequences": 12, "held_out_sequences": 3, "probe_tokens": 64}
+    fitted: dict[str, Any] = {"length": 64, "sequences": 12, "eval_sequences": 3, "probe_tokens": 64}
     assert set(asc.open(gpt2).plan(text_file=book, **fitted, **asked).charts) == charts

@@ -36,8 +36,8 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("circuits", {"fold_norm": True, "layers": "0"}, ["--fold-norm", "--layers", "0"]),
     ("circuits", {"composition": True}, ["--composition"]),
     ("attention", {"text": TEXT}, ["--text", TEXT]),
-    ("attention", {"tokens": [1, 2, 3, 4, 5], "without_first": True},
-     ["--tokens", "1,2,3,4,5", "--without-first"]),
+    ("attention", {"tokens": [1, 2, 3, 4, 5], "exclude_first_token": True},
+     ["--tokens", "1,2,3,4,5", "--exclude-first-token"]),
     ("attention", {"induction": True, "sequences": 2}, ["--induction", "--sequences", "2"]),
     ("attention", {"text": TEXT, "heatmap": (1, 0)}, ["--text", TEXT, "--heatmap", "1,0"]),
     ("predict", {"text": TEXT, "top": 3, "generate": 5},
@@ -48,9 +48,9 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
      ["--matrix", "qk", "--layers", "0", "--top", "3"]),
     ("lens", {"text": TEXT, "grid": True}, ["--text", TEXT, "--grid"]),
     ("ablate", {"text": TEXT, "how": "zero", "layers": 0},
-     ["--text", TEXT, "--how", "zero", "--layers", "0"]),
+     ["--text", TEXT, "--ablation", "zero", "--layers", "0"]),
     ("ablate", {"induction": True, "sequences": 2, "into": (1, 0)},
-     ["--induction", "--sequences", "2", "--into", "1,0"]),
+     ["--induction", "--sequences", "2", "--receiver", "1,0"]),
     ("predict", {"text": TEXT, "perplexity": True}, ["--text", TEXT, "--perplexity"]),
     ("predict", {"text": TEXT, "perplexity": True, "score_positions": slice(3, None)},
      ["--text", TEXT, "--perplexity", "--score-positions", "3-"]),
@@ -154,7 +154,7 @@ def test_plan_shrink_and_diff(llama: str, program: str, tmp_path: pathlib.Path) 
     smaller = tmp_path / "smaller"
     table = model.shrink(plan, text_file=text, folder=smaller)
     assert {row["change"] for row in table} == {"kept", "cut"}
-    assert asc.open(smaller).info().models[0]["mlp_width"] == 300
+    assert asc.open(smaller).info().models[0]["intermediate_size"] == 300
     both = model.plan(**keywords | {"set": None}, by=["kv-heads", "layers"], kv_bytes="0.5")
     assert both.parameters["by"] == "kv-heads,layers" and sum(both.models[0]["plan"]["sizes"]) > 0
     # Another width is nothing to compare; of the layers' attention nothing changed.

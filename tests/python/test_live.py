@@ -45,7 +45,7 @@ def test_measures_are_those_of_numpy() -> None:
         squares = np.linalg.svd(of_head, compute_uv=False) ** 2
         ranks = ((squares.cumsum(-1) < 0.9 * squares.sum(-1, keepdims=True)).sum(-1) + 1).mean()
         assert row["energy_rank"] == ranks
-        assert row["null_sink_mass"] == pytest.approx(np.mean(1 / np.arange(1, 21)), abs=1e-12)
+        assert row["uniform_sink_mass"] == pytest.approx(np.mean(1 / np.arange(1, 21)), abs=1e-12)
     assert table.models[0]["causal"]
     assert table.parameters["source"] == "maps"
     assert (table.parameters["sequences"], table.parameters["length"]) == (5, 20)
@@ -68,7 +68,7 @@ def test_other_types_are_measured_as_they_are(dtype: str) -> None:
     maps = softmax_maps(1, 2, 30, 30).astype(dtype)
     row = asc.attention(maps=[(0, maps)])[0]
     assert row["entropy"] == pytest.approx(entropy(maps[0, 0]), abs=1e-6)
-    assert row["unattended"] == 0
+    assert row["learned_sink_mass"] == 0
 
 
 def test_axes_need_not_follow_each_other() -> None:
@@ -96,8 +96,8 @@ def test_sequences_of_different_lengths_have_the_mean_of_their_nulls() -> None:
     maps[1, 0, 4:, 0] = 1
     mask = np.array([[1] * 6, [1] * 4 + [0] * 2])
     row = asc.attention(maps=[(0, maps)], mask=mask)[0]
-    assert row["null_sink_mass"] == pytest.approx(row["sink_mass"], abs=1e-7)
-    assert row["null_previous_token"] == pytest.approx(row["previous_token"], abs=1e-7)
+    assert row["uniform_sink_mass"] == pytest.approx(row["sink_mass"], abs=1e-7)
+    assert row["uniform_previous_token"] == pytest.approx(row["previous_token"], abs=1e-7)
 
 
 def test_maps_across_two_texts_have_a_stack_and_no_measures_of_places() -> None:
@@ -112,8 +112,8 @@ def test_maps_across_two_texts_have_a_stack_and_no_measures_of_places() -> None:
     row = padded[0]
     wanted = [entropy(across[0, 0]), entropy(across[1, 0, :3, :6])]
     assert row["entropy"] == pytest.approx(np.mean(wanted), abs=1e-6)
-    assert row["null_sink_mass"] == pytest.approx((1 / 9 + 1 / 6) / 2)
-    for name in ("previous_token", "null_previous_token", "diagonal", "mean_distance"):
+    assert row["uniform_sink_mass"] == pytest.approx((1 / 9 + 1 / 6) / 2)
+    for name in ("previous_token", "uniform_previous_token", "diagonal", "mean_distance"):
         assert row.get(name) is None
     assert len(padded.charts) > 0
 
@@ -122,7 +122,7 @@ def test_sinks_may_take_a_part() -> None:
     maps = 0.75 * softmax_maps(1, 1, 6, 6)
     with pytest.raises(asc.NumericalError, match="sum to 0.75, not to 1.*sinks allows"):
         asc.attention(maps=[(0, maps)])
-    assert asc.attention(maps=[(0, maps)], sinks=True)[0]["unattended"] == pytest.approx(0.25)
+    assert asc.attention(maps=[(0, maps)], sinks=True)[0]["learned_sink_mass"] == pytest.approx(0.25)
 
 
 def test_what_are_no_maps_is_refused() -> None:
@@ -277,6 +277,6 @@ def test_the_page_of_a_table_has_its_rows() -> None:
     assert [model["name"] for model in results["models"]] == ["mine:encoder"]
     assert [part["id"] for part in results["reports"]] == ["attention"]
     assert len(results["reports"][0]["rows"]) == len(table)
-    assert {entry["part"] for entry in results["left_out"]} >= {"spectrum", "maps"}
+    assert {entry["part"] for entry in results["skipped"]} >= {"spectrum", "maps"}
     with pytest.raises(ValueError, match="have no page"):
         asc.info(system=True).page()

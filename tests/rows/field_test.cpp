@@ -85,7 +85,7 @@ TEST(Field, WhichFieldsRowsHaveFollowsFromTheParameters) {
 }
 
 TEST(Field, HeadingsAreThoseOfTables) {
-  EXPECT_EQ(heading("circuits", "head_space_overlap"), "in head");
+  EXPECT_EQ(heading("circuits", "head_space_rank_drop"), "in head");
   EXPECT_EQ(heading("tensor", "spectral_norm"), "largest");
   EXPECT_EQ(model_fact("kv_heads").short_heading, "key/value");
   EXPECT_THROW(heading("circuits", "no_such_field"), std::out_of_range);

@@ -9,8 +9,8 @@ namespace {
 
 const Words kFacts =
     sorted({"name", "architecture", "parameters", "attention_parameters", "layers", "heads",
-            "kv_heads", "head_dim", "width", "mlp_width", "vocabulary", "context", "dtype", "bytes",
-            "kv_cache_bytes_per_token", "tied_embedding", "causal", "rotary"});
+            "kv_heads", "head_dim", "width", "intermediate_size", "vocabulary", "context", "dtype",
+            "bytes", "kv_cache_bytes_per_token", "tied_embedding", "causal", "rotary"});
 
 const Words kMeasures = {"model",
                          "layer",
@@ -18,12 +18,12 @@ const Words kMeasures = {"model",
                          "head",
                          "shape",
                          "energy_rank",
-                         "null_energy_rank",
+                         "random_energy_rank",
                          "stable_rank",
-                         "entropy_rank",
+                         "effective_rank",
                          "participation_ratio",
                          "numerical_rank",
-                         "possible_rank",
+                         "max_possible_rank",
                          "spectral_norm",
                          "frobenius_norm",
                          "nuclear_norm",
@@ -63,13 +63,13 @@ TEST(CliJson, SpectrumHasTheFieldsOfTheContract) {
     EXPECT_EQ(row["model"], "llama");
     EXPECT_EQ(row["layer"], 1);
     EXPECT_EQ(keys_of(row["energy_rank"]), (Words{"0.6", "0.99"}));
-    EXPECT_EQ(keys_of(row["null_energy_rank"]), (Words{"0.6", "0.99"}));
+    EXPECT_EQ(keys_of(row["random_energy_rank"]), (Words{"0.6", "0.99"}));
     for (const char* rank : {"0.6", "0.99"})
       EXPECT_TRUE(row["energy_rank"][rank].is_number_integer());
     EXPECT_TRUE(row["numerical_rank"].is_number_integer());
-    EXPECT_TRUE(row["possible_rank"].is_number_integer());
+    EXPECT_TRUE(row["max_possible_rank"].is_number_integer());
     EXPECT_LE(row["energy_rank"]["0.6"], row["energy_rank"]["0.99"]);
-    EXPECT_LE(row["energy_rank"]["0.99"], row["possible_rank"]);
+    EXPECT_LE(row["energy_rank"]["0.99"], row["max_possible_rank"]);
   }
 }
 
@@ -106,11 +106,11 @@ TEST(CliJson, RowsPerHeadFollowTheHeads) {
     for (const int layer : {0, 1}) {
       const json row = find_row(report["rows"], layer, matrix, nullptr);
       EXPECT_EQ(row["shape"], whole) << matrix;
-      EXPECT_EQ(row["possible_rank"], whole_rank) << matrix;
+      EXPECT_EQ(row["max_possible_rank"], whole_rank) << matrix;
       for (int index = 0; index < heads; ++index) {
         const json of_head = find_row(report["rows"], layer, matrix, index);
         EXPECT_EQ(of_head["shape"], head) << matrix;
-        EXPECT_EQ(of_head["possible_rank"], head_rank) << matrix;
+        EXPECT_EQ(of_head["max_possible_rank"], head_rank) << matrix;
       }
       expected_rows += static_cast<std::size_t>(1 + heads);
     }
@@ -136,15 +136,15 @@ TEST(CliJson, ValuesAddTheSpectrumThatTheMeasuresComeFrom) {
                                  "--matrix", "q,k,o,down,qk", "--energy", "0.5,0.9,0.99"});
   for (const json& row : report["rows"]) {
     EXPECT_EQ(keys_of(row), sorted(kMeasures + Words{"singular_values", "cumulative_energy",
-                                                     "null_singular_values"}));
-    const auto null_values = row["null_singular_values"].get<std::vector<double>>();
-    ASSERT_EQ(null_values.size(), row["possible_rank"].get<std::size_t>());
+                                                     "random_singular_values"}));
+    const auto null_values = row["random_singular_values"].get<std::vector<double>>();
+    ASSERT_EQ(null_values.size(), row["max_possible_rank"].get<std::size_t>());
     EXPECT_NEAR(std::sqrt(std::inner_product(null_values.begin(), null_values.end(),
                                              null_values.begin(), 0.0)),
                 row["frobenius_norm"], 1e-12 * row["frobenius_norm"].get<double>());
     const auto values = row["singular_values"].get<std::vector<double>>();
     const auto cumulative = row["cumulative_energy"].get<std::vector<double>>();
-    ASSERT_EQ(values.size(), row["possible_rank"].get<std::size_t>());
+    ASSERT_EQ(values.size(), row["max_possible_rank"].get<std::size_t>());
     ASSERT_EQ(cumulative.size(), values.size());
     EXPECT_TRUE(std::is_sorted(values.rbegin(), values.rend()));
     EXPECT_TRUE(std::is_sorted(cumulative.begin(), cumulative.end()));
@@ -251,7 +251,7 @@ TEST(CliJson, AZeroMatrixHasRankZero) {
   EXPECT_EQ(row["energy_rank"], (json{{"0.9", 0}, {"0.99", 0}}));
   EXPECT_EQ(row["stable_rank"], 0.0);
   EXPECT_EQ(row["numerical_rank"], 0);
-  EXPECT_EQ(row["possible_rank"], 16);
+  EXPECT_EQ(row["max_possible_rank"], 16);
   EXPECT_EQ(row["condition_number"], nullptr);
   EXPECT_EQ(row["singular_values"], json(std::vector<double>(16, 0.0)));
   EXPECT_EQ(row["cumulative_energy"], json::array());

@@ -70,8 +70,8 @@ TEST(Serve, RunsATextAndGivesItsMaps) {
 
 TEST(Serve, ANewTextTakesThePlaceOfTheOldOne) {
   const Server server;
-  server.finished(
-      server.start("/api/attention", {{"text", "To be, or not to be"}, {"without_first", true}}));
+  server.finished(server.start("/api/attention",
+                               {{"text", "To be, or not to be"}, {"exclude_first_token", true}}));
   EXPECT_EQ(server.get("/api/results")["reports"].size(), 5u);
   const std::string first = server.talk().get("/api/maps").body;
   const json job =
@@ -216,7 +216,7 @@ TEST(Serve, RunsTheAnalysesThatCommandsRun) {
   }
   const json results = server.get("/api/results");
   EXPECT_EQ(results["reports"].size(), 9u);
-  EXPECT_EQ(results["left_out"], json::array());
+  EXPECT_EQ(results["skipped"], json::array());
   EXPECT_GT(results["matrices"].size(), 0u);
   const json after = server.get("/api/models");
   for (const json& analysis : after["analyses"]) {
@@ -273,9 +273,9 @@ TEST(Serve, WhatFailsDoesNotStopTheOthers) {
   EXPECT_EQ(job["state"], "done") << job;
   const json results = server.get("/api/results");
   EXPECT_EQ(results["reports"].size(), 7u);
-  ASSERT_EQ(results["left_out"].size(), 2u) << results["left_out"];
-  EXPECT_EQ(results["left_out"].at(0)["part"], "induction");
-  EXPECT_EQ(results["left_out"].at(1)["part"], "read");
+  ASSERT_EQ(results["skipped"].size(), 2u) << results["skipped"];
+  EXPECT_EQ(results["skipped"].at(0)["part"], "induction");
+  EXPECT_EQ(results["skipped"].at(1)["part"], "read");
 }
 
 /// Reads a stream of events until `done` holds for one of them.

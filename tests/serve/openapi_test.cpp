@@ -93,7 +93,7 @@ TEST(OpenApi, DescribesWhatTheServerAnswers) {
   const Server server;
   schemas.expect(server.get("/api/models"), "Models");
   schemas.expect(server.get("/api/results"), "Report");
-  const json text = {{"text", "To be"}, {"layers", "0"}, {"without_first", true}};
+  const json text = {{"text", "To be"}, {"layers", "0"}, {"exclude_first_token", true}};
   schemas.expect(text, "TextRequest");
   const json started = json::parse(server.talk().post("/api/attention", text.dump()).body);
   schemas.expect(started, "Started");

@@ -28,7 +28,7 @@ struct LlamaLayer {
                       {"kv_heads", 8},
                       {"head_dim", 128},
                       {"width", kWidth},
-                      {"mlp_width", kMlp},
+                      {"intermediate_size", kMlp},
                       {"weights", json::array()}};
     std::int64_t end = 0;
     for (const auto& [role, shape] : shapes) {

@@ -90,7 +90,7 @@ struct ReportPage {
   /// What the report says that it lacks of a model, by the part that would hold it.
   std::map<std::string, json> left_out_of(const std::string& model) const {
     std::map<std::string, json> entries;
-    for (const json& entry : results.at("left_out")) {
+    for (const json& entry : results.at("skipped")) {
       if (entry.at("model") == model) entries[entry.at("part")] = entry;
     }
     return entries;

@@ -175,12 +175,12 @@ PickledTensor strided_tensor(const Pickle& pickle, const Call& call, bool with_d
     if (name.kind != PickleKind::global) call.wrong("dtype");
     const NamedDType* known = find_named(kTorchDTypes, name);
     tensor.dtype = known == nullptr ? std::nullopt : std::optional(known->dtype);
-    if (known == nullptr) tensor.left_out = "it is of " + std::string(name.text);
+    if (known == nullptr) tensor.skipped = "it is of " + std::string(name.text);
   } else if (!tensor.dtype) {
-    tensor.left_out = "its elements are of no type that is read";
+    tensor.skipped = "its elements are of no type that is read";
   }
   if (is_marked(pickle, call, with_dtype ? 7 : 6)) {
-    tensor.left_out = "it is a negated or conjugated view";
+    tensor.skipped = "it is a negated or conjugated view";
   }
   return tensor;
 }
@@ -203,8 +203,8 @@ PickledTensor describe_call(const Pickle& pickle, const Rebuilder& rebuilder, Pi
     }
     case Rebuild::strided: return strided_tensor(pickle, call, /*with_dtype=*/false, where);
     case Rebuild::with_dtype: return strided_tensor(pickle, call, /*with_dtype=*/true, where);
-    case Rebuild::sparse: return {.left_out = "it is sparse"};
-    case Rebuild::without_data: return {.left_out = "the file holds its shape and no values"};
+    case Rebuild::sparse: return {.skipped = "it is sparse"};
+    case Rebuild::without_data: return {.skipped = "the file holds its shape and no values"};
   }
   call.wrong("function");
 }

@@ -31,7 +31,7 @@ struct PickledTensor {
   std::uint64_t offset = 0;
   Shape shape;
   Shape strides;
-  std::string left_out;  // why its values cannot be read ("it is sparse"); empty if they can
+  std::string skipped;  // why its values cannot be read ("it is sparse"); empty if they can
 };
 
 /// Whether the value is a tensor, or a parameter that wraps one.

@@ -49,9 +49,9 @@ void add_tensors(FileContents& contents, const Pickle& pickle, Storages& storage
   for (const PickledName& named : find_state_dict(pickle, {file})) {
     const FileLocation where = {file, "tensor '" + named.name + "'"};
     const PickledTensor tensor = describe_tensor(pickle, named.tensor, where);
-    if (!tensor.left_out.empty()) {
+    if (!tensor.skipped.empty()) {
       contents.notes.push_back(
-          verbatim("tensor '" + named.name + "' is left out: " + tensor.left_out));
+          verbatim("tensor '" + named.name + "' is left out: " + tensor.skipped));
       continue;
     }
     TensorView view = storages.view(tensor, where);

@@ -126,9 +126,10 @@ std::string averages(std::string_view kind) {
 
 std::string maps_view() {
   return "CREATE VIEW attention_maps AS\n" +
-         each_head("attention",
-                   ",\n       json_extract(parameters, '$.energy') AS energy,\n"
-                   "       json_extract(parameters, '$.without_first') AS without_first");
+         each_head(
+             "attention",
+             ",\n       json_extract(parameters, '$.energy') AS energy,\n"
+             "       json_extract(parameters, '$.exclude_first_token') AS exclude_first_token");
 }
 
 /// Heads, and each layer as a whole, whose head is NULL.
@@ -137,11 +138,13 @@ std::string attention_view() {
   for (std::size_t count = means_of("attention").size(); count > 0; --count) nothing += ", NULL";
   const std::string place = kPlace;
   return "CREATE VIEW attention AS\nSELECT " + place +
-         ", head, count(*) AS sequences, energy, without_first" + averages("attention") +
-         ",\n       NULL AS mean_max_rank, NULL AS mean_columns\nFROM attention_maps GROUP BY " +
-         place + ", head\nUNION ALL\nSELECT " + place + ", NULL, count(*), energy, without_first" +
-         nothing + ",\n       avg(largest), avg(columns)\nFROM (SELECT " + place +
-         ", sequence, energy, without_first, max(energy_rank) AS largest,\n             "
+         ", head, count(*) AS sequences, energy, exclude_first_token" + averages("attention") +
+         ",\n       NULL AS mean_max_rank, NULL AS mean_energy_columns\nFROM attention_maps GROUP "
+         "BY " +
+         place + ", head\nUNION ALL\nSELECT " + place +
+         ", NULL, count(*), energy, exclude_first_token" + nothing +
+         ",\n       avg(largest), avg(columns)\nFROM (SELECT " + place +
+         ", sequence, energy, exclude_first_token, max(energy_rank) AS largest,\n             "
          "avg(columns) AS columns FROM attention_maps GROUP BY " +
          place + ", sequence)\nGROUP BY " + place;
 }

@@ -22,7 +22,7 @@ void run_induction_of(const Arguments& arguments, const std::vector<Model>& mode
                       const Context& context, RowSink& sink) {
   check_repeats_tokens(models);
   const InductionRequest request = induction_request(arguments);
-  const auto* later = arguments.find<HeadPlace>("into");
+  const auto* later = arguments.find<HeadPlace>("receiver");
   run_ablate_induction(models, request, later == nullptr ? std::nullopt : std::optional(*later),
                        context, sink);
 }
@@ -32,12 +32,12 @@ void run_prompts_of(const Arguments& arguments, const Session& session,
   check_single_texts(models, "prompts");
   AblatePromptsRequest request{.prompts = prompts_request(arguments, session, models),
                                .layers = arguments.layers("layers"),
-                               .parts = arguments.text("parts")};
+                               .parts = arguments.text("components")};
   const bool corrupted = !request.prompts.of_models.front().corrupted.empty();
-  if (arguments.given("how") || !corrupted) request.how = arguments.text("how");
+  if (arguments.given("ablation") || !corrupted) request.how = arguments.text("ablation");
   if (request.how == "resample") {
     throw Error(ErrorKind::usage,
-                {.parameter = "how",
+                {.parameter = "ablation",
                  .problem = "resample takes another window's, and prompts are no windows",
                  .hint = "give each a 'corrupted' one, whose parts are taken"});
   }
@@ -48,27 +48,27 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
   const std::vector<Model> models = open_models(arguments, session);
   const StoringContext context(arguments, session);
   if (arguments.flag("induction")) return run_induction_of(arguments, models, context, sink);
-  if (arguments.given("into")) {
-    throw Error(ErrorKind::usage, {.parameter = "into", .problem = "needs {induction}"});
+  if (arguments.given("receiver")) {
+    throw Error(ErrorKind::usage, {.parameter = "receiver", .problem = "needs {induction}"});
   }
   if (arguments.given("prompts")) return run_prompts_of(arguments, session, models, sink);
   run_ablate(models,
              {.texts = scored_texts_or_targets(arguments, session, models, sink),
               .layers = arguments.layers("layers"),
-              .parts = arguments.text("parts"),
-              .how = arguments.text("how")},
+              .parts = arguments.text("components"),
+              .how = arguments.text("ablation")},
              context, sink);
 }
 
 Parameters ablate_parameters() {
-  return {{.name = "parts",
+  return {{.name = "components",
            .type = choice,
            .help = "what is replaced, each alone; layers: their attention and their MLP",
            .metavariable = "PARTS",
            .choices = {"all", "heads", "attention", "mlp", "layers"},
            .default_words =
                "all, or layers of models with more than " + std::to_string(kUsualHeads) + " heads"},
-          {.name = "how",
+          {.name = "ablation",
            .type = choice,
            .help = "by its mean over the text, by zeros, or by what it gave in the next window",
            .metavariable = "HOW",
@@ -78,7 +78,7 @@ Parameters ablate_parameters() {
            .type = flag,
            .help = "instead: what heads are worth to those that find a repeated token, on random "
                    "tokens repeated twice"},
-          {.name = "into",
+          {.name = "receiver",
            .type = head,
            .help = "with {induction}: taken out of this head's queries, keys or values alone",
            .metavariable = "L,H"},
@@ -96,11 +96,11 @@ Command ablate_command() {
                     {"text_file", "examples/README.md"},
                     {"sequences", "2"},
                     {"length", "64"}},
-                   {{"models", "MODEL"}, {"text_file", "book.txt"}, {"parts", "layers"}},
+                   {{"models", "MODEL"}, {"text_file", "book.txt"}, {"components", "layers"}},
                    {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
                    {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
                    {{"models", "MODEL"}, {"induction", ""}},
-                   {{"models", "MODEL"}, {"induction", ""}, {"into", "1,0"}},
+                   {{"models", "MODEL"}, {"induction", ""}, {"receiver", "1,0"}},
                    {{"models", "MODEL"},
                     {"token_file", "val.bin"},
                     {"layers", "-4-"},
@@ -110,12 +110,12 @@ Command ablate_command() {
                             ablate_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
-            {"parts", "how", "text", "text_file", "tokens", "token_file", "no_special_tokens",
-             "consecutive", "prompts", "target", "target_tokens", "target_file", "lines",
-             "score_positions"},
+            {"components", "ablation", "text", "text_file", "tokens", "token_file",
+             "no_special_tokens", "consecutive", "prompts", "target", "target_tokens",
+             "target_file", "lines", "score_positions"},
             "runs random tokens"},
-           {"into", {"layers"}, "names its layer"},
-           prompts_exclusion({"token_file", "sequences", "length", "sample", "consecutive", "lines",
+           {"receiver", {"layers"}, "names its layer"},
+           prompts_exclusion({"token_file", "sequences", "length", "seed", "consecutive", "lines",
                               "score_positions", "store", "target", "target_tokens",
                               "target_file"})},
           joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),

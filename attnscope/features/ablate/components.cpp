@@ -59,7 +59,7 @@ std::string_view part_name(LayerPart part) { return kPartNames[static_cast<std::
 
 Replacement replacement_named(const std::string& name) {
   const auto* found = std::find(kReplacementNames.begin(), kReplacementNames.end(), name);
-  if (found == kReplacementNames.end()) refuse_field("how");
+  if (found == kReplacementNames.end()) refuse_field("ablation");
   return static_cast<Replacement>(found - kReplacementNames.begin());
 }
 
@@ -77,7 +77,7 @@ std::string parts_or_usual(const std::string& parts, const Model& model,
   for (const std::int64_t layer : layers) heads += model.spec().dimensions_of(layer).heads.heads;
   if (heads <= kUsualHeads) return "all";
   sink.add_note(model.name() + ": attention and MLP of each layer; its " + std::to_string(heads) +
-                " heads cost more: ask for them with {parts} all, or some with {layers}");
+                " heads cost more: ask for them with {components} all, or some with {layers}");
   return "layers";
 }
 

@@ -15,7 +15,7 @@ namespace attnscope {
 /// head, attention, mlp.
 std::string_view part_name(LayerPart part);
 
-/// mean, zero, resample. Throws refuse_field("how") for others.
+/// mean, zero, resample. Throws refuse_field("ablation") for others.
 Replacement replacement_named(const std::string& name);
 
 /// all, heads, attention, mlp, or layers: the latter two.

@@ -27,7 +27,7 @@ RowKind ablate_rows() {
   for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.fields = {
       replaced_part_field(kSection),
-      {.name = "how",
+      {.name = "ablation",
        .type = text,
        .meaning =
            "by what: its mean over the text, zeros, or what it gave in the next window or pair",
@@ -38,12 +38,12 @@ RowKind ablate_rows() {
       number("loss_increase_error", Nulls::whole, "nats", "",
              "the standard error of that over windows or pairs; null of one"),
       number("kl", Nulls::none, "nats", "kl", "KL(the model ‖ the model without it), mean"),
-      number("changed", Nulls::none, "share of places", "changed",
+      number("top_token_changed", Nulls::none, "share of places", "top_token_changed",
              "share of places with another likeliest token"),
-      number("direct", Nulls::whole, "logits", "direct",
+      number("direct_effect", Nulls::whole, "logits", "direct_effect",
              "what it adds itself to the logit of the text's token, less the mean over the "
              "vocabulary; null where logits are no sum of what parts write, and of an encoder's"),
-      number("direct_error", Nulls::whole, "logits", "",
+      number("direct_effect_error", Nulls::whole, "logits", "",
              "the standard error of that over windows or pairs; null of one"),
       number("loss", Nulls::none, "nats", "loss", "the model's own, mean"),
       {.name = "predicted",
@@ -51,7 +51,7 @@ RowKind ablate_rows() {
        .unit = "tokens",
        .meaning = "how many tokens the losses are over",
        .where = kSection}};
-  kind.parameters.push_back({.name = "how",
+  kind.parameters.push_back({.name = "ablation",
                              .type = text,
                              .meaning = "what parts are replaced by",
                              .where = "formats.md#parameters",
@@ -100,8 +100,8 @@ RowKind ablate_induction_rows() {
                   "its keys or its values",
        .where = kSection,
        .choices = {"everywhere", "query", "key", "value"}},
-      place("to_layer", Nulls::whole, "the later head's layer; null: there is none"),
-      place("to_head", Nulls::whole, "the later head"),
+      place("receiver_layer", Nulls::whole, "the later head's layer; null: there is none"),
+      place("receiver_head", Nulls::whole, "the later head"),
       number("induction_before", "", "induction",
              "of the later head as it is: mean weight from a repeated token to the one after its "
              "first occurrence"),
@@ -120,7 +120,7 @@ RowKind ablate_induction_rows() {
                                .meaning = "that rows are of random tokens repeated twice",
                                .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
-  kind.parameters.push_back({.name = "into",
+  kind.parameters.push_back({.name = "receiver",
                              .type = integer,
                              .form = list,
                              .nulls = Nulls::whole,
@@ -178,22 +178,24 @@ RowKind ablate_prompts_rows() {
   };
   kind.fields = {
       replaced_part_field(kSection),
-      {.name = "how",
+      {.name = "ablation",
        .type = text,
        .meaning = "by what: what it gives after the corrupted prompt, its mean over the prompts, "
                   "or zeros",
        .where = kSection,
        .choices = {"corrupted", "mean", "zero"}},
-      share("restored", "restored",
+      share("denoising_effect", "denoising_effect",
             "what it brings back after corrupted prompts where it is as after the clean ones; null "
             "without corrupted ones, or a preference"),
-      share("restored_error", "", "the standard error of that over prompts; null of one prompt"),
-      share("destroyed", "destroyed",
+      share("denoising_effect_error", "",
+            "the standard error of that over prompts; null of one prompt"),
+      share("noising_effect", "noising_effect",
             "what is lost after clean prompts where it is replaced; null without a preference"),
-      share("destroyed_error", "", "the standard error of that over prompts; null of one prompt")};
+      share("noising_effect_error", "",
+            "the standard error of that over prompts; null of one prompt")};
   for (Field& field : preference_fields()) kind.fields.push_back(std::move(field));
   kind.parameters = {prompts_parameter_field(),
-                     {.name = "how",
+                     {.name = "ablation",
                       .type = text,
                       .meaning = "what parts are replaced by",
                       .where = "formats.md#parameters",

@@ -30,8 +30,8 @@ std::optional<std::int64_t> into_head(const WorkItem& item) {
 Record pair_record(std::int64_t layer, const char* path, std::optional<HeadPlace> later,
                    std::optional<double> before, std::optional<double> after) {
   Record record = {{"layer", layer}, {"path", path}};
-  return record.add("to_layer", later ? Value(later->layer) : Value())
-      .add("to_head", later ? Value(later->head) : Value())
+  return record.add("receiver_layer", later ? Value(later->layer) : Value())
+      .add("receiver_head", later ? Value(later->head) : Value())
       .add("induction_before", before)
       .add("induction", after);
 }
@@ -105,7 +105,8 @@ Record induction_row(const RowPlace& place, const Outcome& outcome) {
   Record row = {{"model", place.model},
                 {"layer", expect<std::int64_t>(fields, "layer")},
                 {"head", outcome.head}};
-  for (const char* name : {"path", "to_layer", "to_head", "induction_before", "induction"}) {
+  for (const char* name :
+       {"path", "receiver_layer", "receiver_head", "induction_before", "induction"}) {
     const Value* value = fields.find(name);
     if (value == nullptr) refuse_field(name);
     row.add(name, *value);
@@ -155,14 +156,14 @@ void run_ablate_induction(std::span<const Model> models, const InductionRequest&
                           std::optional<HeadPlace> later, const Context& context, RowSink& sink) {
   const ReadyModels ready(models, context);
   const InductionRequest fits = fitted(request, ready, models.size());
-  Plan plan{
-      .analysis = &ablate_induction_analysis(),
-      .parameters = {
-          {"sequences", fits.sequences},
-          {"length", 2 * *fits.block},
-          {"sample", static_cast<std::int64_t>(request.seed)},
-          {"layers", request.layers.parameter()},
-          {"into", later ? Value(std::vector<std::int64_t>{later->layer, later->head}) : Value()}}};
+  Plan plan{.analysis = &ablate_induction_analysis(),
+            .parameters = {
+                {"sequences", fits.sequences},
+                {"length", 2 * *fits.block},
+                {"seed", static_cast<std::int64_t>(request.seed)},
+                {"layers", request.layers.parameter()},
+                {"receiver",
+                 later ? Value(std::vector<std::int64_t>{later->layer, later->head}) : Value()}}};
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     if (!model.spec().causal) {
@@ -179,7 +180,7 @@ void run_ablate_induction(std::span<const Model> models, const InductionRequest&
     std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
     std::optional<std::int64_t> head;
     if (later) {
-      const HeadPlace place = place_in(model, *later, "into");
+      const HeadPlace place = place_in(model, *later, "receiver");
       layers = {place.layer};
       head = place.head;
     }

@@ -27,8 +27,8 @@ AblationRequest request_of(const WorkItem& item, const Model& model) {
     if (model.stack() == "cross") layer_in_stack.of = LayerInStack::Of::cross;
   }
   return {.place = layer_in_stack,
-          .parts = parts_named(expect<std::string>(item.parameters, "parts")),
-          .how = replacement_named(expect<std::string>(item.parameters, "how"))};
+          .parts = parts_named(expect<std::string>(item.parameters, "components")),
+          .how = replacement_named(expect<std::string>(item.parameters, "ablation"))};
 }
 
 std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& source,
@@ -40,14 +40,14 @@ std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& so
   for (const AblationEffect& effect : found.effects) {
     Record fields = {{"component", part_name(effect.part.part)},
                      {"layer", item.batch->layers.front()},
-                     {"how", expect<std::string>(item.parameters, "how")},
+                     {"ablation", expect<std::string>(item.parameters, "ablation")},
                      {"clean_loss", found.loss},
                      {"loss", effect.loss},
                      {"kl", effect.kl},
-                     {"changed", effect.changed},
+                     {"top_token_changed", effect.changed},
                      {"predicted", found.predicted},
-                     {"places", found.places}};
-    if (!effect.direct.empty()) fields.add("direct", effect.direct);
+                     {"positions", found.places}};
+    if (!effect.direct.empty()) fields.add("direct_effect", effect.direct);
     outcomes.push_back({.head = effect.part.head, .fields = std::move(fields)});
   }
   return outcomes;
@@ -77,7 +77,7 @@ Cost ablate_cost(const WorkItem& item, const ModelSource& source) {
 void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   add_batch_inputs(inputs, item, source);
   inputs.add("mask", mask_parameter(item))
-      .add("parts", expect<std::string>(item.parameters, "parts"));
+      .add("components", expect<std::string>(item.parameters, "components"));
 }
 
 /// What a text is called.
@@ -86,7 +86,7 @@ const char* one_of(const ScoredTexts& texts) { return texts.sources.empty() ? "w
 /// Throws Error(usage) where there is no other text to take parts of, or not at every place.
 void check_resampling(const ScoredTexts& texts, std::size_t model) {
   const auto refuse = [](const std::string& problem) {
-    throw Error(ErrorKind::usage, {.parameter = "how", .problem = problem});
+    throw Error(ErrorKind::usage, {.parameter = "ablation", .problem = problem});
   };
   if (texts.sequences[model].size() < 2) {
     refuse("resample takes another " + std::string(one_of(texts)) + "'s, and there is one");
@@ -116,7 +116,7 @@ Record ablate_row(const RowPlace& place, const Outcome& outcome) {
   const Record& fields = outcome.fields;
   const auto& clean = expect_vector<double>(fields, "clean_loss");
   const auto& predicted = expect_vector<std::int64_t>(fields, "predicted");
-  const auto& places = expect_vector<std::int64_t>(fields, "places");
+  const auto& places = expect_vector<std::int64_t>(fields, "positions");
   const auto numbers = [&](const char* name) {
     const auto& values = expect_vector<double>(fields, name);
     if (values.size() != clean.size() || predicted.size() != clean.size() ||
@@ -132,15 +132,16 @@ Record ablate_row(const RowPlace& place, const Outcome& outcome) {
                 {"layer", expect<std::int64_t>(fields, "layer")},
                 {"head", outcome.head},
                 {"component", expect<std::string>(fields, "component")},
-                {"how", expect<std::string>(fields, "how")},
+                {"ablation", expect<std::string>(fields, "ablation")},
                 {"loss_increase", found.mean},
                 {"loss_increase_error", found.standard_error},
                 {"kl", mean_over(numbers("kl"), places).mean},
-                {"changed", mean_over(numbers("changed"), places).mean}};
-  const bool linear = fields.find("direct") != nullptr;
-  const MeanWithError direct = linear ? mean_over(numbers("direct"), predicted) : MeanWithError();
-  row.add("direct", direct.mean)
-      .add("direct_error", direct.standard_error)
+                {"top_token_changed", mean_over(numbers("top_token_changed"), places).mean}};
+  const bool linear = fields.find("direct_effect") != nullptr;
+  const MeanWithError direct =
+      linear ? mean_over(numbers("direct_effect"), predicted) : MeanWithError();
+  row.add("direct_effect", direct.mean)
+      .add("direct_effect_error", direct.standard_error)
       .add("loss", mean_over(clean, predicted).mean);
   std::int64_t tokens = 0;
   for (const std::int64_t count : predicted) tokens += count;
@@ -183,7 +184,7 @@ double ablate_flops(const Model& model, const std::string& parts, std::int64_t w
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink) {
   const ScoredTexts& texts = request.texts;
-  Plan plan{.analysis = &ablate_analysis(), .parameters = {{"how", request.how}}};
+  Plan plan{.analysis = &ablate_analysis(), .parameters = {{"ablation", request.how}}};
   plan.parameters.add("layers", request.layers.parameter())
       .add("tokens_hash", tokens_hash(texts.sequences, texts.sources, texts.scored));
   const ReadyModels ready(models, context, /*foretell=*/true);
@@ -197,7 +198,7 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
     for (const std::int64_t layer : layers) {
       if (count_parts(parts_named(parts), models[index], layer) == 0) continue;
       WorkItem& item = plan.add(index, std::nullopt);
-      item.parameters.add("parts", parts);
+      item.parameters.add("components", parts);
       add_mask_parameter(item, texts.masks[index]);
       item.batch = SequenceBatch{.first = 0,
                                  .tokens = texts.sequences[index],
@@ -247,11 +248,11 @@ void add_patch_rows(const Model& model, const PatchedLayer& layer, const std::st
                   {"layer", layer.layer},
                   {"head", effect.part.head},
                   {"component", part_name(effect.part.part)},
-                  {"how", how},
-                  {"restored", restored.mean},
-                  {"restored_error", restored.standard_error},
-                  {"destroyed", destroyed.mean},
-                  {"destroyed_error", destroyed.standard_error}};
+                  {"ablation", how},
+                  {"denoising_effect", restored.mean},
+                  {"denoising_effect_error", restored.standard_error},
+                  {"noising_effect", destroyed.mean},
+                  {"noising_effect_error", destroyed.standard_error}};
     add_preference(row, preference, found.clean.size());
     sink.add_row(std::move(row));
   }
@@ -291,7 +292,7 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
   run_queue(items, ready.rest(), {}, {"layer", "layers"});
 
   ReportHead head{.command = "ablate", .parameters = request.prompts.parameters};
-  head.parameters.add("how", how ? request.how : "corrupted")
+  head.parameters.add("ablation", how ? request.how : "corrupted")
       .add("layers", request.layers.parameter());
   for (const Model& model : models) head.models.push_back(facts_record(summarize(model)));
   sink.begin(head);

@@ -52,9 +52,9 @@ void write_most(std::vector<const Record*> rows, const Style& style, std::ostrea
     return number_field(*a, "loss_increase").value_or(0) >
            number_field(*b, "loss_increase").value_or(0);
   });
-  std::vector<std::vector<std::string>> lines = {{style.bold("heads that matter most"),
-                                                  style.bold("loss increase"), style.bold("kl"),
-                                                  style.bold("changed"), style.bold("direct")}};
+  std::vector<std::vector<std::string>> lines = {
+      {style.bold("heads that matter most"), style.bold("loss increase"), style.bold("kl"),
+       style.bold("top_token_changed"), style.bold("direct_effect")}};
   for (std::size_t at = 0; at < std::min(kShown, rows.size()); ++at) {
     const Record& row = *rows[at];
     std::string increase = number_text(row, "loss_increase", "{:+.4f}");
@@ -62,7 +62,8 @@ void write_most(std::vector<const Record*> rows, const Style& style, std::ostrea
       increase += " ±" + number_text(row, "loss_increase_error", "{:.4f}");
     }
     lines.push_back({part_title(row), increase, number_text(row, "kl", "{:.4f}"),
-                     number_text(row, "changed", "{:.3f}"), number_text(row, "direct", "{:+.3f}")});
+                     number_text(row, "top_token_changed", "{:.3f}"),
+                     number_text(row, "direct_effect", "{:+.3f}")});
   }
   out << '\n' << align(lines);
 }
@@ -83,7 +84,7 @@ void write_ablate_table(const Report& report, const WriteOptions& options, std::
                        counted(integer_field(*rows.front(), "predicted"), "token"));
   }
   if (report.rows.empty()) return;
-  const std::string how = text_field(report.parameters, "how");
+  const std::string how = text_field(report.parameters, "ablation");
   // A text of an encoder-decoder is a source with its target.
   const bool pairs = integer_field(report.parameters, "target_length") > 0;
   const std::string text = pairs ? "pair" : "window";
@@ -137,11 +138,11 @@ void write_everywhere(const std::vector<const Record*>& rows, const Style& style
        style.bold("its induction")}};
   for (std::size_t at = 0; at < std::min(kShown, lines_of.size()); ++at) {
     const Record& row = *lines_of[at];
-    const bool later = !row.find("to_layer")->is_null();
+    const bool later = !row.find("receiver_layer")->is_null();
     lines.push_back({head_title(row, "layer", "head"),
                      number_text(row, "loss_increase", "{:+.4f}") + " ±" +
                          number_text(row, "loss_increase_error", "{:.4f}"),
-                     later ? head_title(row, "to_layer", "to_head") : "",
+                     later ? head_title(row, "receiver_layer", "receiver_head") : "",
                      later ? from_to(row) : ""});
   }
   out << align(lines);
@@ -157,7 +158,7 @@ void write_paths(const std::vector<const Record*>& rows, const Style& style, std
         row;
   }
   out << fmt::format("{}: induction {}\n",
-                     style.bold(head_title(*rows.front(), "to_layer", "to_head")),
+                     style.bold(head_title(*rows.front(), "receiver_layer", "receiver_head")),
                      number_text(*rows.front(), "induction_before", "{:.3f}"));
   std::vector<std::vector<std::string>> lines = {
       {style.bold("taken out"), style.bold("of its queries"), style.bold("of its keys"),
@@ -184,7 +185,7 @@ void write_paths(const std::vector<const Record*>& rows, const Style& style, std
 void write_ablate_induction_table(const Report& report, const WriteOptions& options,
                                   std::ostream& out) {
   const Style style(options.color);
-  const Value* into = report.parameters.find("into");
+  const Value* into = report.parameters.find("receiver");
   const bool paths = into != nullptr && !into->is_null();
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
@@ -261,10 +262,10 @@ void write_heads(std::vector<const Record*> rows, const std::vector<const char*>
 void write_ablate_prompts_table(const Report& report, const WriteOptions& options,
                                 std::ostream& out) {
   const Style style(options.color);
-  const std::string how = text_field(report.parameters, "how");
+  const std::string how = text_field(report.parameters, "ablation");
   const bool patched = how == "corrupted";
-  std::vector<const char*> measures = {"destroyed"};
-  if (patched) measures.insert(measures.begin(), "restored");
+  std::vector<const char*> measures = {"noising_effect"};
+  if (patched) measures.insert(measures.begin(), "denoising_effect");
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
     const std::vector<const Record*> rows = rows_of_model(report, name);

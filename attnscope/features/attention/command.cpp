@@ -160,12 +160,12 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
 
 /// What has no meaning beside an image or sound.
 const std::vector<std::string> kOfTexts = {"text",      "text_file",      "tokens", "token_file",
-                                           "sequences", "length",         "sample", "consecutive",
+                                           "sequences", "length",         "seed",   "consecutive",
                                            "lines",     "score_positions"};
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
-          {.name = "without_first",
+          {.name = "exclude_first_token",
            .type = flag,
            .help = "leave key 0 out of ranks and columns: an attention sink hides the rest"},
           {.name = "induction",
@@ -195,7 +195,7 @@ Parameters attention_parameters() {
 AttentionRequest attention_request(const Arguments& arguments) {
   return {.layers = arguments.layers("layers"),
           .options = {{"energy", energy_of(arguments)},
-                      {"without_first", arguments.flag("without_first")}}};
+                      {"exclude_first_token", arguments.flag("exclude_first_token")}}};
 }
 
 void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink& sink) {
@@ -238,11 +238,11 @@ Command attention_command() {
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "target",
-             "target_tokens", "target_file", "consecutive", "energy", "without_first", "image",
-             "pixel_values", "audio", "features", "lines", "score_positions"},
+             "target_tokens", "target_file", "consecutive", "energy", "exclude_first_token",
+             "image", "pixel_values", "audio", "features", "lines", "score_positions"},
             "runs random tokens"},
            {"heatmap",
-            {"maps", "maps_of", "sequences", "layers", "store", "energy", "without_first",
+            {"maps", "maps_of", "sequences", "layers", "store", "energy", "exclude_first_token",
              "score_positions"},
             "gives one map as it is"}},
           joined_exclusions(

@@ -272,7 +272,7 @@ UniformAttention uniform_attention_of(const UserMaps& user_maps, std::int64_t se
 
 std::vector<Outcome> measure_user_maps(const UserMaps& user_maps, AttentionMapOptions options,
                                        const Compute& compute) {
-  static const std::size_t unattended = map_measure_index("unattended");
+  static const std::size_t learned_sink_mass = map_measure_index("learned_sink_mass");
   options.across = user_maps.cross;
   Measured measured = measure_all(user_maps, options, compute);
   const SeenKeys seen = measured.seen.value_or(SeenKeys());
@@ -286,7 +286,7 @@ std::vector<Outcome> measure_user_maps(const UserMaps& user_maps, AttentionMapOp
     for (; end < user_maps.sequences() && is_alike(end); ++end) {
       for (AttentionMapMeasures& map : measured.of_sequences[static_cast<std::size_t>(end)]) {
         // Without sinks, what is missing from 1 is the rounding of the weights' type.
-        if (!user_maps.sinks) map.values[unattended] = 0;
+        if (!user_maps.sinks) map.values[learned_sink_mass] = 0;
         run.push_back(std::move(map));
       }
     }

@@ -63,8 +63,9 @@ FloatMaps float_maps(const UserMaps& user_maps, std::int64_t sequence, std::int6
 // From maps that a program gives to what they say.
 
 /// An attention_outcome() for each run of sequences of one length, in their order, with whether the
-/// layer is `causal`. `options`: energy and without_first. The null that stands beside the measures
-/// is of even attention over the keys that some head looked at. Throws as head_maps() does.
+/// layer is `causal`. `options`: energy and exclude_first_token. The null that stands beside the
+/// measures is of even attention over the keys that some head looked at. Throws as head_maps()
+/// does.
 std::vector<Outcome> measure_user_maps(const UserMaps& user_maps, AttentionMapOptions options,
                                        const Compute& compute);
 

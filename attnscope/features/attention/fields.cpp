@@ -94,8 +94,9 @@ std::vector<Field> own_fields() {
   of_head("energy_rank", "energy_rank_error", "rank",
           "of a head: singular values of its map that hold `energy` of the sum of their squares",
           "singular values");
-  of_head("columns", "columns_error", "columns",
-          "of a head: fewest columns (keys) that hold `energy` of all squared weights", "columns");
+  of_head("energy_columns", "energy_columns_error", "energy_columns",
+          "of a head: fewest columns (keys) that hold `energy` of all squared weights",
+          "energy_columns");
   fields.push_back({.name = "top_columns",
                     .type = integer,
                     .form = list,
@@ -107,17 +108,18 @@ std::vector<Field> own_fields() {
   of_head("entropy", "entropy_error", "entropy",
           "of a head: entropy of a query's weights, mean over queries", "nats");
   of_head("sink_mass", "sink_mass_error", "sink", "of a head: mean weight on key 0");
-  fields.push_back(uniform_field("null_sink_mass", "of a head: that of even attention"));
+  fields.push_back(uniform_field("uniform_sink_mass", "of a head: that of even attention"));
   of_head("previous_token", "previous_token_error", "previous",
           "of a head: mean weight on the key before the query; null of texts of one token");
-  fields.push_back(uniform_field("null_previous_token",
+  fields.push_back(uniform_field("uniform_previous_token",
                                  "of a head: that of even attention; null of texts of one token"));
   fields.back().nulls = Nulls::whole;
-  of_head("diagonal", "diagonal_error", "itself", "of a head: mean weight on the query's own key");
+  of_head("current_token", "current_token_error", "itself",
+          "of a head: mean weight on the query's own key");
   of_head("mean_distance", "mean_distance_error", "distance",
           "of a head: mean distance from query to key, by weight", "tokens");
   fields[fields.size() - 2].mean_of = "distance";
-  of_head("unattended", "unattended_error", "unattended",
+  of_head("learned_sink_mass", "learned_sink_mass_error", "learned_sink_mass",
           "of a head: weight that a query gives to no key, mean over queries; 0 without learned "
           "sinks");
   of_head("patch_distance", "patch_distance_error", "patches away",
@@ -125,21 +127,21 @@ std::vector<Field> own_fields() {
           "weight",
           "patches");
   fields.push_back(
-      uniform_field("null_patch_distance", "of a head, on images: that of even attention"));
-  of_head("diagonality", "diagonality_error", "diagonal",
+      uniform_field("uniform_patch_distance", "of a head, on images: that of even attention"));
+  of_head("diagonality", "diagonality_error", "current_token",
           "of a head of cross attention: how near its weights are to the line from the first token "
           "of both texts to the last; null of a source of one token");
   fields.push_back(
-      uniform_field("null_diagonality",
+      uniform_field("uniform_diagonality",
                     "of a head of cross attention: that of even attention; null of a source "
                     "of one token"));
   fields.back().nulls = Nulls::whole;
   of_head("monotonicity", "monotonicity_error", "in order",
           "of a head of cross attention: share of pairs of target tokens that look at the source "
           "in their own order; null of one token");
-  fields.push_back(uniform_field("null_monotonicity",
+  fields.push_back(uniform_field("uniform_monotonicity",
                                  "of a head of cross attention: that of even attention, 0.5"));
-  of_head("raises", "raises_error", "raises",
+  of_head("attended_token_effect", "attended_token_effect_error", "attended_token_effect",
           "of a head: what it adds directly to the logits of the tokens that it reads, against the "
           "text's mean token, mean over queries; null where logits are no sum of what heads write, "
           "or the run ends before the last layer",
@@ -158,16 +160,19 @@ std::vector<Field> own_fields() {
   add_mean(fields, "mean_max_rank", "mean_max_rank_error", "mean max",
            "of a layer: the largest energy rank among its heads, mean over sequences",
            /*of_heads=*/false, "singular values");
-  add_mean(fields, "mean_columns", "mean_columns_error", "columns",
-           "of a layer: columns, mean over heads and sequences", /*of_heads=*/false, "columns");
-  fields.push_back(uniform_field("null_columns", "of a layer: columns of even attention"));
+  add_mean(fields, "mean_energy_columns", "mean_energy_columns_error", "energy_columns",
+           "of a layer: columns, mean over heads and sequences", /*of_heads=*/false,
+           "energy_columns");
+  fields.push_back(
+      uniform_field("uniform_energy_columns", "of a layer: columns of even attention"));
   fields.back().type = integer;
   fields.push_back({.name = "collapsed",
                     .type = flag,
                     .nulls = Nulls::whole,
-                    .meaning = "of a layer: whether mean_max_rank and mean_columns are below 2; "
-                               "null: not judged, at another energy than 0.9 or of fewer than 16 "
-                               "keys",
+                    .meaning =
+                        "of a layer: whether mean_max_rank and mean_energy_columns are below 2; "
+                        "null: not judged, at another energy than 0.9 or of fewer than 16 "
+                        "keys",
                     .words = "fewer than two directions in the richest head and fewer than two "
                              "columns in the mean",
                     .where = kAttentionSection,
@@ -201,7 +206,7 @@ std::vector<Field> text_parameter_fields() {
        .unit = "tokens",
        .meaning = "of each sequence, or of the longest",
        .where = kParameters},
-      {.name = "sample",
+      {.name = "seed",
        .type = integer,
        .nulls = Nulls::whole,
        .meaning = "the seed of random windows or tokens; null: windows follow each other",
@@ -248,7 +253,7 @@ RowKind attention_rows() {
                              .unit = "share of the energy",
                              .meaning = "the threshold of energy_rank and columns",
                              .where = "formats.md#parameters"});
-  kind.parameters.push_back({.name = "without_first",
+  kind.parameters.push_back({.name = "exclude_first_token",
                              .type = flag,
                              .meaning = "whether key 0 is left out of energy_rank and columns",
                              .where = "formats.md#parameters"});
@@ -269,10 +274,10 @@ RowKind induction_rows() {
   add_mean(kind.fields, "induction", "induction_error", "induction",
            "mean weight from a repeated token to the one after its first occurrence",
            /*of_heads=*/true);
-  kind.fields.push_back(uniform_field("null_induction", "that of even attention"));
+  kind.fields.push_back(uniform_field("uniform_induction", "that of even attention"));
   add_mean(kind.fields, "duplicate_token", "duplicate_token_error", "duplicate",
            "mean weight from a repeated token to its first occurrence", /*of_heads=*/true);
-  kind.fields.push_back(uniform_field("null_duplicate_token", "that of even attention"));
+  kind.fields.push_back(uniform_field("uniform_duplicate_token", "that of even attention"));
   for (Field& field : kind.fields) field.optional = false;  // all rows are of heads
   kind.parameters.insert(kind.parameters.begin(),
                          Field{.name = "induction",

@@ -133,7 +133,7 @@ void run_induction(std::span<const Model> models, const InductionRequest& asked,
   // Stores keep runs apart by them: means over several would count sequences twice.
   const Record parameters = {{"sequences", request.sequences},
                              {"length", 2 * *request.block},
-                             {"sample", static_cast<std::int64_t>(request.seed)},
+                             {"seed", static_cast<std::int64_t>(request.seed)},
                              {"layers", request.layers.parameter()}};
   Plan plan{.analysis = &induction_analysis(), .parameters = parameters};
   for (std::size_t index = 0; index < models.size(); ++index) {

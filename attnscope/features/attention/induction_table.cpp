@@ -73,9 +73,9 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
       line.emplace_back();
       add(duplicate);
     }
-    if (const std::string even = uniform_text(report, name, "null_induction"); !even.empty()) {
+    if (const std::string even = uniform_text(report, name, "uniform_induction"); !even.empty()) {
       lines.push_back({style.dim("even"), style.dim(even), "", style.dim("even"),
-                       style.dim(uniform_text(report, name, "null_duplicate_token"))});
+                       style.dim(uniform_text(report, name, "uniform_duplicate_token"))});
     }
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n"
         << align(lines, /*left_columns=*/5) << '\n';

@@ -31,7 +31,7 @@ void LayerSums::add(std::span<const AttentionMapMeasures> sequence) {
     for (std::size_t at = 0; at < head.means.size(); ++at) head.means[at].add(map.values[at]);
     for (const std::int64_t column : map.top_columns) ++head.times[column];
     max_rank = std::max(max_rank, map.value("energy_rank").value());
-    columns += map.value("columns").value();
+    columns += map.value("energy_columns").value();
   }
   if (sequence.empty()) return;
   max_rank_.add(max_rank);
@@ -39,23 +39,24 @@ void LayerSums::add(std::span<const AttentionMapMeasures> sequence) {
 }
 
 LayerMeans LayerSums::means() const {
-  LayerMeans out{.mean_max_rank = max_rank_.result(), .mean_columns = mean_columns_.result()};
+  LayerMeans out{.mean_max_rank = max_rank_.result(),
+                 .mean_energy_columns = mean_columns_.result()};
   for (const Head& head : heads_) {
     HeadMeans& of_head = out.heads.emplace_back();
     for (const RunningMean& mean : head.means) of_head.means.push_back(mean.result());
-    of_head.top_columns = most_frequent(head.times, of_head.of("columns"));
+    of_head.top_columns = most_frequent(head.times, of_head.of("energy_columns"));
     if (const auto rank = of_head.of("energy_rank").mean) {
       out.max_rank = std::max(out.max_rank.value_or(0), *rank);
     }
   }
   if (out.mean_max_rank.mean) {
-    out.collapsed = collapsed(*out.mean_max_rank.mean, *out.mean_columns.mean);
+    out.collapsed = collapsed(*out.mean_max_rank.mean, *out.mean_energy_columns.mean);
   }
   return out;
 }
 
-bool collapsed(double mean_max_rank, double mean_columns) {
-  return mean_max_rank < kCollapsedRank && mean_columns < kCollapsedColumns;
+bool collapsed(double mean_max_rank, double mean_energy_columns) {
+  return mean_max_rank < kCollapsedRank && mean_energy_columns < kCollapsedColumns;
 }
 
 }  // namespace attnscope

@@ -19,7 +19,7 @@ namespace attnscope {
 struct HeadMeans {
   std::vector<MeanWithError> means;  // of map_measures(), in their order
   /// The columns that were among most sequences' top_columns, most often first, equally frequent
-  /// ones by place: as many as the mean of "columns" to the nearest, at least 1 and at most
+  /// ones by place: as many as the mean of "energy_columns" to the nearest, at least 1 and at most
   /// kTopColumns.
   std::vector<std::int64_t> top_columns;
 
@@ -36,8 +36,8 @@ struct LayerMeans {
   std::optional<double> max_rank;
   /// Of each sequence's largest rank: what arXiv 2404.08634 calls MaxRank.
   MeanWithError mean_max_rank;
-  MeanWithError mean_columns;  // of each sequence's mean over heads
-  bool collapsed = false;      // see collapsed()
+  MeanWithError mean_energy_columns;  // of each sequence's mean over heads
+  bool collapsed = false;             // see collapsed()
 };
 
 /// Takes the sequences of one layer one after the other; the same order gives the same digits.
@@ -71,7 +71,8 @@ inline constexpr double kCollapsedEnergy = 0.9;
 /// and even attention lies at them: docs/metrics.md, "Collapse".
 inline constexpr std::int64_t kCollapsedKeys = 16;
 
-/// Whether a layer has collapsed, from its mean_max_rank and mean_columns at an energy of 0.9.
-bool collapsed(double mean_max_rank, double mean_columns);
+/// Whether a layer has collapsed, from its mean_max_rank and mean_energy_columns at an energy of
+/// 0.9.
+bool collapsed(double mean_max_rank, double mean_energy_columns);
 
 }  // namespace attnscope

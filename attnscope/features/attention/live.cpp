@@ -36,10 +36,10 @@ Record facts_of(const LiveModel& model, std::int64_t layers, std::int64_t heads,
                   {"heads", heads},
                   {"kv_heads", Value()},
                   {"head_dim", Value()},
-                  {"width", model.width},
-                  {"mlp_width", Value()},
-                  {"vocabulary", Value()},
-                  {"context", Value()},
+                  {"hidden_size", model.width},
+                  {"intermediate_size", Value()},
+                  {"vocab_size", Value()},
+                  {"context_length", Value()},
                   {"dtype", Value()},
                   {"bytes", Value()},
                   {"kv_cache_bytes_per_token", Value()},
@@ -76,7 +76,7 @@ class LiveAttention::Worker {
       : request_(std::move(request)), context_(context) {
     context_.stop = stop_.get_token();
     parameters_ = {{"energy", request_.measures.energy},
-                   {"without_first", request_.measures.without_first},
+                   {"exclude_first_token", request_.measures.exclude_first_token},
                    {"layers", request_.layers.parameter()},
                    {"tokens_hash", request_.tokens_hash}};
     thread_ = std::thread([this] { work(); });

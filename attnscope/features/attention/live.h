@@ -26,7 +26,7 @@ struct LiveModel {
 };
 
 struct LiveRequest {
-  AttentionMapOptions measures;  // energy and without_first
+  AttentionMapOptions measures;  // energy and exclude_first_token
   Record text;                   // what the report says of where maps come from
   std::string tokens_hash;       // equal where the same tokens were run
   LayerSelection layers;

@@ -194,16 +194,16 @@ std::optional<double> even_in_order(const UniformAttention& uniform) {
 constexpr std::array kMapMeasures = {
     MapMeasure{"energy_rank", "energy_rank", energy_rank_of, nullptr, /*whole=*/true},
     // Fewest columns with that share of all squared weights. arXiv 2404.08634
-    MapMeasure{"columns", "columns", columns_of, nullptr, /*whole=*/true},
+    MapMeasure{"energy_columns", "energy_columns", columns_of, nullptr, /*whole=*/true},
     MapMeasure{"first_column_share", "first_column_share", first_column_share_of},
     // Means over queries q: −Σ_k A_qk ln A_qk in nats, A_q0, A_q,q−1, A_qq, Σ_k A_qk |q − k|.
     MapMeasure{"entropy", "entropy", mean_entropy},
     MapMeasure{"sink_mass", "sink_mass", mean_on_first, uniform_on_first},
     MapMeasure{"previous_token", "previous_token", mean_on_previous, previous_token},
-    MapMeasure{"diagonal", "diagonal", mean_on_own},
+    MapMeasure{"current_token", "current_token", mean_on_own},
     MapMeasure{"distance", "mean_distance", mean_distance},
     // 1 − Σ_k A_qk: what a learned sink takes.
-    MapMeasure{"unattended", "unattended", mean_learned_sink_mass},
+    MapMeasure{"learned_sink_mass", "learned_sink_mass", mean_learned_sink_mass},
     MapMeasure{"patch_distance", "patch_distance", mean_patch_distance, patch_distance,
                /*whole=*/false, /*of_some=*/true},
     // How a map of two texts aligns them: alignment.h.
@@ -214,7 +214,7 @@ constexpr std::array kMapMeasures = {
 };
 
 /// The map with zeros for key 0: the singular values of what is left, and one that is 0.
-Matrix<float> without_first_key(MatrixView<const float> map) {
+Matrix<float> exclude_first_token(MatrixView<const float> map) {
   Matrix<float> out(map.rows, map.cols);
   for (std::int64_t query = 0; query < map.rows; ++query) {
     const float* line = map.data + query * map.row_stride;
@@ -226,7 +226,7 @@ Matrix<float> without_first_key(MatrixView<const float> map) {
 
 std::vector<std::int64_t> ranks_of(std::span<const MatrixView<const float>> maps,
                                    const AttentionMapOptions& options, const Compute& compute) {
-  if (!options.without_first) return map_energy_ranks(maps, options.energy, compute);
+  if (!options.exclude_first_token) return map_energy_ranks(maps, options.energy, compute);
   std::vector<Matrix<float>> copies;
   std::vector<MatrixView<const float>> views;
   for (const MatrixView<const float>& map : maps) {
@@ -234,7 +234,7 @@ std::vector<std::int64_t> ranks_of(std::span<const MatrixView<const float>> maps
     if (options.causal) {
       views.push_back(map.block(1, rest, 1, rest));  // query 0 sees key 0 alone
     } else {
-      views.push_back(std::as_const(copies.emplace_back(without_first_key(map))).view());
+      views.push_back(std::as_const(copies.emplace_back(exclude_first_token(map))).view());
     }
   }
   return map_energy_ranks(views, options.energy, compute);
@@ -280,7 +280,7 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
     for (std::size_t index = 0; index < own.size(); ++index) {
       MapSums sums = sum_map(own[index], options.causal, squares, compute);
       if (options.queries) sums = sums_over(own[index], *options.queries);
-      const std::size_t first_column = options.without_first ? 1 : 0;
+      const std::size_t first_column = options.exclude_first_token ? 1 : 0;
       out[first + index] =
           measures_of({.map = own[index],
                        .energy_rank = ranks[index],

@@ -16,10 +16,10 @@
 namespace attnscope {
 
 struct AttentionMapOptions {
-  double energy = 0.9;         // of energy_rank and columns, between 0 and 1
-  bool without_first = false;  // key 0 is left out of energy_rank and of the columns' figures
-  bool causal = false;         // what is above the diagonal is zero, in every map
-  bool across = false;         // queries and keys are of two texts, whose places do not compare
+  double energy = 0.9;               // of energy_rank and columns, between 0 and 1
+  bool exclude_first_token = false;  // key 0 is left out of energy_rank and of the columns' figures
+  bool causal = false;               // what is above the diagonal is zero, in every map
+  bool across = false;  // queries and keys are of two texts, whose places do not compare
   std::optional<PatchGrid> grid = {};  // of maps of images
   /// The queries that count in means over queries, ascending; none: all of them.
   std::optional<std::vector<std::int64_t>> queries = {};
@@ -46,7 +46,7 @@ std::span<const MapMeasure> map_measures();
 struct AttentionMapMeasures {
   /// Of map_measures(), in their order; none of those that are of other maps.
   std::vector<std::optional<double>> values;
-  /// The columns that "columns" counts, that with most first; the first kTopColumns of them.
+  /// The columns that "energy_columns" counts, that with most first; the first kTopColumns of them.
   std::vector<std::int64_t> top_columns;
 
   /// Throws std::out_of_range where no measure has this name.

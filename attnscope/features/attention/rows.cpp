@@ -43,8 +43,8 @@ void add_uniform_baseline(Record& record, const UniformAttention& uniform,
                           const AttentionMapOptions& options) {
   const std::int64_t directions =
       std::min(uniform.queries.value_or(uniform.tokens), uniform.tokens);
-  record.add("keys", directions - (options.without_first ? 1 : 0))
-      .add("null_columns", columns(uniform, options.energy, options.without_first));
+  record.add("keys", directions - (options.exclude_first_token ? 1 : 0))
+      .add("uniform_energy_columns", columns(uniform, options.energy, options.exclude_first_token));
   for (const MapMeasure& measure : map_measures()) {
     if (measure.of_uniform == nullptr) continue;
     record.add("null_" + std::string(measure.name), measure.of_uniform(uniform).value_or(kNone));
@@ -110,7 +110,7 @@ class UniformMeans {
 
 UniformMeasures read_uniform_baseline(const Record& record) {
   UniformMeasures uniform = {.keys = expect<std::int64_t>(record, "keys"),
-                             .columns = expect<std::int64_t>(record, "null_columns")};
+                             .columns = expect<std::int64_t>(record, "uniform_energy_columns")};
   for (const MapMeasure& measure : map_measures()) {
     auto& value = uniform.of_uniform.emplace_back();
     if (measure.of_uniform == nullptr) continue;
@@ -222,11 +222,12 @@ class AttentionRows {
         if (measure.of_some && of_layer.uniform.of_uniform(at).is_null()) continue;
         const std::string field(measure.field);
         add_mean(row, field, head.means[at]);
-        if (measure.name == "columns") row.add("top_columns", head.top_columns);
+        if (measure.name == "energy_columns") row.add("top_columns", head.top_columns);
         if (measure.of_uniform != nullptr)
           row.add("null_" + field, of_layer.uniform.of_uniform(at));
       }
-      add_mean(row, "raises", of_layer.effects[static_cast<std::size_t>(number - 1)].result());
+      add_mean(row, "attended_token_effect",
+               of_layer.effects[static_cast<std::size_t>(number - 1)].result());
       of_layer.activations.add_head_fields(static_cast<std::size_t>(number - 1), row);
       sink_.add_row(std::move(row));
     }
@@ -236,8 +237,8 @@ class AttentionRows {
                   {"sequences", sequences},
                   {"max_rank", means.max_rank}};
     add_mean(row, "mean_max_rank", means.mean_max_rank);
-    add_mean(row, "mean_columns", means.mean_columns);
-    row.add("null_columns", of_layer.uniform.columns());
+    add_mean(row, "mean_energy_columns", means.mean_energy_columns);
+    row.add("uniform_energy_columns", of_layer.uniform.columns());
     const bool judged =
         of_layer.energy == kCollapsedEnergy && of_layer.uniform.keys() >= kCollapsedKeys;
     row.add("collapsed", judged ? Value(means.collapsed) : Value());
@@ -312,16 +313,16 @@ void AttendedTokenEffects::add_to(std::vector<Outcome>& outcomes) const {
     const Matrix<double>& means =
         attended_token_effect_->of_layer(expect<std::int64_t>(outcome.fields, "layer"));
     outcome.fields.add(
-        "raises",
+        "attended_token_effect",
         Array{{means.rows(), means.cols()},
               std::vector<double>(means.data(), means.data() + means.rows() * means.cols())});
   }
 }
 
 void add_attended_token_effects(const Record& fields, std::vector<RunningMean>& heads) {
-  if (fields.find("raises") == nullptr) return;
-  const auto effects = expect_matrix<double>(fields, "raises");
-  if (effects.cols != std::ssize(heads)) refuse_field("raises");
+  if (fields.find("attended_token_effect") == nullptr) return;
+  const auto effects = expect_matrix<double>(fields, "attended_token_effect");
+  if (effects.cols != std::ssize(heads)) refuse_field("attended_token_effect");
   for (std::int64_t sequence = 0; sequence < effects.rows; ++sequence) {
     for (std::int64_t head = 0; head < effects.cols; ++head) {
       heads[static_cast<std::size_t>(head)].add(effects(sequence, head));

@@ -17,9 +17,10 @@ bool predicts_next(const Model& model) { return model.spec().causal || model.sta
 
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
-  AttentionMapOptions options{.energy = expect<double>(item.parameters, "energy"),
-                              .without_first = expect<bool>(item.parameters, "without_first"),
-                              .across = source.model->stack() == "cross"};
+  AttentionMapOptions options{
+      .energy = expect<double>(item.parameters, "energy"),
+      .exclude_first_token = expect<bool>(item.parameters, "exclude_first_token"),
+      .across = source.model->stack() == "cross"};
   if (!item.batch->scored.empty()) {
     // A batch holds sequences whose tokens at the same positions count.
     options.queries = scored_rows(item.batch->scored.front(), predicts_next(*source.model));

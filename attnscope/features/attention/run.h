@@ -31,8 +31,8 @@ struct AttentionRequest {
   BatchInputs inputs_of(std::size_t model) const;
   Record text;  // what the report says of where they come from
   LayerSelection layers;
-  /// What is asked of each map: "energy", the share of ranks and columns, and "without_first",
-  /// whether key 0 is left out of them.
+  /// What is asked of each map: "energy", the share of ranks and columns, and
+  /// "exclude_first_token", whether key 0 is left out of them.
   Record options;
 };
 

@@ -110,14 +110,14 @@ std::string layers_text(const ModelRows& rows, const Style& style, int width) {
                                  [](const auto& entry) { return has_collapsed(entry.second); });
   const auto head = [&](const char* field) { return style.bold(heading("attention", field)); };
   std::vector<std::vector<std::string>> cells = {
-      {head("layer"), head("max_rank"), head("mean_max_rank"), head("mean_columns")}};
+      {head("layer"), head("max_rank"), head("mean_max_rank"), head("mean_energy_columns")}};
   if (marks) cells.front().emplace_back();
   for (const auto& [layer, of_layer] : rows) {
     const Record none;
     const Record& row = of_layer.layer == nullptr ? none : *of_layer.layer;
     cells.push_back({std::to_string(layer), number_text(row, "max_rank", "{:.1f}"),
                      mean_and_error(row, "mean_max_rank", "{:.1f}", "{:.2f}"),
-                     mean_and_error(row, "mean_columns", "{:.1f}", "{:.2f}")});
+                     mean_and_error(row, "mean_energy_columns", "{:.1f}", "{:.2f}")});
     if (marks) cells.back().push_back(has_collapsed(of_layer) ? style.bold("collapsed") : "");
   }
   const std::vector<std::string> lines = split(align(cells), '\n');
@@ -160,9 +160,9 @@ constexpr std::array kTraits = {
           .error_format = "{:.2f}",
           .of_texts = true},
     Trait{"most on first token", "sink_mass", "{:.2f}", "{:.2f}"},
-    Trait{"most on no token", "unattended", "{:.2f}", "{:.2f}", "", /*least=*/false,
+    Trait{"most on no token", "learned_sink_mass", "{:.2f}", "{:.2f}", "", /*least=*/false,
           /*of_sinks=*/true},
-    Trait{"most on itself", "diagonal", "{:.2f}", "{:.2f}"},
+    Trait{"most on itself", "current_token", "{:.2f}", "{:.2f}"},
     Trait{.name = "farthest, in tokens",
           .field = "mean_distance",
           .format = "{:.1f}",
@@ -242,14 +242,15 @@ std::string scored_means(const Record& parameters) {
 
 std::string attention_legend(const Report& report) {
   const auto energy = number_field(report.parameters, "energy");
-  const auto without_first = flag_in(report.parameters, "without_first").value_or(false);
+  const auto exclude_first_token =
+      flag_in(report.parameters, "exclude_first_token").value_or(false);
   return fmt::format(
              "Rank: singular values of a map with {} of its energy; columns: fewest keys that have "
              "it; "
              "mean "
              "max: over {}; ±: standard error{}",
              energy ? shortest_decimal(*energy) : "a share", sequences_text(report.parameters),
-             without_first ? "; without key 0" : "") +
+             exclude_first_token ? "; without key 0" : "") +
          scored_means(report.parameters);
 }
 

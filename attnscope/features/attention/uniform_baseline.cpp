@@ -75,7 +75,7 @@ std::optional<double> patch_distance(const UniformAttention& uniform) {
   return sum / (patches * patches);
 }
 
-std::int64_t columns(const UniformAttention& uniform, double energy, bool without_first) {
+std::int64_t columns(const UniformAttention& uniform, double energy, bool exclude_first_token) {
   // The keys of a query are neighbours: what it adds to the columns' squares begins at the first
   // of them and ends after the last.
   std::vector<double> begins(static_cast<std::size_t>(uniform.tokens) + 1), ends(begins);
@@ -91,7 +91,7 @@ std::int64_t columns(const UniformAttention& uniform, double energy, bool withou
     ended += ends[key];
     squares[key] = begun - ended;
   }
-  return std::ssize(largest_columns(squares, without_first ? 1 : 0, energy));
+  return std::ssize(largest_columns(squares, exclude_first_token ? 1 : 0, energy));
 }
 
 std::optional<double> repeated_token(const UniformAttention& uniform, std::int64_t block,

@@ -32,7 +32,7 @@ Matrix<double> patch_distances(const PatchGrid& grid);
 std::optional<double> sink_mass(const UniformAttention& uniform);
 std::optional<double> previous_token(const UniformAttention& uniform);
 std::optional<double> patch_distance(const UniformAttention& uniform);
-std::int64_t columns(const UniformAttention& uniform, double energy, bool without_first);
+std::int64_t columns(const UniformAttention& uniform, double energy, bool exclude_first_token);
 
 /// As induction_score() and duplicate_token_score(): `back` is block − 1, and block.
 std::optional<double> repeated_token(const UniformAttention& uniform, std::int64_t block,

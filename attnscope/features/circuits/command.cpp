@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxOffset = 100'000'000;  // tokens
 Record circuits_options(const Arguments& arguments) {
   const std::string fold = arguments.text("fold_norm");
   return {{"energy", arguments.shares("energy")},
-          {"fold_norm", fold == "centred" ? Value(fold) : Value(!fold.empty())},
+          {"fold_norm", fold == "centered" ? Value(fold) : Value(!fold.empty())},
           {"with_bias", arguments.flag("with_bias")},
           {"rope_offset", *arguments.integer("rope_offset")},
           {"all_eigenvalues", arguments.flag("all_eigenvalues")}};
@@ -50,7 +50,7 @@ Parameters circuits_parameters() {
        .help = "multiply Q, K and V by the gain of the norm that feeds them; centred also takes "
                "out the means that LayerNorms take out, as TransformerLens does",
        .metavariable = "HOW",
-       .choices = {"gain", "centred"},
+       .choices = {"gain", "centered"},
        .implied_text = "gain"},
       {.name = "with_bias",
        .type = flag,

@@ -23,17 +23,17 @@ void add_pairs(std::vector<Outcome>& outcomes, std::int64_t earlier_layer,
                const WritingHeads& writers, std::int64_t later_layer, const ReadingHeads& readers,
                double baseline, const Compute& compute) {
   const Matrix<double> scores = composition_scores(readers, writers, compute);
-  for (std::int64_t to_head = 0; to_head < scores.rows(); ++to_head) {
-    if (!readers.norms[static_cast<std::size_t>(to_head)]) continue;
+  for (std::int64_t receiver_head = 0; receiver_head < scores.rows(); ++receiver_head) {
+    if (!readers.norms[static_cast<std::size_t>(receiver_head)]) continue;
     for (std::int64_t head = 0; head < scores.cols(); ++head) {
       if (!writers.norms[static_cast<std::size_t>(head)]) continue;
       std::optional<double> score;
-      if (!std::isnan(scores(to_head, head))) score = scores(to_head, head);
+      if (!std::isnan(scores(receiver_head, head))) score = scores(receiver_head, head);
       outcomes.push_back({.fields = {{"kind", reading_kind_name(readers.kind)},
                                      {"layer", earlier_layer},
                                      {"head", head},
-                                     {"to_layer", later_layer},
-                                     {"to_head", to_head},
+                                     {"receiver_layer", later_layer},
+                                     {"receiver_head", receiver_head},
                                      {"score", score},
                                      {"excess", score ? Value(*score - baseline) : Value()}}});
     }

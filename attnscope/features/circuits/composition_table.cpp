@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kStrongestPairs = 20;  // pairs that the table shows
 
 struct Pair {
-  std::int64_t layer = 0, head = 0, to_layer = 0, to_head = 0;
+  std::int64_t layer = 0, head = 0, receiver_layer = 0, receiver_head = 0;
   std::string kind;
   double score = 0, excess = 0;
 };
@@ -49,13 +49,14 @@ class CompositionTable : public ReportCollector {
   void add_row(Record row) override {
     const auto score = number_field(row, "score"), excess = number_field(row, "excess");
     if (!excess || repeats_another(row)) return;
-    strongest_[text_field(row, "model")].add({.layer = integer_field(row, "layer"),
-                                              .head = integer_field(row, "head"),
-                                              .to_layer = integer_field(row, "to_layer"),
-                                              .to_head = integer_field(row, "to_head"),
-                                              .kind = text_field(row, "kind"),
-                                              .score = score.value_or(0),
-                                              .excess = *excess});
+    strongest_[text_field(row, "model")].add(
+        {.layer = integer_field(row, "layer"),
+         .head = integer_field(row, "head"),
+         .receiver_layer = integer_field(row, "receiver_layer"),
+         .receiver_head = integer_field(row, "receiver_head"),
+         .kind = text_field(row, "kind"),
+         .score = score.value_or(0),
+         .excess = *excess});
   }
 
   void end() override {
@@ -81,10 +82,10 @@ class CompositionTable : public ReportCollector {
       if (text_field(model, "name") != name || !shares_weights(model)) continue;
       const std::int64_t from = first_with_same(model, "ov", integer_field(row, "layer"));
       const std::int64_t to =
-          first_with_same(model, kind == "v" ? "ov" : "qk", integer_field(row, "to_layer"));
+          first_with_same(model, kind == "v" ? "ov" : "qk", integer_field(row, "receiver_layer"));
       return !shared_[name]
                   .emplace(kind, from, integer_field(row, "head"), to,
-                           integer_field(row, "to_head"))
+                           integer_field(row, "receiver_head"))
                   .second;
     }
     return false;
@@ -92,13 +93,13 @@ class CompositionTable : public ReportCollector {
 
   void write(const Strongest& strongest, bool shared) {
     std::vector<std::vector<std::string>> lines(1);
-    for (const char* field : {"layer", "to_layer", "kind", "score", "excess"}) {
+    for (const char* field : {"layer", "receiver_layer", "kind", "score", "excess"}) {
       lines[0].push_back(style_.bold(heading("composition", field)));
     }
     for (const Pair& pair : strongest.pairs) {
       lines.push_back({fmt::format("layer {} head {}", pair.layer, pair.head),
-                       fmt::format("layer {} head {}", pair.to_layer, pair.to_head), pair.kind,
-                       style_.shade(pair.score, fmt::format("{:.3f}", pair.score)),
+                       fmt::format("layer {} head {}", pair.receiver_layer, pair.receiver_head),
+                       pair.kind, style_.shade(pair.score, fmt::format("{:.3f}", pair.score)),
                        fmt::format("{:+.3f}", pair.excess)});
     }
     out_ << align(lines, /*left_columns=*/3) << '\n';

@@ -72,7 +72,7 @@ void add_square_measures(CircuitMeasures& out, const ProductFactor& left,
                          const ProductFactor& right, double norm, int exponent,
                          bool with_eigenvalues, const Compute& compute) {
   const auto side = static_cast<double>(left.rows.cols());
-  out.identity_cosine_bound = std::sqrt(static_cast<double>(out.possible_rank) / side);
+  out.identity_cosine_bound = std::sqrt(static_cast<double>(out.max_possible_rank) / side);
   const Matrix<double> head_space = head_space_product(left, right, compute);
   out.head_space_singular_values = singular_values(head_space.view(), compute).values;
   if (norm == 0) {
@@ -107,7 +107,7 @@ CircuitMeasures measure_circuit(const ProductFactor& left, const ProductFactor& 
   CircuitMeasures out{.singular_values = factored_product_singular_values(left, right, compute),
                       .left_singular_values = left.singular_values,
                       .right_singular_values = right.singular_values};
-  out.possible_rank = std::ssize(out.singular_values);
+  out.max_possible_rank = std::ssize(out.singular_values);
   const double norm = norm_of(out.singular_values);
   out.frobenius_norm = std::ldexp(norm, exponent);
   if (std::isinf(out.frobenius_norm)) {
@@ -140,8 +140,8 @@ Record circuit_fields(const CircuitMeasures& measures, const FactorNames& names,
   return {{"energy_rank", std::move(ranks)},
           {"factor_rank", std::move(factor_ranks)},
           {"head_space_rank", std::move(head_space_ranks)},
-          {"overlap", std::move(overlaps)},
-          {"head_space_overlap", std::move(head_space_overlaps)},
+          {"rank_drop", std::move(overlaps)},
+          {"head_space_rank_drop", std::move(head_space_overlaps)},
           {"identity_cosine", measures.identity_cosine},
           {"identity_cosine_bound", measures.identity_cosine_bound},
           {"identity_distance", measures.identity_distance},
@@ -151,7 +151,7 @@ Record circuit_fields(const CircuitMeasures& measures, const FactorNames& names,
           {"positive_fraction", measures.positive_fraction},
           {"copying_score", measures.copying_score},
           {"frobenius_norm", measures.frobenius_norm},
-          {"possible_rank", measures.possible_rank}};
+          {"max_possible_rank", measures.max_possible_rank}};
 }
 
 }  // namespace attnscope

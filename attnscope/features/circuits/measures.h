@@ -19,7 +19,7 @@ struct CircuitMeasures {
   std::vector<double> left_singular_values;
   std::vector<double> right_singular_values;
   std::vector<double> head_space_singular_values;  // of right · leftᵀ (r, r); empty: not square
-  std::int64_t possible_rank = 0;                  // k
+  std::int64_t max_possible_rank = 0;              // k
   double frobenius_norm = 0;                       // ‖M‖_F
   std::optional<double> identity_cosine;           // tr M / (sqrt(D) ‖M‖_F)
   std::optional<double> identity_cosine_bound;     // sqrt(k / D)

@@ -53,7 +53,7 @@ std::string share_cell(const std::optional<double>& share, const Style& style) {
 std::string circuit_rank_cell(const Record& row, const std::string& threshold, bool with_share,
                               const Style& style) {
   const auto count = count_at(row, "energy_rank", threshold);
-  const std::int64_t possible = integer_field(row, "possible_rank");
+  const std::int64_t possible = integer_field(row, "max_possible_rank");
   if (!count) return "-";
   const double share =
       possible == 0 ? 0 : static_cast<double>(*count) / static_cast<double>(possible);
@@ -64,7 +64,7 @@ std::string circuit_rank_cell(const Record& row, const std::string& threshold, b
                      style.shade(share, fmt::format("{:3.0f}%", 100 * share)));
 }
 
-constexpr const char* kOverlaps[] = {"overlap", "head_space_overlap"};
+constexpr const char* kOverlaps[] = {"rank_drop", "head_space_rank_drop"};
 constexpr const char* kScores[] = {"identity_cosine", "symmetry", "positive_fraction",
                                    "copying_score"};
 

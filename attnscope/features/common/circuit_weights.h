@@ -24,7 +24,7 @@ struct CircuitVariant {
   std::optional<LatentRms> latent_rms = {};  // on a text; none: on white input
 };
 
-/// The variant of these options: "fold_norm" (false, true or "centred"), "with_bias" and
+/// The variant of these options: "fold_norm" (false, true or "centered"), "with_bias" and
 /// "rope_offset".
 CircuitVariant variant_of(const Record& options);
 

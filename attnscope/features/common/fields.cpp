@@ -100,7 +100,7 @@ Field layer_field() {
 }
 
 Field possible_rank_field() {
-  return {.name = "possible_rank",
+  return {.name = "max_possible_rank",
           .type = integer,
           .unit = "singular values",
           .heading = "of",

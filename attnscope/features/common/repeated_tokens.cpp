@@ -63,7 +63,7 @@ void check_repeats_tokens(const std::vector<Model>& models) {
 InductionRequest induction_request(const Arguments& arguments) {
   InductionRequest request{.layers = arguments.layers("layers")};
   request.sequences = arguments.integer("sequences").value_or(request.sequences);
-  request.seed = static_cast<std::uint64_t>(arguments.integer("sample").value_or(0));
+  request.seed = static_cast<std::uint64_t>(arguments.integer("seed").value_or(0));
   if (const auto length = arguments.integer("length")) {
     if (*length < 4 || *length % 2 != 0) {
       throw Error(ErrorKind::usage,

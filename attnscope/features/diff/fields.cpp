@@ -31,7 +31,7 @@ Field space_field(std::string_view name, std::string_view meaning) {
                       .meaning = "the mean squared cosine of the principal angles: 1 where the "
                                  "smaller space lies in the other",
                       .where = kDiffSection},
-                     {.name = "null_overlap",
+                     {.name = "random_overlap",
                       .meaning = "what is expected of a random space of that dimension",
                       .where = kDiffSection},
                      {.name = "angle",
@@ -68,7 +68,7 @@ RowKind diff_rows() {
                      rank_field("energy_rank", "rank at",
                                 "the fewest singular values that hold that share of the change's "
                                 "squared sum"),
-                     rank_field("null_energy_rank", "null",
+                     rank_field("random_energy_rank", "null",
                                 "the energy rank that a Gaussian matrix of this shape is expected "
                                 "to need"),
                      rank_field("weight_energy_rank", "", "the energy rank of the base's matrix"),

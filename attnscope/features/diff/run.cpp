@@ -63,9 +63,9 @@ Record size_fields(const std::vector<double>& change, const std::vector<double>&
       .add("change_norm", of_change)
       .add("weight_norm", of_weight)
       .add("energy_rank", by_threshold(change, request.energy))
-      .add("null_energy_rank", std::move(nulls))
+      .add("random_energy_rank", std::move(nulls))
       .add("weight_energy_rank", by_threshold(weight, request.energy))
-      .add("possible_rank", shape.possible_rank());
+      .add("max_possible_rank", shape.max_possible_rank());
   return out;
 }
 
@@ -73,7 +73,7 @@ Record size_fields(const std::vector<double>& change, const std::vector<double>&
 Record space_fields(MatrixView<const double> change, MatrixView<const double> weight,
                     const Compute& compute) {
   const SubspaceOverlap overlap = subspace_overlap(change, weight, compute);
-  return {{"overlap", overlap.share}, {"null_overlap", overlap.null}, {"angle", overlap.angle}};
+  return {{"overlap", overlap.share}, {"random_overlap", overlap.null}, {"angle", overlap.angle}};
 }
 
 void add_head_rows(MatrixPair& pair, const Matrix<double>& change, const Matrix<double>& weight,

@@ -162,7 +162,7 @@ std::vector<Exclusion> read_exclusions() {
 }  // namespace
 
 Command read_command() {
-  return {.name = "read",
+  return {.name = "directions",
           .summary = "what the directions of heads and matrices mean as tokens, and when nothing",
           .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
                        {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},

@@ -41,7 +41,7 @@ RowKind read_rows() {
                          "token is known that no text has");
   rarity.nulls = Nulls::whole;
   Field hold =
-      of_read("names_hold",
+      of_read("text_correlation",
               "of what is read: correlation, over the kinds of tokens of the text, of what "
               "the direction meets there with the scores that name it; null of writes, "
               "where either does not vary, and of fewer than ten kinds");
@@ -63,18 +63,18 @@ RowKind read_rows() {
       of_read("value", "the singular value, norms folded in"),
       of_read("energy", "its square over the sum of all", "share of the energy"),
       gap,
-      {.name = "side",
+      {.name = "singular_vector",
        .type = text,
        .meaning = "which vector: what is read or written, or that of queries or keys",
        .where = kRead,
        .choices = {"read", "write", "query", "key"}},
-      {.name = "pole",
+      {.name = "sign",
        .type = text,
        .meaning = "which way along it; the poles of one sign of both sides belong together",
        .where = kRead,
        .choices = {"+", "-"}},
       of_read("coherence", "mean cosine of any two of the first ten tokens' rows"),
-      of_read("null_coherence", "what 99 % of random directions stay below"),
+      of_read("random_coherence", "what 99 % of random directions stay below"),
       {.name = "named", .type = flag, .meaning = "whether coherence is above that", .where = kRead},
       rarity,
       hold,
@@ -96,7 +96,7 @@ RowKind read_rows() {
       copying,
       full_copying};
   kind.models.push_back(
-      {.name = "naming",
+      {.name = "candidate_tokens",
        .type = record,
        .meaning = "the tokens that may name, and how many lists they do",
        .where = kRead,

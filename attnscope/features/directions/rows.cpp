@@ -51,14 +51,14 @@ void add_read_rows(const std::string& model, const ReadRequest& request,
                       {"value", value},
                       {"energy", value * value / energy},
                       {"gap", gap_of(place.values, at)},
-                      {"side", side.name},
-                      {"pole", of_sign == 0 ? "+" : "-"},
+                      {"singular_vector", side.name},
+                      {"sign", of_sign == 0 ? "+" : "-"},
                       {"coherence", found.coherence},
-                      {"null_coherence", side.names.random_coherence},
+                      {"random_coherence", side.names.random_coherence},
                       {"named", found.coherence > side.names.random_coherence},
                       {"rarity", found.rarity}};
         if (request.texts) {
-          row.add("names_hold", side.hold.empty() ? std::optional<double>() : side.hold[at]);
+          row.add("text_correlation", side.hold.empty() ? std::optional<double>() : side.hold[at]);
         }
         row.add("tokens", token_records(found, tokenizer));
         if (request.copying) {

@@ -346,10 +346,11 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
     Record facts = facts_record(summarize(models[index]));
     const FoundTokens& tokens = found[index].tokens;
     const auto [lists, named] = count_lists(found[index]);
-    facts.add("naming", Record{{"tokens", std::ssize(tokens.naming.ids)},
-                               {"untrained", tokens.known ? Value(tokens.untrained) : Value()},
-                               {"lists", lists},
-                               {"named", named}});
+    facts.add("candidate_tokens",
+              Record{{"tokens", std::ssize(tokens.naming.ids)},
+                     {"untrained", tokens.known ? Value(tokens.untrained) : Value()},
+                     {"lists", lists},
+                     {"named", named}});
     head.models.push_back(std::move(facts));
   }
   sink.begin(head);

@@ -25,7 +25,7 @@ std::string sign_text(const Record& row, const Style& style) {
         (at == 0 ? "" : " ") + token_cell(expect<Record>(tokens[at], "tokens"), "text", "token_id");
   }
   const bool named = *row.find("named")->get<bool>();
-  words = text_field(row, "pole") + " " + words;
+  words = text_field(row, "sign") + " " + words;
   const std::string mark = (named ? "● " : "· ") + number_text(row, "coherence", "{:.2f}");
   return named ? style.bold(words) + "  " + mark : style.dim(words + "  " + mark);
 }
@@ -39,11 +39,11 @@ std::string place_text(const Record& row) {
 
 /// With how far its names hold on a text, where one was read.
 std::string side_words(const Record& row) {
-  const std::string side = text_field(row, "side");
+  const std::string side = text_field(row, "singular_vector");
   if (side == "write") return "writes";
   const std::string words = side == "read" ? "reads" : side;
-  if (!number_field(row, "names_hold")) return words;
-  return words + " (" + number_text(row, "names_hold", "{:.2f}") + ")";
+  if (!number_field(row, "text_correlation")) return words;
+  return words + " (" + number_text(row, "text_correlation", "{:.2f}") + ")";
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ void write_read_table(const Report& report, const WriteOptions& options, std::os
     const std::vector<const Record*> rows = rows_of_model(report, name);
     if (rows.empty()) continue;
     out << style.bold(printable(name)) << "  " << style.dim(model_title(model)) << '\n';
-    const auto& naming = expect<Record>(model, "naming");
+    const auto& naming = expect<Record>(model, "candidate_tokens");
     const Value* untrained = naming.find("untrained");
     if (untrained != nullptr && !untrained->is_null()) {
       out << style.dim(fmt::format("named by {}; {} that training never saw are left out",
@@ -84,7 +84,7 @@ void write_read_table(const Report& report, const WriteOptions& options, std::os
   write_skipped(report, out);
   if (report.rows.empty()) return;
   const bool on_text = std::any_of(report.rows.begin(), report.rows.end(), [](const Record& row) {
-    return number_field(row, "names_hold").has_value();
+    return number_field(row, "text_correlation").has_value();
   });
   write_legend(
       std::string("Leading directions with their share of the energy, norms folded in, and the "

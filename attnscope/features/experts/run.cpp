@@ -65,12 +65,12 @@ void add_similarity(Record& fields, const PairSimilarity& pairs, bool are_pairs,
   fields.add("mean_similarity", value(pairs.mean))
       .add("least_similarity", value(pairs.least))
       .add("most_similarity", value(pairs.most))
-      .add("null_similarity", value(expected));
+      .add("random_similarity", value(expected));
 }
 
 Record space_fields(std::int64_t experts, const Record& ranks, Value single) {
   Record fields = {{"experts", experts}};
-  for (const char* name : {"shape", "energy_rank", "null_energy_rank"}) {
+  for (const char* name : {"shape", "energy_rank", "random_energy_rank"}) {
     fields.add(name, *ranks.find(name));
   }
   return fields.add("single_energy_rank", std::move(single));
@@ -241,7 +241,7 @@ class RoutingRows {
       sink_.add_row({{"model", model_},
                      {"layer", layer},
                      {"experts", counts.experts},
-                     {"chosen", counts.chosen},
+                     {"experts_per_token", counts.chosen},
                      {"tokens", counts.tokens},
                      {"ties", counts.ties},
                      {"load", measures.load},
@@ -251,7 +251,7 @@ class RoutingRows {
                      {"mean_weights", measures.mean_weights},
                      {"top_pair", measures.top_pair},
                      {"top_pair_lift", measures.top_pair_lift},
-                     {"together", Array{{counts.experts, counts.experts}, measures.together}}});
+                     {"coactivation", Array{{counts.experts, counts.experts}, measures.together}}});
     }
     layers_.clear();
     model_.clear();

@@ -32,12 +32,12 @@ void write_experts_table(const Report& report, const WriteOptions& options, std:
   for (const Record& row : report.rows) {
     const std::string matrix = text_field(row, "matrix");
     const std::string all =
-        last_rank(row, "energy_rank") + "/" + last_rank(row, "null_energy_rank");
+        last_rank(row, "energy_rank") + "/" + last_rank(row, "random_energy_rank");
     const std::string one = last_rank(row, "single_energy_rank");
     set_measure(grid, row, matrix + " rank", one == "-" ? all : one + " " + all);
     set_measure(grid, row, matrix + " alike",
                 number_text(row, "mean_similarity", "{:.2f}") + "/" +
-                    number_text(row, "null_similarity", "{:.2f}"));
+                    number_text(row, "random_similarity", "{:.2f}"));
   }
   grid.set_skipped(report, {" rank", " alike"});
   grid.write(report, options, out);

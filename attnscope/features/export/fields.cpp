@@ -49,7 +49,7 @@ RowKind stored_set_rows() {
                       .meaning = "how many rows `export` prints of this model; null of an analysis "
                                  "that this attnscope does not know",
                       .where = kWhere},
-                     {.name = "left_out",
+                     {.name = "skipped",
                       .type = integer,
                       .nulls = Nulls::whole,
                       .heading = "skipped",

@@ -107,7 +107,7 @@ namespace {
 class Count : public RowSink {
  public:
   struct OfModel {
-    std::int64_t rows = 0, left_out = 0;
+    std::int64_t rows = 0, skipped = 0;
   };
 
   void begin(const ReportHead& head) override {
@@ -115,7 +115,7 @@ class Count : public RowSink {
     for (const Record& model : head.models) names_.push_back(expect<std::string>(model, "name"));
   }
   void add_row(Record row) override { ++of_[expect<std::string>(row, "model")].rows; }
-  void add_skipped(Skipped skipped) override { ++of_[skipped.model].left_out; }
+  void add_skipped(Skipped skipped) override { ++of_[skipped.model].skipped; }
   void add_note(std::string) override {}
   void end() override {}
 
@@ -152,7 +152,7 @@ void send_contents(Store& store, RowSink& sink) {
       const Store::SetModel& model = set.models[index];
       if (model.finished.empty()) continue;  // its rows are of a file that has changed since
       const std::string& name = analysis == nullptr ? model.name : count.names()[index];
-      const auto [rows, left_out] = count.of(name);
+      const auto [rows, skipped] = count.of(name);
       sink.add_row({{"set", set.id},
                     {"model", name},
                     {"command", analysis == nullptr ? set.analysis.command : analysis->command},
@@ -161,7 +161,7 @@ void send_contents(Store& store, RowSink& sink) {
                                                                    : count.parameters())},
                     {"revision", set.analysis.revision},
                     {"rows", analysis == nullptr ? Value() : Value(rows)},
-                    {"left_out", analysis == nullptr ? Value() : Value(left_out)},
+                    {"skipped", analysis == nullptr ? Value() : Value(skipped)},
                     {"finished", model.finished}});
     }
   }

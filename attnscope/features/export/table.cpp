@@ -51,7 +51,7 @@ void write_contents_table(const Report& report, const WriteOptions& options, std
   const Style style(options.color);
   std::vector<std::vector<std::string>> lines(1);
   for (const char* field :
-       {"set", "model", "command", "parameters", "rows", "left_out", "finished"}) {
+       {"set", "model", "command", "parameters", "rows", "skipped", "finished"}) {
     lines[0].push_back(style.bold(heading("stored_set", field)));
   }
   std::size_t longest = 0;
@@ -61,7 +61,7 @@ void write_contents_table(const Report& report, const WriteOptions& options, std
     longest = std::max(longest, display_width(parameters));
     lines.push_back({std::to_string(integer_field(row, "set")), printable(text_field(row, "model")),
                      printable(command == analysis ? command : command + ": " + analysis),
-                     parameters, count_text(row, "rows"), count_text(row, "left_out"),
+                     parameters, count_text(row, "rows"), count_text(row, "skipped"),
                      time_text(text_field(row, "finished"))});
   }
   constexpr std::size_t kLeast = 16;  // what is left of parameters, however narrow the terminal is

@@ -18,7 +18,7 @@ namespace {
 /// The facts that many models are compared by, a column for each.
 constexpr const char* kCompared[] = {"architecture",
                                      "layers",
-                                     "width",
+                                     "hidden_size",
                                      "heads",
                                      "kv_heads",
                                      "head_dim",

@@ -87,11 +87,11 @@ Command lens_command() {
       joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
                                           example_exclusions(/*with_windows=*/true)),
                         pair_exclusions(/*with_windows=*/true));
-  exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "sample",
+  exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "seed",
                                           "consecutive", "lines", "score_positions", "grid",
                                           "store", "target", "target_tokens", "target_file"}));
   exclusions.push_back({"grid",
-                        {"token_file", "sequences", "length", "sample", "consecutive", "lines",
+                        {"token_file", "sequences", "length", "seed", "consecutive", "lines",
                          "score_positions", "store", "target_file"},
                         "gives a row for each token of one text"});
   return {

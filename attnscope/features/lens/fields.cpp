@@ -49,7 +49,7 @@ std::vector<Field> mean_fields(Nulls of_tokens) {
               "one over the rank of the text's token, mean; 1: always the likeliest", of_tokens),
       measure("median_rank", "tokens", "median rank", "the rank of the text's token, median",
               of_tokens),
-      measure("top1", "share of places", "right",
+      measure("top1", "share of places", "preference_accuracy",
               "share of places whose likeliest token is the text's", of_tokens),
       measure("agreement", "share of places", "agrees",
               "share of places whose likeliest token is the model's")};
@@ -69,7 +69,7 @@ RowKind lens_rows() {
                   .command = "lens",
                   .meaning = "what a state of the stream foretells over a text",
                   .place = {model_field(), stack_field(), state_layer_field(), state_field()},
-                  .fields = {{.name = "places",
+                  .fields = {{.name = "positions",
                               .type = integer,
                               .unit = "tokens",
                               .meaning = "how many places entropy, kl and agreement are over",
@@ -193,8 +193,8 @@ RowKind lens_prompts_rows() {
           Nulls::whole),
       own("share_error", "share of the preference", "",
           "the standard error of that over prompts; null of one prompt", Nulls::whole),
-      own("right", "share of prompts", "right", "clean prompts whose right answer is preferred",
-          Nulls::none)};
+      own("preference_accuracy", "share of prompts", "preference_accuracy",
+          "clean prompts whose right answer is preferred", Nulls::none)};
   kind.fields.insert(kind.fields.end() - 1, shares.begin(), shares.end());
   return kind;
 }

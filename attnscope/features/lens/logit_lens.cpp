@@ -134,7 +134,7 @@ LensSums lens_sums(std::span<const LensReading> readings) {
 }
 
 Record sums_record(const LensState& state, const LensSums& sums) {
-  return {{"layer", state.layer},      {"mid", state.middle},     {"places", sums.places},
+  return {{"layer", state.layer},      {"mid", state.middle},     {"positions", sums.places},
           {"loss", sums.loss},         {"entropy", sums.entropy}, {"kl", sums.divergence},
           {"agreeing", sums.agreeing}, {"ranks", sums.ranks}};
 }
@@ -144,7 +144,7 @@ LensState read_state(const Record& record) {
 }
 
 LensSums read_sums(const Record& record) {
-  LensSums sums{.places = expect<std::int64_t>(record, "places"),
+  LensSums sums{.places = expect<std::int64_t>(record, "positions"),
                 .loss = expect<double>(record, "loss"),
                 .entropy = expect<double>(record, "entropy"),
                 .divergence = expect<double>(record, "kl"),

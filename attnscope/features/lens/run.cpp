@@ -83,7 +83,7 @@ class LensRows {
       Record row = {{"model", model_},
                     {"layer", state.first},
                     {"state", state_name({.layer = state.first, .middle = state.second})},
-                    {"places", sums.places},
+                    {"positions", sums.places},
                     {"predicted", std::ssize(sums.ranks)}};
       add_lens_means(row, sums);
       sink_.add_row(std::move(row));
@@ -298,7 +298,7 @@ void add_difference_rows(const std::string& model, const FoundDifferences& found
                   {"corrupted_logit_difference", here.corrupted},
                   {"share", share.mean},
                   {"share_error", share.standard_error},
-                  {"right", right.result().mean},
+                  {"preference_accuracy", right.result().mean},
                   {"prompts", std::ssize(clean)}});
   }
 }

@@ -64,9 +64,9 @@ void write_grid(const std::vector<const Record*>& rows, const WriteOptions& opti
   for (const Record* row : by_token.begin()->second) {
     lines[0].push_back(style.bold(state_title(*row)));
   }
-  const std::int64_t left_out = std::max<std::int64_t>(0, std::ssize(by_token) - kMaxShown);
+  const std::int64_t skipped = std::max<std::int64_t>(0, std::ssize(by_token) - kMaxShown);
   for (const auto& [position, states] : by_token) {
-    if (position < left_out) continue;
+    if (position < skipped) continue;
     auto& line = lines.emplace_back();
     line.push_back(token_cell(*states.front(), "text", "token_id"));
     for (const Record* row : states) {
@@ -78,7 +78,7 @@ void write_grid(const std::vector<const Record*>& rows, const WriteOptions& opti
       line.push_back(style.shade(near, most_likely_cell(*row)) + style.dim(mark));
     }
   }
-  if (left_out > 0) out << style.dim(fmt::format("  after {} tokens more", left_out)) << '\n';
+  if (skipped > 0) out << style.dim(fmt::format("  after {} tokens more", skipped)) << '\n';
   out << fold(lines, static_cast<std::size_t>(options.width));
 }
 
@@ -91,14 +91,14 @@ void write_preferences(const std::vector<const Record*>& rows, const Style& styl
               style.bold("logit difference"),
               style.bold(corrupted ? "corrupted" : ""),
               style.bold("share"),
-              style.bold("right"),
+              style.bold("preference_accuracy"),
               ""};
   for (const Record* row : rows) {
     const auto share = number_field(*row, "share");
     lines.push_back({state_title(*row), number_text(*row, "logit_difference", "{:+.4f}"),
                      corrupted ? number_text(*row, "corrupted_logit_difference", "{:+.4f}") : "",
                      share ? fmt::format("{:+.1f}%", 100 * *share) : "-",
-                     number_text(*row, "right", "{:.3f}"),
+                     number_text(*row, "preference_accuracy", "{:.3f}"),
                      share ? style.bar(std::clamp(*share, 0.0, 1.0)) : ""});
   }
   out << align(lines);

@@ -227,8 +227,9 @@ PlannedModel combined(Planner& planner, const PlanRequest& request, const Contex
                             shortest_decimal(combiner.number(planner.size()))});
   }
   if (now.sizes == combiner.whole()) {
-    throw Error(ErrorKind::numerical,
-                {.parameter = "by", .problem = "the target leaves no step to any of these forms"});
+    throw Error(
+        ErrorKind::numerical,
+        {.parameter = "method", .problem = "the target leaves no step to any of these forms"});
   }
   return *combiner.made(now.sizes, /*all=*/true);
 }

@@ -45,11 +45,11 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   const Model& model = models.front();
   const StoringContext context(arguments, session);
   PlanRequest request;
-  for (const std::string& name : arguments.texts("by")) {
+  for (const std::string& name : arguments.texts("method")) {
     request.by.push_back(find_method(name));
   }
   request.target = plan_target(arguments, model, request.by);
-  const auto allocation = std::ranges::find(kRankAllocations, arguments.text("method"));
+  const auto allocation = std::ranges::find(kRankAllocations, arguments.text("rank_allocation"));
   request.rank_allocation = static_cast<RankAllocation>(allocation - kRankAllocations.begin());
   request.ridge = number_of_text("ridge", arguments.text("ridge"));
   if (request.ridge < 0 || request.ridge > kMostRidge) {
@@ -65,18 +65,18 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   if (narrowed && (request.by.size() != 1 || !request.by.front()->allocates_ranks())) {
     throw Error(ErrorKind::usage,
                 {.parameter = arguments.given("layers") ? "layers" : "matrix",
-                 .problem = "only ranks differ by layer and matrix: give {by} ranks"});
+                 .problem = "only ranks differ by layer and matrix: give {method} ranks"});
   }
-  const auto sample = arguments.integer("sample");
+  const auto sample = arguments.integer("seed");
   request.text = plan_text(
       arguments, session, model,
       {.sequences = arguments.integer("sequences"),
        .length = arguments.integer("length"),
        .sample = sample ? std::optional(static_cast<std::uint64_t>(*sample)) : std::nullopt});
   constexpr std::int64_t kMeasuredTokens = 8192;
-  request.held_out_sequences = arguments.integer("held_out_sequences")
-                                   .value_or(std::max<std::int64_t>(
-                                       1, kMeasuredTokens / std::ssize(request.text.held_out[0])));
+  request.eval_sequences = arguments.integer("eval_sequences")
+                               .value_or(std::max<std::int64_t>(
+                                   1, kMeasuredTokens / std::ssize(request.text.held_out[0])));
   report_memory(session, plan_memory(model, request, context));
   run_plan_of_model(model, request, context, sink);
 }
@@ -97,20 +97,20 @@ Parameters plan_parameters() {
        .least = 2,
        .most = kMostWindows,
        .default_words = "the context, at most 2048"},
-      {.name = "sample",
+      {.name = "seed",
        .type = integer,
        .help = "random windows by this seed",
        .metavariable = "SEED",
        .least = 0,
        .most = kMaxSize,
        .default_words = "one after the other from the start"},
-      {.name = "by",
+      {.name = "method",
        .type = several,
        .help = "the form that the smaller model takes, or several, one after another",
        .metavariable = "FORMS",
        .choices = method_names(),
        .default_words = "all that the architecture allows, as a menu",
-       .noun = "form"},
+       .noun = "rank allocation"},
       {.name = "keep",
        .type = text,
        .help = "the share of the parameters to keep (of ranks: of the projections', as factors)",
@@ -144,7 +144,7 @@ Parameters plan_parameters() {
        .least = 1,
        .most = kMaxSize,
        .default_text = "1"},
-      {.name = "held_out_sequences",
+      {.name = "eval_sequences",
        .type = integer,
        .help = "held-out windows on which orders and the menu are measured; a chosen plan is "
                "measured on all",
@@ -164,14 +164,14 @@ Parameters plan_parameters() {
        .help = "of ranks: share of the mean second moment that is added to each",
        .metavariable = "X",
        .default_text = "0.01"},
-      {.name = "method",
+      {.name = "rank_allocation",
        .type = choice,
        .help = "how ranks are allocated: by probes, the same share of each matrix's energy, all "
                "alike, or so without the text",
        .metavariable = "NAME",
        .choices = {kRankAllocations.begin(), kRankAllocations.end()},
        .default_text = "kl",
-       .noun = "method"}};
+       .noun = "rank_allocation"}};
 }
 
 }  // namespace
@@ -179,23 +179,23 @@ Parameters plan_parameters() {
 Command plan_command() {
   return {.name = "plan",
           .summary = "what can be left out of a model, at what cost, measured",
-          .examples = {{{"models", "MODEL"}, {"text_file", "book.txt"}},
+          .examples = {{{"models", "MODEL"}, {"calibration_file", "book.txt"}},
                        {{"models", "MODEL"},
-                        {"text_file", "book.txt"},
-                        {"by", "width"},
+                        {"calibration_file", "book.txt"},
+                        {"method", "mlp"},
                         {"keep", "0.8"},
                         {"out", "plan.json"}},
                        {{"models", "MODEL"},
-                        {"text_file", "book.txt"},
-                        {"by", "hidden,width"},
+                        {"calibration_file", "book.txt"},
+                        {"method", "hidden-size,mlp"},
                         {"keep", "0.7"}},
                        {{"models", "MODEL"},
-                        {"text_file", "book.txt"},
-                        {"by", "latent"},
+                        {"calibration_file", "book.txt"},
+                        {"method", "mla"},
                         {"kv_bytes", "0.5"}},
                        {{"models", "MODEL"},
-                        {"text_file", "book.txt"},
-                        {"by", "layers"},
+                        {"calibration_file", "book.txt"},
+                        {"method", "depth"},
                         {"max_perplexity", "+5%"}}},
           .parameters = joined({remote_model_parameters(),
                                 plan_text_parameters(),

@@ -13,13 +13,13 @@ using enum FieldForm;
 constexpr std::string_view kPlan = "plan.md#rows";
 constexpr std::string_view kPlanParameters = "plan.md#parameters";
 
-const std::vector<std::string_view> kForms = {
-    "layers", "width", "hidden", "head-width", "kv-heads", "heads", "latent", "experts", "ranks"};
+const std::vector<std::string_view> kForms = {"depth", "mlp", "hidden-size", "head-dim", "kv-heads",
+                                              "heads", "mla", "experts",     "low-rank"};
 
 Field plan_form_field() {
-  return {.name = "form",
+  return {.name = "method",
           .type = text,
-          .heading = "form",
+          .heading = "method",
           .meaning = "the form that the smaller model takes",
           .where = kPlan,
           .choices = kForms};
@@ -27,7 +27,7 @@ Field plan_form_field() {
 
 /// Of a whole plan, which may combine several.
 Field plan_forms_field() {
-  return {.name = "form",
+  return {.name = "method",
           .type = text,
           .meaning = "the form that the smaller model takes, or several, in their order",
           .where = kPlan};
@@ -67,26 +67,26 @@ std::vector<Field> plan_parameters() {
       field("source", text, Nulls::none, "the file of the text that is fitted to"),
       field("sequences", integer, Nulls::none, "windows of it"),
       field("length", integer, Nulls::none, "tokens of each window"),
-      field("sample", integer, Nulls::whole, "the seed of random windows; null: from the start on"),
-      field("held_out", text, Nulls::whole,
+      field("seed", integer, Nulls::whole, "the seed of random windows; null: from the start on"),
+      field("eval_file", text, Nulls::whole,
             "the file that perplexity is measured on; null: the last tenth of the text"),
-      field("held_out_windows", integer, Nulls::none, "windows of it"),
-      field("by", text, Nulls::whole, "the form, or several; null: all that there are"),
-      field("method", text, Nulls::none, "how ranks are allocated"),
+      field("eval_windows", integer, Nulls::none, "windows of it"),
+      field("method", text, Nulls::whole, "the form, or several; null: all that there are"),
+      field("rank_allocation", text, Nulls::none, "how ranks are allocated"),
       field("ridge", number, Nulls::none,
             "of ranks: the share of the mean second moment that is added to each"),
       field("probe_tokens", integer, Nulls::none,
             "of ranks: tokens on which each matrix is probed"),
-      field("held_out_sequences", integer, Nulls::none,
+      field("eval_sequences", integer, Nulls::none,
             "windows on which orders and the menu are measured")};
   const auto before_by = std::find_if(fields.begin(), fields.end(),
-                                      [](const Field& each) { return each.name == "by"; });
+                                      [](const Field& each) { return each.name == "method"; });
   const std::vector<Field> examples = example_parameter_fields();
   fields.insert(before_by, examples.begin(), examples.end());
   fields.push_back(matrix_parameter());
   fields.push_back(layers_parameter());
   fields.push_back(hash_field("tokens_hash", "a hash of the windows that are fitted to"));
-  fields.push_back(hash_field("held_out_hash", "a hash of the windows that are measured on"));
+  fields.push_back(hash_field("eval_hash", "a hash of the windows that are measured on"));
   fields.push_back({.name = "target",
                     .type = text,
                     .meaning = "what the plan must come to; without it, rows are a menu",
@@ -109,7 +109,7 @@ Field planned_field() {
       .where = kPlan,
       .fields = {
           plan_forms_field(),
-          {.name = "choice", .type = text, .meaning = "in words", .where = kPlan},
+          {.name = "description", .type = text, .meaning = "in words", .where = kPlan},
           count_field("size", "what is left, in the form's own unit; null of several",
                       Nulls::whole),
           {.name = "sizes",
@@ -133,12 +133,12 @@ Field planned_field() {
           nats_field("mean_nll_after", "the same of the smaller model"),
           perplexity_number("perplexity_before", "e to mean_nll_before"),
           perplexity_number("perplexity_after", "e to mean_nll_after"),
-          nats_field("expected_loss", "of ranks: what probes foretell; else null", Nulls::whole),
+          nats_field("predicted_kl", "of ranks: what probes foretell; else null", Nulls::whole),
           {.name = "loadable",
            .type = flag,
            .meaning = "whether stock transformers loads it, smaller than before",
            .where = kPlan},
-          {.name = "remark",
+          {.name = "note",
            .type = text,
            .meaning = "as what it is loaded; may be empty",
            .where = kPlan},
@@ -152,7 +152,7 @@ RowKind plan_comparison_rows() {
           .command = "plan",
           .meaning = "a form of a smaller model at one size, measured",
           .place = {model_field(), plan_form_field()},
-          .fields = {{.name = "choice",
+          .fields = {{.name = "description",
                       .type = text,
                       .heading = "what",
                       .meaning = "what is left, in words",
@@ -172,8 +172,8 @@ RowKind plan_comparison_rows() {
                      flops_field("flops_per_token",
                                  "to generate a token half way through the context; latents of the "
                                  "tokens before it are expanded anew"),
-                     {.name = "work",
-                      .heading = "work",
+                     {.name = "relative_flops",
+                      .heading = "relative_flops",
                       .meaning = "flops_per_token over that of the model as it is",
                       .where = kPlan},
                      nats_field("mean_nll", "mean negative log likelihood on the held-out text"),
@@ -181,7 +181,7 @@ RowKind plan_comparison_rows() {
                       .heading = "perplexity",
                       .meaning = "e to mean_nll",
                       .where = kPlan},
-                     nats_field("loss", "the rise of mean_nll"),
+                     nats_field("loss_increase", "the rise of mean_nll"),
                      {.name = "loadable",
                       .type = flag,
                       .heading = "loads in transformers",
@@ -191,7 +191,7 @@ RowKind plan_comparison_rows() {
                       .type = text,
                       .meaning = "what asks for this plan, with its form: the option and its value",
                       .where = kPlan},
-                     {.name = "remark",
+                     {.name = "note",
                       .type = text,
                       .meaning = "as what it is loaded; may be empty",
                       .where = kPlan}},
@@ -231,12 +231,13 @@ RowKind plan_part_rows() {
            count_field("rank", "of ranks: the planned rank; null: it stays whole", Nulls::whole),
            count_field("break_even_rank", "of ranks: the largest at which factors are smaller",
                        Nulls::whole),
-           count_field("possible_rank", "of ranks: the largest that there can be", Nulls::whole),
+           count_field("max_possible_rank", "of ranks: the largest that there can be",
+                       Nulls::whole),
            nats_field("sensitivity",
                       "of ranks: the divergence of the model with the matrix at half its "
                       "break-even rank",
                       Nulls::whole),
-           nats_field("expected_loss", "of ranks: what that foretells at the planned rank",
+           nats_field("predicted_kl", "of ranks: what that foretells at the planned rank",
                       Nulls::whole),
            influence_field("block_influence",
                            "of layers: 1 less the mean cosine of what enters and leaves it"),
@@ -247,13 +248,13 @@ RowKind plan_part_rows() {
            influence_field("mlp_influence",
                            "of layers: the same of its MLP; null where no stream lies between the "
                            "two"),
-           nats_field("loss", "of layers: the rise of mean_nll where it alone is gone",
+           nats_field("loss_increase", "of layers: the rise of mean_nll where it alone is gone",
                       Nulls::whole),
-           nats_field("attention_loss",
+           nats_field("attention_loss_increase",
                       "of layers: the rise of mean_nll where its attention adds nothing; null "
                       "without one",
                       Nulls::whole),
-           nats_field("mlp_loss",
+           nats_field("mlp_loss_increase",
                       "of layers: the rise of mean_nll where its MLP adds nothing; null without "
                       "one",
                       Nulls::whole),
@@ -274,38 +275,37 @@ RowKind shrink_rows() {
   const auto parameter = [](std::string_view name, std::string_view meaning) {
     return Field{.name = name, .type = text, .meaning = meaning, .where = kPlanParameters};
   };
-  return {.name = "shrink",
-          .command = "shrink",
-          .meaning = "a tensor of the smaller model, or of the one before",
-          .place = {model_field(),
-                    {.name = "tensor",
-                     .type = text,
-                     .meaning = "its name in the files",
-                     .where = kPlan}},
-          .fields = {shape("shape_before", "its shape; null: it is new"),
-                     shape("shape_after", "its shape now; null: it is gone"),
-                     {.name = "change",
-                      .type = text,
-                      .meaning = "what became of it",
-                      .where = kPlan,
-                      .choices = {"kept", "cut", "replaced", "new", "removed"}}},
-          .models = with_model_facts(
-              {{.name = "shrunk",
-                .type = record,
-                .meaning = "the model that was written, opened again",
-                .where = kPlan,
-                .fields = {plan_forms_field(),
-                           {.name = "choice", .type = text, .meaning = "in words", .where = kPlan},
-                           count_field("parameters", "of what was written"),
-                           count_field("kv_cache_bytes_per_token", "of its cache, 16 bit"),
-                           flops_field("flops_per_token",
-                                       "to generate a token half way through the context"),
-                           count_field("bytes", "of its weights' files"),
-                           perplexity_number("planned_perplexity", "what the plan says"),
-                           perplexity_number("perplexity", "what was measured of the files"),
-                           nats_field("mean_nll", "its logarithm")}}}),
-          .parameters = {parameter("plan", "the file of the plan"),
-                         parameter("folder", "the folder that was written")}};
+  return {
+      .name = "shrink",
+      .command = "shrink",
+      .meaning = "a tensor of the smaller model, or of the one before",
+      .place =
+          {model_field(),
+           {.name = "tensor", .type = text, .meaning = "its name in the files", .where = kPlan}},
+      .fields = {shape("shape_before", "its shape; null: it is new"),
+                 shape("shape_after", "its shape now; null: it is gone"),
+                 {.name = "change",
+                  .type = text,
+                  .meaning = "what became of it",
+                  .where = kPlan,
+                  .choices = {"kept", "cut", "replaced", "new", "removed"}}},
+      .models = with_model_facts(
+          {{.name = "compressed",
+            .type = record,
+            .meaning = "the model that was written, opened again",
+            .where = kPlan,
+            .fields = {plan_forms_field(),
+                       {.name = "description", .type = text, .meaning = "in words", .where = kPlan},
+                       count_field("parameters", "of what was written"),
+                       count_field("kv_cache_bytes_per_token", "of its cache, 16 bit"),
+                       flops_field("flops_per_token",
+                                   "to generate a token half way through the context"),
+                       count_field("bytes", "of its weights' files"),
+                       perplexity_number("planned_perplexity", "what the plan says"),
+                       perplexity_number("perplexity", "what was measured of the files"),
+                       nats_field("mean_nll", "its logarithm")}}}),
+      .parameters = {parameter("plan", "the file of the plan"),
+                     parameter("folder", "the folder that was written")}};
 }
 
 }  // namespace attnscope

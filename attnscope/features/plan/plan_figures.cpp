@@ -104,7 +104,7 @@ class FiguresCheck {
     const TensorMatrix& matrix = model_.weight(*row.layer, *row.matrix).matrix;
     const RankOptions shape{.rows = matrix.rows, .cols = matrix.cols};
     expect_row(at, "break_even_rank", *row.break_even_rank, shape.break_even());
-    expect_row(at, "possible_rank", *row.possible_rank, std::min(shape.rows, shape.cols));
+    expect_row(at, "max_possible_rank", *row.max_possible_rank, std::min(shape.rows, shape.cols));
     expect_row(at, "parameters", row.parameters, shape.rows * shape.cols);
     expect_row(at, "parameters_after", row.parameters_after,
                row.rank ? *row.rank * (shape.rows + shape.cols) : row.parameters,
@@ -254,34 +254,34 @@ class FiguresCheck {
     const bool one = planned_.size() == 1;
     const std::string expected = one ? plain.front() : join(named, "; ");
     if (choice != expected && !(one && choice == named.front())) {
-      refuse_plan("choice", "is '" + choice + "', expected '" + expected + "'");
+      refuse_plan("description", "is '" + choice + "', expected '" + expected + "'");
     }
     if (plan_.summary.loadable != loadable) {
       refuse_plan("loadable", loadable ? "expected true for this form"
                                        : "expected false: stock transformers has no factors");
     }
     if (plan_.summary.remark != join(remarks)) {
-      refuse_plan("remark", "is '" + plan_.summary.remark + "', expected '" + join(remarks) + "'");
+      refuse_plan("note", "is '" + plan_.summary.remark + "', expected '" + join(remarks) + "'");
     }
   }
 
   /// Of ranks that were probed: the sum of the rows.
   void check_expected_loss() const {
     const bool probed = planned_.front().method->allocates_ranks() && plan_.rank_allocation == "kl";
-    const auto& whole = plan_.summary.expected_loss;
+    const auto& whole = plan_.summary.predicted_kl;
     if (!probed) {
-      if (whole) refuse_plan("expected_loss", "expected null, as nothing was probed");
+      if (whole) refuse_plan("predicted_kl", "expected null, as nothing was probed");
       return;
     }
     double sum = 0;
     for (std::size_t at = 0; at < plan_.rows.size(); ++at) {
-      const auto& own = plan_.rows[at].expected_loss;
-      if (!own) refuse(row_place(at, "expected_loss"), "expected a number");
+      const auto& own = plan_.rows[at].predicted_kl;
+      if (!own) refuse(row_place(at, "predicted_kl"), "expected a number");
       sum += *own;
     }
     if (whole && about_equal(*whole, sum)) return;
-    refuse_plan("expected_loss",
-                "expected " + shortest_decimal(sum) + ", the sum of rows[].expected_loss");
+    refuse_plan("predicted_kl",
+                "expected " + shortest_decimal(sum) + ", the sum of rows[].predicted_kl");
   }
 
   const PlanFile& plan_;

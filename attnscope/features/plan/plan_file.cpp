@@ -20,8 +20,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMostWindows = 1'000'000;
-constexpr std::array<std::string_view, 21> kPlanFields = {"form",
-                                                          "choice",
+constexpr std::array<std::string_view, 21> kPlanFields = {"method",
+                                                          "description",
                                                           "size",
                                                           "sizes",
                                                           "joint",
@@ -37,9 +37,9 @@ constexpr std::array<std::string_view, 21> kPlanFields = {"form",
                                                           "mean_nll_after",
                                                           "perplexity_before",
                                                           "perplexity_after",
-                                                          "expected_loss",
+                                                          "predicted_kl",
                                                           "loadable",
-                                                          "remark",
+                                                          "note",
                                                           "model_hash"};
 
 /// A loss, checked against the perplexity that the plan shows for it.
@@ -65,8 +65,8 @@ ModelSize read_size(const PlanReader& reader, const PlanObject& plan, const std:
 
 /// The methods of a plan at their sizes; what they keep comes from the rows.
 std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& plan) {
-  const std::vector<std::string> names = split(reader.text(plan, "form"), ',');
-  const std::string path = path_of(plan, "form");
+  const std::vector<std::string> names = split(reader.text(plan, "method"), ',');
+  const std::string path = path_of(plan, "method");
   const bool exact = reader.flag(plan, "exact");
   const std::int64_t joint = reader.integer(plan, "joint", 0);
   if (names.size() == 1) {
@@ -95,13 +95,13 @@ std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& pla
 }
 
 PlanSummary read_summary(const PlanReader& reader, const PlanObject& plan) {
-  PlanSummary out{.choice = reader.text(plan, "choice"),
-                  .remark = reader.text(plan, "remark"),
+  PlanSummary out{.choice = reader.text(plan, "description"),
+                  .remark = reader.text(plan, "note"),
                   .sizes = reader.integers(plan, "sizes"),
                   .loadable = reader.flag(plan, "loadable")};
   if (!reader.field(plan, "size").is_null()) out.size = reader.integer(plan, "size", 0);
-  if (!reader.field(plan, "expected_loss").is_null()) {
-    out.expected_loss = reader.number(plan, "expected_loss");
+  if (!reader.field(plan, "predicted_kl").is_null()) {
+    out.predicted_kl = reader.number(plan, "predicted_kl");
   }
   return out;
 }
@@ -117,12 +117,12 @@ void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
   for (std::size_t at = 0; at < plan.rows.size(); ++at) {
     const PlanRow& row = plan.rows[at];
     if (std::ranges::find(plan.choices, row.method, &Choice::method) == plan.choices.end()) {
-      reader.refuse(row_place(at, "form"), "the plan has no such form");
+      reader.refuse(row_place(at, "method"), "the plan has no such form");
     }
     if (method != row.method) {
       if (method != nullptr) ended.insert(method);
       if (ended.contains(row.method)) {
-        reader.refuse(row_place(at, "form"), "expected the rows of each form one after another");
+        reader.refuse(row_place(at, "method"), "expected the rows of each form one after another");
       }
       method = row.method;
       next = 0;
@@ -195,8 +195,8 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
     return found != report.end() && found->is_string() &&
            found->get_ref<const std::string&>() == value;
   };
-  if (!report.is_object() || !is("schema", "attnscope/1")) {
-    reader.refuse("schema", "expected \"attnscope/1\", the JSON report of attnscope plan");
+  if (!report.is_object() || !is("schema", "attnscope/2")) {
+    reader.refuse("schema", "expected \"attnscope/2\", the JSON report of attnscope plan");
   }
   if (!is("command", "plan")) {
     reader.refuse("command", "expected \"plan\", the JSON report of attnscope plan");
@@ -208,7 +208,7 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   if (!model.object.contains("plan")) {
     throw Error(ErrorKind::usage, {.file = std::string(place),
                                    .problem = "is a menu: it chooses no form",
-                                   .hint = "plan again with {by} and a target such as {keep}"});
+                                   .hint = "plan again with {method} and a target such as {keep}"});
   }
   const PlanObject plan = reader.object(model, "plan");
   reader.expect_fields(plan, kPlanFields);
@@ -221,7 +221,7 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   out.after = read_size(reader, plan, "after");
   reader.number(parameters, "ridge");
   out.ridge = reader.number(parameters, "ridge", 0, kMostRidge);
-  out.rank_allocation = reader.text(parameters, "method");
+  out.rank_allocation = reader.text(parameters, "rank_allocation");
   if (std::ranges::find(kRankAllocations, out.rank_allocation) == kRankAllocations.end()) {
     reader.refuse("parameters.method", "unknown method '" + out.rank_allocation + "'");
   }
@@ -230,11 +230,11 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   out.model_hash = reader.text(plan, "model_hash");
   if (model.object.contains("stack")) out.stack = reader.text(model, "stack");
   out.tokens_hash = reader.text(parameters, "tokens_hash");
-  out.held_out_hash = reader.text(parameters, "held_out_hash");
+  out.eval_hash = reader.text(parameters, "eval_hash");
   out.sequences = reader.integer(parameters, "sequences", 1, kMostWindows);
   out.length = reader.integer(parameters, "length", 1, kMostWindows);
-  if (!reader.field(parameters, "sample").is_null()) {
-    out.sample = reader.integer(parameters, "sample", 0);
+  if (!reader.field(parameters, "seed").is_null()) {
+    out.sample = reader.integer(parameters, "seed", 0);
   }
   if (parameters.object.contains("lines")) {
     out.lines = reader.flag(parameters, "lines");
@@ -243,7 +243,7 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
     out.score_positions = reader.text(parameters, "score_positions");
   }
   if (parameters.object.contains("target")) out.target = reader.text(parameters, "target");
-  out.own_held_out = !reader.field(parameters, "held_out").is_null();
+  out.own_held_out = !reader.field(parameters, "eval_file").is_null();
   const json& rows = reader.field(root, "rows");
   if (!rows.is_array()) reader.refuse("rows", "expected a list of rows");
   const std::int64_t parts = reader.integer(plan, "parts", 0);

@@ -21,8 +21,8 @@ struct PlanRow {
   std::optional<std::int64_t> rank;     // of low_rank; none: the matrix stays whole
   std::vector<std::int64_t> kept = {};  // of methods that list what stays
   std::int64_t parameters = 0, parameters_after = 0;
-  std::optional<std::int64_t> break_even_rank = {}, possible_rank = {};  // of low_rank
-  std::optional<double> expected_loss = {};                              // of low_rank; nats
+  std::optional<std::int64_t> break_even_rank = {}, max_possible_rank = {};  // of low_rank
+  std::optional<double> predicted_kl = {};                                   // of low_rank; nats
 };
 
 /// What a plan says in addition to what is used: only checked.
@@ -31,7 +31,7 @@ struct PlanSummary {
   std::int64_t size = 0;            // of one method; else 0
   std::vector<std::int64_t> sizes;  // of each method
   bool loadable = true;
-  std::optional<double> expected_loss = {};  // of low_rank; nats
+  std::optional<double> predicted_kl = {};  // of low_rank; nats
 };
 
 /// The largest share of the mean second moment that may be added: compared with it, a text has no
@@ -46,7 +46,7 @@ struct PlanFile {
   ModelSize before, after;  // parameters and bytes of the cache per token
   double ridge = 0.01;
   double mean_nll_before = 0, mean_nll_after = 0;
-  std::string tokens_hash, held_out_hash, model_hash;
+  std::string tokens_hash, eval_hash, model_hash;
   std::string stack;  // of a model that has several
   // How the text was cut into windows:
   std::int64_t sequences = 0, length = 0;

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 20> kRowFields = {"model",
                                                          "stack",
-                                                         "form",
+                                                         "method",
                                                          "layer",
                                                          "matrix",
                                                          "parameters",
@@ -19,15 +19,15 @@ constexpr std::array<std::string_view, 20> kRowFields = {"model",
                                                          "kept",
                                                          "rank",
                                                          "break_even_rank",
-                                                         "possible_rank",
+                                                         "max_possible_rank",
                                                          "sensitivity",
-                                                         "expected_loss",
+                                                         "predicted_kl",
                                                          "block_influence",
                                                          "attention_influence",
                                                          "mlp_influence",
-                                                         "loss",
-                                                         "attention_loss",
-                                                         "mlp_loss",
+                                                         "loss_increase",
+                                                         "attention_loss_increase",
+                                                         "mlp_loss_increase",
                                                          "order"};
 
 /// Differences of logarithms of probabilities, which come from logits in float32.
@@ -36,8 +36,8 @@ constexpr double kRounding = 1e-6;  // of cosines and divergences that are sums 
 
 void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out) {
   if (out.method->rows != PlanRows::matrix) {
-    for (const char* name :
-         {"matrix", "rank", "break_even_rank", "possible_rank", "sensitivity", "expected_loss"}) {
+    for (const char* name : {"matrix", "rank", "break_even_rank", "max_possible_rank",
+                             "sensitivity", "predicted_kl"}) {
       reader.null(place, name);
     }
     return;
@@ -46,19 +46,19 @@ void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out
   out.matrix = role_from_name(name);
   if (!out.matrix) reader.refuse(path_of(place, "matrix"), "unknown matrix '" + name + "'");
   out.break_even_rank = reader.integer(place, "break_even_rank", 0);
-  out.possible_rank = reader.integer(place, "possible_rank", 1);
+  out.max_possible_rank = reader.integer(place, "max_possible_rank", 1);
   if (!reader.field(place, "rank").is_null()) {
     out.rank = reader.integer(place, "rank", 1, *out.break_even_rank);
   }
   const auto probed = reader.number_or_null(place, "sensitivity", -kRounding, kMostNats);
-  out.expected_loss = reader.number_or_null(place, "expected_loss", -kRounding, kMostNats);
-  if (!out.rank && out.expected_loss != 0.0) {
-    reader.refuse(path_of(place, "expected_loss"), "expected 0, as the matrix stays whole");
+  out.predicted_kl = reader.number_or_null(place, "predicted_kl", -kRounding, kMostNats);
+  if (!out.rank && out.predicted_kl != 0.0) {
+    reader.refuse(path_of(place, "predicted_kl"), "expected 0, as the matrix stays whole");
   }
-  if (out.rank && probed.has_value() != out.expected_loss.has_value()) {
-    reader.refuse(path_of(place, "expected_loss"), probed
-                                                       ? "expected a number, as sensitivity is one"
-                                                       : "expected null, as sensitivity is null");
+  if (out.rank && probed.has_value() != out.predicted_kl.has_value()) {
+    reader.refuse(path_of(place, "predicted_kl"), probed
+                                                      ? "expected a number, as sensitivity is one"
+                                                      : "expected null, as sensitivity is null");
   }
 }
 
@@ -66,7 +66,8 @@ void read_removal(const PlanReader& reader, const PlanObject& place, std::int64_
                   PlanRow& out) {
   const std::array<const char*, 3> influences = {"block_influence", "attention_influence",
                                                  "mlp_influence"};
-  const std::array<const char*, 3> losses = {"loss", "attention_loss", "mlp_loss"};
+  const std::array<const char*, 3> losses = {"loss_increase", "attention_loss_increase",
+                                             "mlp_loss_increase"};
   if (out.method->rows != PlanRows::removal) {
     for (const char* name : influences) reader.null(place, name);
     for (const char* name : losses) reader.null(place, name);
@@ -91,7 +92,7 @@ PlanRow read_plan_row(const PlanReader& reader, const json& value, std::size_t a
                       std::int64_t rows) {
   const PlanObject place{value, "rows[" + std::to_string(at) + "]"};
   reader.expect_fields(place, kRowFields);
-  PlanRow out{.method = reader.method(path_of(place, "form"), reader.text(place, "form")),
+  PlanRow out{.method = reader.method(path_of(place, "method"), reader.text(place, "method")),
               .model = reader.text(place, "model")};
   if (value.contains("stack")) {  // of a model that has several
     const std::string stack = reader.text(place, "stack");

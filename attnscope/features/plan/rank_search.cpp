@@ -109,7 +109,7 @@ Choice Planner::at_budget(std::int64_t parameters) {
   return out;
 }
 
-double Planner::expected_loss(const Choice& choice) {
+double Planner::predicted_kl(const Choice& choice) {
   if (!choice.method->allocates_ranks() || request_.rank_allocation != RankAllocation::kl) return 0;
   const RankTable& table = ranks();
   double sum = 0;

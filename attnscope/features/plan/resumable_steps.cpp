@@ -131,7 +131,7 @@ std::string choice_hash(const Choice& choice) {
     ranks.emplace_back(std::to_string(place.first) + "." + std::string(role_name(place.second)) +
                        ":" + std::to_string(rank));
   }
-  Record all = {{"form", choice.method->name},
+  Record all = {{"method", choice.method->name},
                 {"size", choice.size},
                 {"joint", choice.joint},
                 {"exact", choice.exact}};

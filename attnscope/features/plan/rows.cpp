@@ -21,7 +21,7 @@ constexpr LayerImportance kNoImportance = {kUnknown, kUnknown, kUnknown, kUnknow
 Record empty_row(const Model& model, Method method, std::optional<std::int64_t> layer, Value matrix,
                  std::int64_t parameters, std::int64_t after) {
   Record row = {{"model", model.name()}};
-  row.add("form", method->name)
+  row.add("method", method->name)
       .add("layer", layer)
       .add("matrix", std::move(matrix))
       .add("parameters", parameters)
@@ -34,9 +34,9 @@ Record& add_rest(Record& row, Value kept, Value rank, Value break_even, Value po
   return row.add("kept", std::move(kept))
       .add("rank", std::move(rank))
       .add("break_even_rank", std::move(break_even))
-      .add("possible_rank", std::move(possible))
+      .add("max_possible_rank", std::move(possible))
       .add("sensitivity", std::move(sensitivity))
-      .add("expected_loss", std::move(expected));
+      .add("predicted_kl", std::move(expected));
 }
 
 /// Of rows that are of no layer as a whole: nothing.
@@ -45,9 +45,9 @@ Record& add_removal(Record& row, const LayerImportance& worth = kNoImportance,
   return row.add("block_influence", worth.influence)
       .add("attention_influence", worth.attention_influence)
       .add("mlp_influence", worth.mlp_influence)
-      .add("loss", loss)
-      .add("attention_loss", worth.attention_loss)
-      .add("mlp_loss", worth.mlp_loss)
+      .add("loss_increase", loss)
+      .add("attention_loss_increase", worth.attention_loss)
+      .add("mlp_loss_increase", worth.mlp_loss)
       .add("order", std::move(order));
 }
 
@@ -155,15 +155,15 @@ ReportHead head_of(const Model& model, const PlanRequest& request) {
   for (const auto& [name, value] : request.text.parameters.fields()) {
     head.parameters.add(name, value);
   }
-  head.parameters.add("by", request.by.empty() ? Value() : Value(methods_text(request.by)))
-      .add("method", kRankAllocations[static_cast<std::size_t>(request.rank_allocation)])
+  head.parameters.add("method", request.by.empty() ? Value() : Value(methods_text(request.by)))
+      .add("rank_allocation", kRankAllocations[static_cast<std::size_t>(request.rank_allocation)])
       .add("ridge", request.ridge)
       .add("probe_tokens", request.probe_tokens)
-      .add("held_out_sequences", request.held_out_sequences)
+      .add("eval_sequences", request.eval_sequences)
       .add("matrix", roles_value(request.matrices))
       .add("layers", request.layers.parameter())
       .add("tokens_hash", windows_hash(request.text.fitted()))
-      .add("held_out_hash", windows_hash(request.text.measured()));
+      .add("eval_hash", windows_hash(request.text.measured()));
   if (!request.target.text.empty()) head.parameters.add("target", request.target.text);
   return head;
 }
@@ -181,19 +181,19 @@ void send_comparison(const Model& model, const PlanRequest& request,
   for (const Candidate& candidate : comparison) {
     const Choice& choice = candidate.choice;
     Record row = {{"model", model.name()}};
-    row.add("form", choice.method->name)
-        .add("choice", choice_words(model, choice))
+    row.add("method", choice.method->name)
+        .add("description", choice_words(model, choice))
         .add("size", choice.size)
         .add("parameters", candidate.size.parameters)
         .add("kv_cache_bytes_per_token", candidate.size.kv_cache_bytes_per_token)
         .add("flops_per_token", candidate.size.flops_per_token)
-        .add("work", candidate.size.flops_per_token / planned.before.flops_per_token)
+        .add("relative_flops", candidate.size.flops_per_token / planned.before.flops_per_token)
         .add("mean_nll", candidate.mean_nll)
         .add("perplexity", std::exp(candidate.mean_nll))
-        .add("loss", candidate.mean_nll - planned.nll_before)
+        .add("loss_increase", candidate.mean_nll - planned.nll_before)
         .add("loadable", choice.method->loadable)
         .add("target", candidate.target)
-        .add("remark", choice.method->remark);
+        .add("note", choice.method->remark);
     sink.add_row(std::move(row));
   }
   for (const Skipped& skipped : planned.skipped) sink.add_skipped(skipped);
@@ -217,7 +217,7 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
     loadable = loadable && own.method->loadable;
     if (!own.method->remark.empty()) remarks.emplace_back(own.method->remark);
   }
-  Record plan = {{"form", methods_text(methods)}, {"choice", join(planned.words, "; ")}};
+  Record plan = {{"method", methods_text(methods)}, {"description", join(planned.words, "; ")}};
   plan.add("size", one ? Value(choice.size) : Value())
       .add("sizes", sizes)
       .add("joint", choice.joint)
@@ -233,9 +233,9 @@ void send_plan(const Model& model, const PlanRequest& request, const PlannedMode
       .add("mean_nll_after", planned.nll_after)
       .add("perplexity_before", std::exp(planned.nll_before))
       .add("perplexity_after", std::exp(planned.nll_after))
-      .add("expected_loss", probed ? Value(planned.expected_loss) : Value())
+      .add("predicted_kl", probed ? Value(planned.predicted_kl) : Value())
       .add("loadable", loadable)
-      .add("remark", join(remarks))
+      .add("note", join(remarks))
       .add("model_hash", model_hash(model));
   head.models.front().add("plan", std::move(plan));
   sink.begin(head);

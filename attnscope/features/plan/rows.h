@@ -13,7 +13,7 @@ struct PlannedModel {
   std::vector<std::string> words;  // of each: see choice_words()
   ModelSize before, after;
   double nll_before = 0, nll_after = 0;  // mean negative log likelihood, nats
-  double expected_loss = 0;
+  double predicted_kl = 0;
   std::vector<Record> rows;
   std::vector<Skipped> skipped;  // matrices that stay, as they hold NaN or infinity
 };

@@ -53,7 +53,7 @@ void check_method(const Model& model, Method method) {
   if (why.empty()) return;
   std::vector<std::string> names;
   for (const Method other : possible_methods(model)) names.emplace_back(other->name);
-  throw Error(ErrorKind::unsupported, {.parameter = "by",
+  throw Error(ErrorKind::unsupported, {.parameter = "method",
                                        .problem = std::string(method->name) + ": " + verbatim(why) +
                                                   "; " + verbatim(model.name()) + " can take " +
                                                   (names.empty() ? "no form" : join(names))});
@@ -82,7 +82,7 @@ Choice largest_within(Planner& planner, Method method, const std::string& parame
 
 [[noreturn]] void refuse_empty_comparison(const std::vector<Method>& methods) {
   throw Error(ErrorKind::numerical,
-              {.parameter = "by",
+              {.parameter = "method",
                .problem = methods_text(methods) + " can have no size but the model's own"});
 }
 
@@ -165,7 +165,7 @@ Choice chosen(Planner& planner, Method method, const PlanTarget& target) {
 
 Record asked_record(const PlanRequest& request) {
   Record asked = request.text.parameters;
-  asked.add("by", request.by.empty() ? Value() : Value(methods_text(request.by)));
+  asked.add("method", request.by.empty() ? Value() : Value(methods_text(request.by)));
   if (!request.target.text.empty()) asked.add("target", request.target.text);
   return asked;
 }
@@ -219,8 +219,8 @@ std::string why_above(const PlanRequest& request, const PlannedModel& planned) {
   if (planned.nll_after <= most) return "";
   const auto text = [](double nll) { return fmt::format("{:.2f}", std::exp(nll)); };
   return "the perplexity of all windows is " + text(planned.nll_after) + ", above " + text(most) +
-         ": sizes are searched on the first " + std::to_string(request.held_out_sequences) +
-         " (raise {held_out_sequences})";
+         ": sizes are searched on the first " + std::to_string(request.eval_sequences) +
+         " (raise {eval_sequences})";
 }
 
 }  // namespace
@@ -233,11 +233,11 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
   for (const Method method : request.by) check_method(model, method);
   if (!compares_methods && request.by.empty()) {
     throw Error(ErrorKind::usage,
-                {.parameter = "by", .problem = "is needed: which forms reach the target"});
+                {.parameter = "method", .problem = "is needed: which forms reach the target"});
   }
   for (const Method method : request.by) {
     if (compares_methods || request.by.size() < 2 || method->combines) continue;
-    throw Error(ErrorKind::usage, {.parameter = "by",
+    throw Error(ErrorKind::usage, {.parameter = "method",
                                    .problem = std::string(method->name) + " is planned alone; " +
                                               combining_names() + " combine"});
   }
@@ -263,7 +263,7 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
                            planned.choices = {choice};
                            planned.words = {choice_words(model, choice)};
                            planned.after = size_after(model, planned.before, choice);
-                           planned.expected_loss = planner.expected_loss(choice);
+                           planned.predicted_kl = planner.predicted_kl(choice);
                            planned.nll_after = planner.nll_of(choice, /*all=*/true);
                            planned.rows = plan_rows(planner, choice);
                          }

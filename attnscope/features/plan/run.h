@@ -36,9 +36,9 @@ struct PlanRequest {
   RankAllocation rank_allocation = RankAllocation::kl;
   double ridge = 0.01;
   std::int64_t probe_tokens = 1024;
-  std::int64_t round = 1;                // ranks and widths are multiples of it
-  std::int64_t held_out_sequences = 32;  // windows on which orders and the menu are measured
-  std::vector<Role> matrices;            // that may get a lower rank; none: all
+  std::int64_t round = 1;            // ranks and widths are multiples of it
+  std::int64_t eval_sequences = 32;  // windows on which orders and the menu are measured
+  std::vector<Role> matrices;        // that may get a lower rank; none: all
   LayerSelection layers;
 };
 

@@ -107,8 +107,7 @@ std::size_t Planner::steps_of(Method method, const std::vector<std::int64_t>& si
 TextWindows Planner::measured_text(bool all) const {
   TextWindows text = request_.text.measured();
   if (all) return text;
-  const auto few =
-      std::min(static_cast<std::size_t>(request_.held_out_sequences), text.windows.size());
+  const auto few = std::min(static_cast<std::size_t>(request_.eval_sequences), text.windows.size());
   text.windows = text.windows.first(few);
   if (!text.sources.empty()) text.sources = text.sources.first(few);
   if (!text.scored.empty()) text.scored = text.scored.first(few);
@@ -133,7 +132,7 @@ Model Planner::made(const Choice& choice) {
 
 double Planner::nll_of(const Choice& choice, bool all) {
   Record facts = measured_facts(all);
-  facts.add("fitted", fitted_hash_).add("ridge", ridge()).add("choice", choice_hash(choice));
+  facts.add("fitted", fitted_hash_).add("ridge", ridge()).add("description", choice_hash(choice));
   return steps_.number("loss", facts,
                        [&] { return mean_nll(made(choice), measured_text(all), compute_); });
 }
@@ -142,7 +141,7 @@ Candidate Planner::measured(const Choice& choice) {
   return {.choice = choice,
           .size = size_after(model_, size_, choice),
           .mean_nll = nll_of(choice, /*all=*/false),
-          .expected_loss = expected_loss(choice)};
+          .predicted_kl = predicted_kl(choice)};
 }
 
 std::vector<std::int64_t> Planner::sizes(Method method) const {

@@ -24,8 +24,8 @@ struct Candidate {
   Choice choice;
   ModelSize size;
   double mean_nll = 0;
-  double expected_loss = 0;  // of low_rank: Σ of what probes predict, in nats
-  std::string target = {};   // what asks for the same again: "set width=384", "keep 0.75"
+  double predicted_kl = 0;  // of low_rank: Σ of what probes predict, in nats
+  std::string target = {};  // what asks for the same again: "set width=384", "keep 0.75"
 };
 
 /// One removal of a layer after another.
@@ -66,7 +66,7 @@ class Planner {
   Choice at_size(Method method, std::int64_t size);
   /// Of low_rank: factors with so many parameters.
   Choice at_budget(std::int64_t parameters);
-  double expected_loss(const Choice& choice);
+  double predicted_kl(const Choice& choice);
 
   /// Layers removed one after another, each time the one without which the loss is least; at least
   /// so many.

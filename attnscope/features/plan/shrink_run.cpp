@@ -87,7 +87,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   const PlanFile& plan = request.plan;
   check_hash(request.plan_place, "parameters.tokens_hash", plan.tokens_hash,
              windows_hash(request.text.fitted()), "another text");
-  check_hash(request.plan_place, "parameters.held_out_hash", plan.held_out_hash,
+  check_hash(request.plan_place, "parameters.eval_hash", plan.eval_hash,
              windows_hash(request.text.measured()), "another held-out text");
   NewFolder folder(request.folder);  // shows now what would stop it at the end
   FinishedLayers finished(request.folder, content_hash(request.plan_text));
@@ -148,7 +148,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
                   counted(finished.taken(), "layer"));
   }
   facts = planned_facts(model);
-  Record shrunk = {{"form", words.methods}, {"choice", words.choices}};
+  Record shrunk = {{"method", words.methods}, {"description", words.choices}};
   const ModelSize after = size_of(*written);
   shrunk.add("parameters", after.parameters)
       .add("kv_cache_bytes_per_token", after.kv_cache_bytes_per_token)
@@ -157,7 +157,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
       .add("planned_perplexity", std::exp(plan.mean_nll_after))
       .add("perplexity", std::exp(nll))
       .add("mean_nll", nll);
-  facts.add("shrunk", std::move(shrunk));
+  facts.add("compressed", std::move(shrunk));
   // What was planned is rounded as it is written, but for one that was asked to be written
   // otherwise.
   const double agrees = request.form.dtype ? 5e-3 : 1e-3;

@@ -97,7 +97,8 @@ PlanTarget plan_target(const Arguments& arguments, const Model& model, std::vect
   if (!arguments.given("set")) return out;
   out.set = choice_of(arguments.text("set"), model);
   if (!by.empty() && by != std::vector{out.set->method}) {
-    throw Error(ErrorKind::usage, {.parameter = "set", .problem = "is of another form than {by}"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "set", .problem = "is of another form than {method}"});
   }
   by = {out.set->method};
   return out;

@@ -57,7 +57,7 @@ void write_title(const Record& model, const Record& parameters, std::int64_t win
         << size_text(integer_field(model, "parameters")) << " parameters, KV cache "
         << grouped(integer_field(model, "kv_cache_bytes_per_token")) << " bytes a token\n";
   }
-  const auto* held_out = parameters.find("held_out")->get<std::string>();
+  const auto* held_out = parameters.find("eval_file")->get<std::string>();
   const std::string words = scored_words(parameters);
   out << fmt::format("fitted to {} × {} tokens of {}; perplexity on {} of {} {:.2f}{}\n\n",
                      integer_field(parameters, "sequences"), integer_field(parameters, "length"),
@@ -70,33 +70,33 @@ void write_comparison(const Report& report, const WriteOptions& options, std::os
   const Style style(options.color);
   const Record& model = report.models.front();
   const double before = real_field(model, "perplexity");
-  const std::int64_t windows = std::min(integer_field(report.parameters, "held_out_windows"),
-                                        integer_field(report.parameters, "held_out_sequences"));
+  const std::int64_t windows = std::min(integer_field(report.parameters, "eval_windows"),
+                                        integer_field(report.parameters, "eval_sequences"));
   write_title(model, report.parameters, windows, before, /*named=*/false, style, out);
   Lines lines(1);
-  for (const char* name : {"form", "choice", "parameters", "kv_cache_bytes_per_token", "work",
-                           "perplexity", "loadable"}) {
+  for (const char* name : {"method", "description", "parameters", "kv_cache_bytes_per_token",
+                           "relative_flops", "perplexity", "loadable"}) {
     lines.front().push_back(style.bold(heading("plan", name)));
   }
   std::string last;
   for (const Record& row : report.rows) {
-    const std::string form = text_field(row, "form");
+    const std::string form = text_field(row, "method");
     const bool loads = expect<bool>(row, "loadable");
-    const std::string remark = text_field(row, "remark");
-    const double loss = real_field(row, "loss");
+    const std::string remark = text_field(row, "note");
+    const double loss = real_field(row, "loss_increase");
     lines.push_back(
-        {form == last ? "" : form, text_field(row, "choice"),
+        {form == last ? "" : form, text_field(row, "description"),
          count_of(integer_field(row, "parameters"), integer_field(model, "parameters")),
          count_of(integer_field(row, "kv_cache_bytes_per_token"),
                   integer_field(model, "kv_cache_bytes_per_token")),
-         share_of(real_field(row, "work"), 1),
+         share_of(real_field(row, "relative_flops"), 1),
          style.shade(std::clamp(loss, 0.0, 1.0),
                      perplexity_text(real_field(row, "perplexity"), before)),
          (loads ? "yes" : "no") + (remark.empty() ? "" : (loads ? ", " : ": ") + remark)});
     last = form;
   }
   out << align(lines, lines.front().size()) << '\n';
-  write_legend("One form and its size; choose with " + options.spell("by") + " and " +
+  write_legend("One form and its size; choose with " + options.spell("method") + " and " +
                    options.spell("keep") + ", " + options.spell("kv_bytes") + " or " +
                    options.spell("max_perplexity") + ". Nothing is trained.",
                options, out);
@@ -108,12 +108,12 @@ void write_rank_grid(const Report& report, const WriteOptions& options, std::ost
   LayerGrid grid;
   double dearest = 0;
   const auto expected = [](const Record& row) {
-    return number_field(row, "expected_loss").value_or(0);
+    return number_field(row, "predicted_kl").value_or(0);
   };
   for (const Record& row : report.rows) dearest = std::max(dearest, expected(row));
   for (const Record& row : report.rows) {
     const auto* rank = row.find("rank")->get<std::int64_t>();
-    const auto possible = static_cast<double>(integer_field(row, "possible_rank"));
+    const auto possible = static_cast<double>(integer_field(row, "max_possible_rank"));
     const std::string text =
         rank == nullptr
             ? "whole"
@@ -133,13 +133,14 @@ void write_removals(const Report& report, std::ostream& out, const Style& style)
   }
   for (const Record& row : report.rows) {
     const auto* order = row.find("order")->get<std::int64_t>();
-    lines.push_back(
-        {std::to_string(integer_field(row, "layer")), number_text(row, "block_influence", "{:.3f}"),
-         number_text(row, "loss", "{:+.4f}"), number_text(row, "attention_loss", "{:+.4f}"),
-         number_text(row, "mlp_loss", "{:+.4f}"),
-         order == nullptr ? "stays"
-         : *order == 0    ? "goes"
-                          : fmt::format("goes, {}", *order)});
+    lines.push_back({std::to_string(integer_field(row, "layer")),
+                     number_text(row, "block_influence", "{:.3f}"),
+                     number_text(row, "loss_increase", "{:+.4f}"),
+                     number_text(row, "attention_loss_increase", "{:+.4f}"),
+                     number_text(row, "mlp_loss_increase", "{:+.4f}"),
+                     order == nullptr ? "stays"
+                     : *order == 0    ? "goes"
+                                      : fmt::format("goes, {}", *order)});
   }
   out << align(lines) << '\n';
 }
@@ -149,17 +150,17 @@ void write_chosen(const Report& report, const WriteOptions& options, std::ostrea
   const Record& model = report.models.front();
   const Record& plan = expect<Record>(model, "plan");
   const double before = real_field(plan, "perplexity_before");
-  const std::string form = text_field(plan, "form");
-  write_title(model, report.parameters, integer_field(report.parameters, "held_out_windows"),
-              before, /*named=*/form == "ranks", style, out);
-  if (form == "ranks") {
+  const std::string form = text_field(plan, "method");
+  write_title(model, report.parameters, integer_field(report.parameters, "eval_windows"), before,
+              /*named=*/form == "low-rank", style, out);
+  if (form == "low-rank") {
     write_rank_grid(report, options, out);
     write_legend(
         "The rank of each matrix and its share of the largest; parameters below are those "
         "of factors.\n",
         options, out);
   }
-  if (form == "layers") {
+  if (form == "depth") {
     write_removals(report, out, style);
     write_legend(
         "influence: 1 less the cosine of what enters and leaves; alone: nats that the "
@@ -167,14 +168,14 @@ void write_chosen(const Report& report, const WriteOptions& options, std::ostrea
         options, out);
   }
   const bool loads = expect<bool>(plan, "loadable");
-  const std::string remark = text_field(plan, "remark");
-  Lines lines = {{style.bold(form), text_field(plan, "choice")},
+  const std::string remark = text_field(plan, "note");
+  Lines lines = {{style.bold(form), text_field(plan, "description")},
                  {"parameters", count_of(integer_field(plan, "parameters_after"),
                                          integer_field(plan, "parameters_before"))},
                  {"KV bytes", count_of(integer_field(plan, "kv_cache_bytes_per_token_after"),
                                        integer_field(plan, "kv_cache_bytes_per_token_before"))},
                  {"FLOPs a token", work_of(plan)}};
-  if (const auto* expected = plan.find("expected_loss")->get<double>()) {
+  if (const auto* expected = plan.find("predicted_kl")->get<double>()) {
     lines.push_back({"expected", fmt::format("{:.4f} nats of divergence", *expected)});
   }
   lines.push_back(
@@ -200,13 +201,13 @@ void write_plan_table(const Report& report, const WriteOptions& options, std::os
 void write_shrink_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   const Record& model = report.models.front();
-  const Record& shrunk = expect<Record>(model, "shrunk");
+  const Record& shrunk = expect<Record>(model, "compressed");
   std::map<std::string, std::int64_t> changes;
   for (const Record& row : report.rows) ++changes[text_field(row, "change")];
   std::vector<std::string> words;
   for (const auto& [change, count] : changes) words.push_back(fmt::format("{} {}", count, change));
-  out << style.bold(text_field(model, "name")) << "  " << text_field(shrunk, "form") << ", "
-      << text_field(shrunk, "choice") << "\n\n";
+  out << style.bold(text_field(model, "name")) << "  " << text_field(shrunk, "method") << ", "
+      << text_field(shrunk, "description") << "\n\n";
   out << align({{"folder", printable(text_field(report.parameters, "folder"))},
                 {"tensors", join(words)},
                 {"parameters",

@@ -147,7 +147,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
     Record facts = facts_record(summarize(models[index]));
     facts.add("attributed", Record{{"token", token_of(request.asked[index].token)},
                                    {"against", token_of(request.asked[index].against)},
-                                   {"places", std::ssize(asked[index].rows)},
+                                   {"positions", std::ssize(asked[index].rows)},
                                    {"logit", found[index].logit}});
     head.models.push_back(std::move(facts));
   }
@@ -158,7 +158,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
                     {"layer", part.layer},
                     {"head", part.head},
                     {"component", part.component},
-                    {"direct", mean_of(part.logits)}});
+                    {"direct_effect", mean_of(part.logits)}});
     }
   }
   sink.end();
@@ -218,9 +218,9 @@ void add_direct_rows(const std::string& model, const BothAttributed& found, RowS
                   {"layer", part.layer},
                   {"head", part.head},
                   {"component", part.component},
-                  {"direct", direct.mean},
-                  {"direct_error", direct.standard_error},
-                  {"corrupted_direct", mean_over_prompts(corrupted).mean},
+                  {"direct_effect", direct.mean},
+                  {"direct_effect_error", direct.standard_error},
+                  {"corrupted_direct_effect", mean_over_prompts(corrupted).mean},
                   {"share", share.mean},
                   {"share_error", share.standard_error}});
   }
@@ -260,7 +260,7 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
     Record facts = facts_record(summarize(models[index]));
     facts.add("attributed", Record{{"token", Value()},
                                    {"against", Value()},
-                                   {"places", std::ssize(found[index].clean.differences)},
+                                   {"positions", std::ssize(found[index].clean.differences)},
                                    {"logit", preference.clean},
                                    {"corrupted_logit", preference.corrupted}});
     head.models.push_back(std::move(facts));

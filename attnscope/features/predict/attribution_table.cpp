@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-double direct_of(const Record& row) { return expect<double>(row, "direct"); }
+double direct_of(const Record& row) { return expect<double>(row, "direct_effect"); }
 
 std::string name_of_part(const Record& row) {
   const std::string component = text_field(row, "component");
@@ -29,7 +29,7 @@ std::string name_of_part(const Record& row) {
 
 /// "the text's own tokens", "␣Paris against ␣London".
 std::string asked_text(const Record& attributed, bool of_prompts) {
-  const std::int64_t places = integer_field(attributed, "places");
+  const std::int64_t places = integer_field(attributed, "positions");
   if (of_prompts) {
     const std::string text =
         fmt::format("right answers against wrong ones, mean over {}", counted(places, "prompt"));
@@ -48,10 +48,10 @@ std::string asked_text(const Record& attributed, bool of_prompts) {
 
 /// What it adds after corrupted prompts, and its share of the preference.
 std::string prompt_cell(const Record& row) {
-  const Value* corrupted = row.find("corrupted_direct");
+  const Value* corrupted = row.find("corrupted_direct_effect");
   const Value* share = row.find("share");
   std::string text =
-      corrupted->is_null() ? "" : number_text(row, "corrupted_direct", "{:+.4f}") + "  ";
+      corrupted->is_null() ? "" : number_text(row, "corrupted_direct_effect", "{:+.4f}") + "  ";
   return text +
          (share->is_null() ? "-" : fmt::format("{:+.1f}%", 100 * expect<double>(row, "share")));
 }

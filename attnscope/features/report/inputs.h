@@ -15,7 +15,7 @@ namespace attnscope {
 /// Parameters of `report` that name what is run, and which part of it.
 inline constexpr std::array<std::string_view, 17> kInputParameters = {
     "text",         "text_file",   "tokens",   "token_file",    "sequences",      "length",
-    "sample",       "consecutive", "target",   "target_tokens", "target_file",    "image",
+    "seed",         "consecutive", "target",   "target_tokens", "target_file",    "image",
     "pixel_values", "audio",       "features", "lines",         "score_positions"};
 
 /// Whether a text is named, or with `model` what it reads.

@@ -174,7 +174,7 @@ std::vector<ReportPart> asked_parts(const ReportModel& model) {
   const ArgumentTexts of_model = texts_of(model.arguments, {{"models", "layout"}});
   if (model.arguments.given("plan_text")) {
     ArgumentTexts fitted = texts_of(model.arguments, {{"models", "layout", "store"}});
-    fitted.emplace_back("text_file", model.arguments.text("plan_text"));
+    fitted.emplace_back("calibration_file", model.arguments.text("plan_text"));
     const ArgumentTexts examples = examples_of_other_text(model.arguments);
     fitted.insert(fitted.end(), examples.begin(), examples.end());
     add(kPlan, "plan", fitted);
@@ -182,7 +182,7 @@ std::vector<ReportPart> asked_parts(const ReportModel& model) {
                                            {kPlanRanks, low_rank_method(), "0.8"}}) {
       if (!why_not(model.model, method).empty()) continue;
       ArgumentTexts own = fitted;
-      own.emplace_back("by", method->name);
+      own.emplace_back("method", method->name);
       own.emplace_back("keep", keep);
       add(id, "plan", std::move(own));
     }
@@ -226,7 +226,7 @@ ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t
 }
 
 ReportPart ablate_part(const ReportModel& model, const std::string& parts) {
-  return part_of(model, kAblate, "ablate", {{"parts", parts}}, kInputParameters);
+  return part_of(model, kAblate, "ablate", {{"components", parts}}, kInputParameters);
 }
 
 ReportPart attention_part(const ReportModel& model) {
@@ -234,7 +234,8 @@ ReportPart attention_part(const ReportModel& model) {
 }
 
 ReportPart without_first_part(const ReportModel& model) {
-  return part_of(model, kWithoutFirst, "attention", {{"without_first", ""}}, kInputParameters);
+  return part_of(model, kExcludeFirstToken, "attention", {{"exclude_first_token", ""}},
+                 kInputParameters);
 }
 
 Arguments part_arguments(const ReportPart& part) {

@@ -49,7 +49,7 @@ std::vector<ReportPart> asked_parts(const ReportModel& model);
 
 /// Those of a text, which the model's arguments name.
 inline constexpr const char* kAttention = "attention";
-inline constexpr const char* kWithoutFirst = "attention_without_first";
+inline constexpr const char* kExcludeFirstToken = "attention_excluding_first";
 inline constexpr const char* kRouting = "routing";  // of models with experts
 inline constexpr const char* kLens = "lens";
 inline constexpr const char* kLensGrid = "lens_grid";

@@ -63,7 +63,7 @@ void TextRun::add_without_first(ReportFile& file) const {
     const ReportPart part = without_first_part(text_.model);
     add_rows(part, session_.context, *part_sink(part, session_, file));
   } catch (const Error& error) {
-    leave_out(kWithoutFirst, text_.model, error, session_, file);
+    leave_out(kExcludeFirstToken, text_.model, error, session_, file);
   }
 }
 
@@ -124,7 +124,7 @@ ReportModel TextRun::with_few_tokens() const {
 
 ReportModel TextRun::for_names() const {
   if (!text_.model.arguments.given("target_file")) return with_few_tokens();
-  constexpr std::string_view kOfLines[] = {"target_file", "sequences", "sample", "consecutive"};
+  constexpr std::string_view kOfLines[] = {"target_file", "sequences", "seed", "consecutive"};
   ReportModel model = text_.model;
   model.arguments = model.arguments.without(kOfLines);
   return model;

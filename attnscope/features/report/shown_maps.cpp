@@ -63,7 +63,8 @@ void NotableHeads::add_row(Record row) {
   const Value* head = row.find("head");
   if (head != nullptr && !head->is_null()) {
     const HeadPlace place{expect<std::int64_t>(row, "layer"), expect<std::int64_t>(row, "head")};
-    for (const char* name : {"previous_token", "sink_mass", "diagonal", "entropy", "energy_rank"}) {
+    for (const char* name :
+         {"previous_token", "sink_mass", "current_token", "entropy", "energy_rank"}) {
       const Value* value = row.find(name);
       const auto* number = value == nullptr ? nullptr : value->get<double>();
       if (number == nullptr) continue;

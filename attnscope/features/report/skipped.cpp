@@ -9,8 +9,8 @@
 namespace attnscope {
 namespace {
 
-ReportFile::LeftOut left_out(const std::string& part, const ReportModel& model, const Error& error,
-                             const Session& session) {
+ReportFile::LeftOut skipped(const std::string& part, const ReportModel& model, const Error& error,
+                            const Session& session) {
   return {
       .part = part, .model = model.model.name(), .why = error_text(error.parts(), session.spell)};
 }
@@ -33,19 +33,19 @@ std::optional<ReportModel> with_text_that_runs(const ReportModel& model, const S
 
 void leave_out(const std::string& part, const ReportModel& model, const Error& error,
                const Session& session, ReportFile& file) {
-  file.add_left_out(left_out(part, model, error, session));
+  file.add_left_out(skipped(part, model, error, session));
 }
 
 void leave_out_text(const ReportModel& model, const Error& error, const Session& session,
                     ReportFile& file) {
   const auto other = with_text_that_runs(model, session);
   const auto leave = [&](const char* part, const auto& line_of) {
-    ReportFile::LeftOut entry = left_out(part, model, error, session);
+    ReportFile::LeftOut entry = skipped(part, model, error, session);
     if (other) entry.command = line_of(*other);
     file.add_left_out(std::move(entry));
   };
   leave(kAttention, [&](const auto& with) { return part_line(attention_part(with), session); });
-  leave(kWithoutFirst,
+  leave(kExcludeFirstToken,
         [&](const auto& with) { return part_line(without_first_part(with), session); });
   leave("maps", [&](const auto& with) { return page_line(with, std::nullopt, session); });
 }

@@ -48,11 +48,11 @@ Record measured_row(const Model& model, const LayerMatrix& place, const Matrix<d
       {"model", model.name()}, {"layer", place.first}, {"matrix", role_name(place.second)}};
   row.add("shape", std::vector<std::int64_t>{shape.rows, shape.cols})
       .add("energy_rank", ranks_at(own, request.energy))
-      .add("null_energy_rank", std::move(nulls))
+      .add("random_energy_rank", std::move(nulls))
       .add("activation_energy_rank", ranks_at(given, request.energy))
       .add("input_energy_rank", ranks_at(read, request.energy))
       .add("input_top_share", energy_at_rank(read, 1))
-      .add("possible_rank", shape.possible_rank());
+      .add("max_possible_rank", shape.max_possible_rank());
   return row;
 }
 

@@ -64,7 +64,7 @@ SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
                                   const SpectrumShape& shape, std::span<const double> thresholds,
                                   Resolution resolution) {
   SpectrumMeasures out{.energy_ranks = std::vector<std::int64_t>(thresholds.size(), 0),
-                       .possible_rank = std::ssize(singular_values)};
+                       .max_possible_rank = std::ssize(singular_values)};
   if (is_zero(singular_values)) return out;
 
   const std::vector<double> running = running_energy(singular_values);
@@ -83,7 +83,7 @@ SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
   }
   const double energy = running.back();  // in units of σ_1²
   out.stable_rank = energy;
-  out.entropy_rank = std::exp(entropy);
+  out.effective_rank = std::exp(entropy);
   out.participation_ratio = energy * energy / fourth_powers;
   const bool is_float64 = resolution == Resolution::float64;
   const double epsilon = is_float64 ? 0x1p-52 : 0x1p-23;
@@ -120,7 +120,7 @@ void add_spectrum_fields(Record& row, const SingularValues& singular, const Spec
   }
   row.add("shape", std::vector<std::int64_t>{shape.rows, shape.cols})
       .add("energy_rank", std::move(ranks))
-      .add("null_energy_rank", std::move(random_ranks));
+      .add("random_energy_rank", std::move(random_ranks));
   if (!wanted.ranks.empty()) {
     Record energies, random_energies;
     for (const NamedRank& at : wanted.ranks) {
@@ -128,13 +128,13 @@ void add_spectrum_fields(Record& row, const SingularValues& singular, const Spec
       random_energies.add(at.name, baseline.energy_at(at.rank));
     }
     row.add("energy_at_rank", std::move(energies))
-        .add("null_energy_at_rank", std::move(random_energies));
+        .add("random_energy_at_rank", std::move(random_energies));
   }
   row.add("stable_rank", measures.stable_rank)
-      .add("entropy_rank", measures.entropy_rank)
+      .add("effective_rank", measures.effective_rank)
       .add("participation_ratio", measures.participation_ratio)
       .add("numerical_rank", measures.numerical_rank)
-      .add("possible_rank", measures.possible_rank)
+      .add("max_possible_rank", measures.max_possible_rank)
       .add("spectral_norm", measures.spectral_norm)
       .add("frobenius_norm", measures.frobenius_norm)
       .add("nuclear_norm", measures.nuclear_norm)
@@ -142,7 +142,7 @@ void add_spectrum_fields(Record& row, const SingularValues& singular, const Spec
   if (!wanted.with_values) return;
   row.add("singular_values", singular_values)
       .add("cumulative_energy", cumulative_energy(singular_values))
-      .add("null_singular_values", baseline.singular_values(measures.frobenius_norm));
+      .add("random_singular_values", baseline.singular_values(measures.frobenius_norm));
 }
 
 std::int64_t rank_at_share(std::int64_t rank, std::int64_t of_width, std::int64_t width) {
@@ -161,15 +161,15 @@ Record mla_fields(std::span<const double> singular_values, const SpectrumShape& 
     ranks.add(key, measures.energy_ranks[index]);
     random_ranks.add(key, baseline.energy_rank(thresholds[index]));
   }
-  return {{"possible_rank", measures.possible_rank},
+  return {{"max_possible_rank", measures.max_possible_rank},
           {"rank", rank},
           {"energy", energy_at_rank(singular_values, rank)},
-          {"null_energy", baseline.energy_at(rank)},
+          {"random_energy", baseline.energy_at(rank)},
           {"share_rank", share_rank},
           {"share_energy", energy_at_rank(singular_values, share_rank)},
-          {"share_null_energy", baseline.energy_at(share_rank)},
+          {"share_random_energy", baseline.energy_at(share_rank)},
           {"energy_rank", std::move(ranks)},
-          {"null_energy_rank", std::move(random_ranks)}};
+          {"random_energy_rank", std::move(random_ranks)}};
 }
 
 }  // namespace attnscope

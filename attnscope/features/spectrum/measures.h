@@ -16,13 +16,13 @@ namespace attnscope {
 struct SpectrumMeasures {
   std::vector<std::int64_t> energy_ranks;  // one for each threshold
   double stable_rank = 0;           // Σσ² / σ_1²               Rudelson & Vershynin 2007
-  double entropy_rank = 0;          // exp(-Σ p ln p), p = σ/Σσ  Roy & Vetterli 2007
+  double effective_rank = 0;        // exp(-Σ p ln p), p = σ/Σσ  Roy & Vetterli 2007
   double participation_ratio = 0;   // (Σσ²)² / Σσ⁴
   std::int64_t numerical_rank = 0;  // #{σ > max(m, n) ε σ_1}, ε of what the matrix is made of
-  std::int64_t possible_rank = 0;   // k
-  double spectral_norm = 0;         // σ_1
-  double frobenius_norm = 0;        // sqrt(Σσ²)
-  double nuclear_norm = 0;          // Σσ
+  std::int64_t max_possible_rank = 0;      // k
+  double spectral_norm = 0;                // σ_1
+  double frobenius_norm = 0;               // sqrt(Σσ²)
+  double nuclear_norm = 0;                 // Σσ
   std::optional<double> condition_number;  // σ_1 / σ_k; none if σ_k is not resolved
 };
 

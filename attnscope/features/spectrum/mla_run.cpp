@@ -114,7 +114,7 @@ Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope)
 }
 
 void add_caches(Record& model) {
-  const std::int64_t width = fact(model, "width");
+  const std::int64_t width = fact(model, "hidden_size");
   const Value* own = model.find("latent");
   const Record* latent = own == nullptr ? nullptr : own->get<Record>();
   const std::int64_t rank = latent == nullptr ? kChoice.kv_rank : fact(*latent, "rank");

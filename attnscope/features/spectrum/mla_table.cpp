@@ -47,8 +47,8 @@ Lines mla_lines(const std::vector<const Record*>& rows, const Style& style) {
       rank.push_back(style.bold(fmt::format("at {}", integer_field(*half, field))));
       of.emplace_back();
     }
-    null.push_back(style.dim(energy_text(*half, "null_energy")));
-    null.push_back(style.dim(energy_text(*half, "share_null_energy")));
+    null.push_back(style.dim(energy_text(*half, "random_energy")));
+    null.push_back(style.dim(energy_text(*half, "share_random_energy")));
     for (const auto& [threshold, value] : expect<Record>(*half, "energy_rank").fields()) {
       const RankCell cell = rank_cell(*half, threshold);
       matrix.push_back(style.bold(text));

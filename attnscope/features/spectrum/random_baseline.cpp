@@ -24,13 +24,13 @@ constexpr std::array<std::pair<double, double>, 4> kNodes = {{
 
 }  // namespace
 
-std::int64_t SpectrumShape::possible_rank() const {
+std::int64_t SpectrumShape::max_possible_rank() const {
   const std::int64_t side = std::min(rows, cols);
   return inner == 0 ? side : std::min(side, inner);
 }
 
 RandomBaseline::RandomBaseline(const SpectrumShape& shape)
-    : possible_(shape.possible_rank()), is_product_(shape.inner != 0) {
+    : possible_(shape.max_possible_rank()), is_product_(shape.inner != 0) {
   if (possible_ == 0) return;
   if (!is_product_) {
     ratio_ = static_cast<double>(possible_) / static_cast<double>(std::max(shape.rows, shape.cols));

@@ -14,7 +14,7 @@ struct SpectrumShape {
   std::int64_t inner = 0;  // of a product: the rows of both factors; 0: no product
 
   /// k, the largest rank there can be.
-  std::int64_t possible_rank() const;
+  std::int64_t max_possible_rank() const;
 };
 
 /// The energy curve of independent Gaussian entries, in the limit of large shapes: a matrix of

@@ -62,10 +62,10 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
                     });
     };
     // Once for each matrix, where the share of it stands.
-    add(heading("spectrum", "possible_rank"), [&](const Column& column, const RankCell& cell) {
+    add(heading("spectrum", "max_possible_rank"), [&](const Column& column, const RankCell& cell) {
       return is_last_key(columns, column) ? std::optional(cell.possible) : std::nullopt;
     });
-    add(heading("spectrum", "null_energy_rank"),
+    add(heading("spectrum", "random_energy_rank"),
         [](const Column&, const RankCell& cell) { return cell.null; });
   }
   std::map<const Column*, Total> totals;
@@ -94,10 +94,10 @@ std::string energy_table(const Columns& columns, const Style& style) {
   };
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
-    const std::string label = heading("spectrum", "null_energy_at_rank");
+    const std::string label = heading("spectrum", "random_energy_at_rank");
     add_head_line(lines, label + (of_heads ? ", a head" : ""), columns, of_heads, after, style,
                   [&](const Column& column, const Record& row) {
-                    return text_of(column, row, "null_energy_at_rank");
+                    return text_of(column, row, "random_energy_at_rank");
                   });
   }
   add_place_lines(lines, columns, style,
@@ -107,7 +107,7 @@ std::string energy_table(const Columns& columns, const Style& style) {
   return align(lines);
 }
 
-constexpr const char* kTensorMeasures[] = {"stable_rank", "entropy_rank", "spectral_norm",
+constexpr const char* kTensorMeasures[] = {"stable_rank", "effective_rank", "spectral_norm",
                                            "frobenius_norm"};
 
 /// Rows of `--tensor`, which have no layer: one line for each model, all measures.
@@ -123,10 +123,10 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
           lines.emplace_back(std::vector<std::string>{style.bold(heading("tensor", "model"))});
       for (const auto& [threshold, rank] : ranks.fields()) {
         head.push_back(style.bold(heading("tensor", "energy_rank") + ' ' + threshold));
-        head.push_back(style.bold(heading("tensor", "null_energy_rank")));
+        head.push_back(style.bold(heading("tensor", "random_energy_rank")));
         groups.push_back(2);
       }
-      head.push_back(style.bold(heading("tensor", "possible_rank")));
+      head.push_back(style.bold(heading("tensor", "max_possible_rank")));
       if (energies != nullptr) {
         for (const auto& [rank, energy] : expect<Record>(*energies, "energy_at_rank").fields()) {
           head.push_back(style.bold(heading("tensor", "energy_at_rank") + ' ' + rank));
@@ -141,7 +141,7 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
       line.push_back(cell_text(cell, style));
       line.push_back(style.dim(cell.null ? std::to_string(*cell.null) : "-"));
     }
-    line.push_back(std::to_string(integer_field(row, "possible_rank")));
+    line.push_back(std::to_string(integer_field(row, "max_possible_rank")));
     if (energies != nullptr) {
       for (const auto& [rank, energy] : expect<Record>(*energies, "energy_at_rank").fields()) {
         const auto* share = energy.get<double>();
@@ -235,7 +235,7 @@ void write_activation_table(const Report& report, const WriteOptions& options, s
     const auto& thresholds = expect<Record>(row, "energy_rank").fields();
     if (!thresholds.empty()) threshold = thresholds.back().first;
     const auto possible =
-        static_cast<double>(std::max<std::int64_t>(1, integer_field(row, "possible_rank")));
+        static_cast<double>(std::max<std::int64_t>(1, integer_field(row, "max_possible_rank")));
     const std::int64_t given = rank_at_last_threshold(row, "activation_energy_rank");
     const std::string ranks =
         fmt::format("{:>4} {:>4} {:>4}", rank_at_last_threshold(row, "energy_rank"), given,

@@ -42,7 +42,7 @@ void parse_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
   rule.kept = {"", fields->required_number("kept")};
   rule.heads = {"", fields->required_number("heads")};
   rule.head_dim = {"", fields->required_number("head_dim")};
-  rule.neighbors = fields->choice<bool>("pairs", {{"halves", false}, {"neighbours", true}});
+  rule.neighbors = fields->choice<bool>("pairs", {{"halves", false}, {"neighbors", true}});
   rule.query = fields->required_text("query");
   rule.key = fields->required_text("key");
   rule.key_norm = fields->required_text("key_norm");
@@ -251,7 +251,7 @@ RopeRule parse_layout_rope(LayoutFields fields, const Dimensions& dimensions, js
   if (rope.dimensions.fallback.value_or(0) > dimensions.heads.head_dim) {
     fields.fail("'dimensions' is more than a head has");
   }
-  rope.neighbors = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbours", true}})};
+  rope.neighbors = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbors", true}})};
   if (const json* list = fields.find("layers")) {
     config["rotated_layers"] = listed_layers(fields, *list, dimensions.layers);
     rope.layers = RotatedLayers::listed;

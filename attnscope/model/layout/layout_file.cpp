@@ -102,15 +102,15 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
 
   Dimensions& dimensions = spec.dimensions;
   dimensions.layers = fields.required_number("layers");
-  dimensions.width = fields.required_number("width");
+  dimensions.width = fields.required_number("hidden_size");
   HeadShape& heads = dimensions.heads;
   heads.heads = fields.required_number("heads");
   heads.kv_heads = fields.number("kv_heads").value_or(heads.heads);
   heads.head_dim = fields.required_number("head_dim");
   heads.value_dim = fields.number("value_dim").value_or(heads.head_dim);
-  dimensions.mlp_width = fields.number("mlp_width").value_or(0);
-  dimensions.vocabulary = fields.number("vocabulary");
-  dimensions.context = fields.number("context");
+  dimensions.mlp_width = fields.number("intermediate_size").value_or(0);
+  dimensions.vocabulary = fields.number("vocab_size");
+  dimensions.context = fields.number("context_length");
   parse_layout_mla(fields, spec);
   check_dimensions(dimensions, where);
 

@@ -94,7 +94,7 @@ ConvolutionRule parse_convolution(LayoutFields fields) {
 }
 
 void parse_head(LayoutFields& fields, HeadRule& head) {
-  std::string weight = fields.text("output_head");
+  std::string weight = fields.text("lm_head");
   auto own = fields.object("head");
   if (own && !weight.empty()) {
     fields.fail("'output_head' is the 'weight' of 'head': give one of them");
@@ -126,7 +126,7 @@ void refuse_mlp(const LayoutFields& fields, const ModelSpec& spec) {
     fields.fail(std::string("'mlp' is false, and '") + key + "' says something of one");
   };
   const auto is_mlp = [](Role role) { return !is_attention(role); };
-  if (spec.dimensions.mlp_width > 0) says("mlp_width");
+  if (spec.dimensions.mlp_width > 0) says("intermediate_size");
   if (spec.dimensions.experts > 0) says("experts");
   for (const WeightRule& rule : architecture.weights) {
     if (is_mlp(rule.role)) says("weights");

@@ -113,7 +113,7 @@ void check_layers(LayoutFields& fields, const json& listed, std::int64_t layers)
 void parse_layout_experts(LayoutFields fields, ModelSpec& spec, json& config) {
   MoeRule rule;
   rule.default_experts = fields.required_number("count");
-  rule.default_chosen = fields.required_number("chosen");
+  rule.default_chosen = fields.required_number("experts_per_token");
   rule.width = {"", fields.required_number("width")};
   rule.tensors = {parse_expert_weights(fields, spec.source)};
   if (const json* listed = fields.find("layers")) {
@@ -262,7 +262,7 @@ void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec) {
     LayoutFields own((*list)[entry], spec.source, "layer_shapes[" + std::to_string(entry) + "]");
     const std::vector<std::int64_t> shaped = shaped_layers(own, layers);
     const auto kv_heads = own.number("kv_heads"), head_dim = own.number("head_dim"),
-               value_dim = own.number("value_dim"), mlp_width = own.number("mlp_width"),
+               value_dim = own.number("value_dim"), mlp_width = own.number("intermediate_size"),
                shared_width = own.number("shared_width");
     const bool values_are_keys = own.flag("values_are_keys", false);
     const auto from = own.number("keys_and_values_of", /*least=*/0);

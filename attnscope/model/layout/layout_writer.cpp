@@ -127,7 +127,7 @@ ordered_json rope_of(const ModelSpec& spec) {
   ordered_json out = {{"theta", rope->theta}};
   if (rope->fraction != 1) out["fraction"] = rope->fraction;
   if (rope->dimensions) out["dimensions"] = *rope->dimensions;
-  if (rope->pairs == RotaryPairs::neighbors) out["pairs"] = "neighbours";
+  if (rope->pairs == RotaryPairs::neighbors) out["pairs"] = "neighbors";
   if (rotated.size() < spec.layers.size()) out["layers"] = rotated;
   if (rope->scaling != RopeScaling::none) out["scaling"] = scaling_fields(*rope);
   return out;
@@ -171,7 +171,7 @@ void add_head(ordered_json& layout, const ModelSpec& spec) {
   if (spec.head.soft_cap) head["soft_cap"] = *spec.head.soft_cap;
   if (head.is_null()) return;
   if (head.size() == 1 && head.contains("weight")) {
-    layout["output_head"] = head["weight"];
+    layout["lm_head"] = head["weight"];
   } else {
     layout["head"] = std::move(head);
   }
@@ -214,14 +214,14 @@ ordered_json layout_of_weights(const ModelSpec& spec) {
                          {"name", spec.architecture.name},
                          {"prefix", spec.architecture.prefixes.front()},
                          {"layers", sizes.layers},
-                         {"width", sizes.width},
+                         {"hidden_size", sizes.width},
                          {"heads", sizes.heads.heads},
                          {"kv_heads", sizes.heads.kv_heads},
                          {"head_dim", sizes.heads.head_dim}};
   if (sizes.heads.value_dim != sizes.heads.head_dim) layout["value_dim"] = sizes.heads.value_dim;
-  if (sizes.mlp_width > 0) layout["mlp_width"] = sizes.mlp_width;
-  if (sizes.vocabulary) layout["vocabulary"] = *sizes.vocabulary;
-  if (sizes.context) layout["context"] = *sizes.context;
+  if (sizes.mlp_width > 0) layout["intermediate_size"] = sizes.mlp_width;
+  if (sizes.vocabulary) layout["vocab_size"] = *sizes.vocabulary;
+  if (sizes.context) layout["context_length"] = *sizes.context;
   layout["weights"] = ordered_json::array();
   for (const WeightRule& rule : spec.architecture.weights) {
     layout["weights"].push_back(entry_of(rule));

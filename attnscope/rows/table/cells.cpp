@@ -92,8 +92,8 @@ RankCell& RankCell::operator+=(const RankCell& other) {
 RankCell rank_cell(const Record& fields, const std::string& threshold) {
   const Record& ranks = expect<Record>(fields, "energy_rank");
   RankCell cell{.rank = integer_field(ranks, threshold),
-                .possible = integer_field(fields, "possible_rank")};
-  const Value* nulls = fields.find("null_energy_rank");
+                .possible = integer_field(fields, "max_possible_rank")};
+  const Value* nulls = fields.find("random_energy_rank");
   const Record* by_threshold = nulls == nullptr ? nullptr : nulls->get<Record>();
   const Value* null = by_threshold == nullptr ? nullptr : by_threshold->find(threshold);
   if (null != nullptr && null->get<std::int64_t>() != nullptr) {
@@ -136,7 +136,7 @@ std::string model_title(const Record& model) {
     return number == nullptr ? std::nullopt : std::optional(*number);
   };
   const std::int64_t heads = integer_field(model, "heads");
-  const auto kv = known("kv_heads"), head_dim = known("head_dim"), width = known("width");
+  const auto kv = known("kv_heads"), head_dim = known("head_dim"), width = known("hidden_size");
   add(counted(heads, "head") + (kv && *kv != heads ? fmt::format(" ({} key/value)", *kv) : "") +
       (head_dim ? fmt::format(" of {}", *head_dim) : ""));
   if (width) add(fmt::format("width {}", *width));

@@ -48,7 +48,7 @@ struct RankCell {
   RankCell& operator+=(const RankCell& other);
 };
 
-/// `fields` has `energy_rank`, `null_energy_rank` and `possible_rank`.
+/// `fields` has `energy_rank`, `random_energy_rank` and `max_possible_rank`.
 RankCell rank_cell(const Record& fields, const std::string& threshold);
 
 /// `61 48%`: the rank and its share of the possible one. The bar and the colour say the share of

@@ -18,7 +18,8 @@ class CollectedTable : public ReportCollector {
       : write_(write), options_(options), out_(out) {}
 
   void add_row(Record row) override {
-    constexpr std::array kUnseen = {"singular_values", "cumulative_energy", "null_singular_values"};
+    constexpr std::array kUnseen = {"singular_values", "cumulative_energy",
+                                    "random_singular_values"};
     Record kept;
     for (const auto& [name, value] : row.fields()) {
       if (std::find(kUnseen.begin(), kUnseen.end(), name) == kUnseen.end()) kept.add(name, value);

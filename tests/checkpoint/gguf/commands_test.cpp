@@ -247,7 +247,7 @@ TEST(CliGguf, ReadsSingleTensorsOfAnyArchitecture) {
   const json report =
       report_of({"spectrum", data_path("gguf/types.gguf"), "--tensor", "BF16", "--quiet"});
   ASSERT_EQ(report["rows"].size(), 1u);
-  EXPECT_EQ(report["rows"][0]["possible_rank"], 3);
+  EXPECT_EQ(report["rows"][0]["max_possible_rank"], 3);
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ TEST_P(GgufFamilyCommands, SayTheSameOfBothForms) {
     expect_similar(ours, theirs, "rows");
   }
   for (const char* fact : {"architecture", "layers", "heads", "kv_heads", "head_dim", "width",
-                           "mlp_width", "vocabulary", "context", "causal", "rotary", "experts",
-                           "attention_parameters", "kv_cache_bytes_per_token"}) {
+                           "intermediate_size", "vocabulary", "context", "causal", "rotary",
+                           "experts", "attention_parameters", "kv_cache_bytes_per_token"}) {
     EXPECT_EQ(facts.value(fact, json()), original.value(fact, json())) << fact;
   }
 }

@@ -74,7 +74,7 @@ TEST_F(CliStore, ViewsHoldTheRows) {
   const json report = json::parse(output_of(stored(command + Words{"--format", "json"})));
   const auto rows = query(store(),
                           "SELECT model, layer, matrix, ifnull(head, ''), "
-                          "\"energy_rank_0.9\", possible_rank, shape_0 FROM spectrum");
+                          "\"energy_rank_0.9\", max_possible_rank, shape_0 FROM spectrum");
   ASSERT_EQ(rows.size(), report["rows"].size());
   for (const auto& row : rows) {
     const bool found =
@@ -83,7 +83,8 @@ TEST_F(CliStore, ViewsHoldTheRows) {
           return wanted["model"] == row[0] && wanted["layer"].dump() == row[1] &&
                  wanted["matrix"] == row[2] && (head.is_null() ? "" : head.dump()) == row[3] &&
                  wanted["energy_rank"]["0.9"].dump() == row[4] &&
-                 wanted["possible_rank"].dump() == row[5] && wanted["shape"][0].dump() == row[6];
+                 wanted["max_possible_rank"].dump() == row[5] &&
+                 wanted["shape"][0].dump() == row[6];
         });
     EXPECT_TRUE(found) << row[0] << " " << row[1] << " " << row[2] << " " << row[3];
   }
@@ -124,9 +125,10 @@ TEST_F(CliStore, ViewsOfAttentionHoldTheMeans) {
   const Words command = Words{"attention", tiny_model("gpt2"), "--format", "json"} + windows;
   const json rows = json::parse(output_of(stored(command)))["rows"];
   EXPECT_GT(items(), 1);
-  const Words fields = {"sequences",     "energy_rank", "columns",        "first_column_share",
-                        "entropy",       "sink_mass",   "previous_token", "diagonal",
-                        "mean_distance", "unattended",  "mean_max_rank",  "mean_columns"};
+  const Words fields = {"sequences",          "energy_rank",   "columns",
+                        "first_column_share", "entropy",       "sink_mass",
+                        "previous_token",     "diagonal",      "mean_distance",
+                        "learned_sink_mass",  "mean_max_rank", "mean_energy_columns"};
   expect_means(rows, query(store(), "SELECT layer, head, " + join(fields) + " FROM attention"),
                fields);
   EXPECT_EQ(number("SELECT count(DISTINCT sequence) FROM attention_maps"), 70);

@@ -44,10 +44,10 @@ TEST_F(Attention, MeansAreOverTheWindowsOfAFile) {
   for (const json& row : all["rows"]) {
     EXPECT_EQ(row["sequences"], 3);
     const bool whole = row["head"].is_null();
-    const Words names =
-        whole ? Words{"mean_max_rank", "mean_columns"}
-              : Words{"energy_rank",    "columns",  "first_column_share", "entropy",   "sink_mass",
-                      "previous_token", "diagonal", "mean_distance",      "unattended"};
+    const Words names = whole ? Words{"mean_max_rank", "mean_energy_columns"}
+                              : Words{"energy_rank", "columns",       "first_column_share",
+                                      "entropy",     "sink_mass",     "previous_token",
+                                      "diagonal",    "mean_distance", "learned_sink_mass"};
     for (const std::string& name : names) {
       double sum = 0, squares = 0;
       for (const json& one : each) {
@@ -88,11 +88,11 @@ TEST_F(Attention, EveryWayToNameTokensIsRun) {
   const json following = report_of(windows + Words{"--consecutive"});
   EXPECT_EQ(following["parameters"]["source"], "book.txt");
   EXPECT_EQ(following["parameters"]["sample"], nullptr);
-  const json sampled = report_of(windows + Words{"--sample", "7"});
+  const json sampled = report_of(windows + Words{"--seed", "7"});
   EXPECT_EQ(sampled["parameters"]["sample"], 7);
   EXPECT_EQ(sampled["rows"].size(), following["rows"].size());
   EXPECT_NE(sampled["rows"], following["rows"]);
-  EXPECT_EQ(sampled, report_of(windows + Words{"--sample", "7"}));
+  EXPECT_EQ(sampled, report_of(windows + Words{"--seed", "7"}));
 }
 
 /// Neighbors are alike, so that the first windows say less of a text than their errors claim.
@@ -101,7 +101,7 @@ TEST_F(Attention, WindowsAreRandomWhereThereAreMoreThanAreMeasured) {
   const auto some = [&](const Words& more) { return report_of(file + more); };
   const json usual = some({"--sequences", "4"});  // of 5
   EXPECT_EQ(usual["parameters"]["sample"], 0);
-  EXPECT_EQ(usual, some({"--sequences", "4", "--sample", "0"}));
+  EXPECT_EQ(usual, some({"--sequences", "4", "--seed", "0"}));
   const json in_order = some({"--sequences", "4", "--consecutive"});
   EXPECT_EQ(in_order["parameters"]["sample"], nullptr);
   EXPECT_NE(in_order["rows"], usual["rows"]);
@@ -113,8 +113,7 @@ TEST_F(Attention, WindowsAreRandomWhereThereAreMoreThanAreMeasured) {
     EXPECT_EQ(report, some(asked + Words{"--consecutive"}));
   }
   EXPECT_EQ(some({})["parameters"]["sequences"], 5);
-  expect_refusal(file + Words{"--consecutive", "--sample", "1"}, kUsage,
-                 {"--consecutive", "--sample"});
+  expect_refusal(file + Words{"--consecutive", "--seed", "1"}, kUsage, {"--consecutive", "--seed"});
   expect_refusal({"attention", tiny_model("gpt2"), "--tokens", "1,2,3", "--consecutive"}, kUsage,
                  {"--tokens", "--consecutive"});
   expect_refusal({"attention", tiny_model("gpt2"), "--induction", "--consecutive"}, kUsage,
@@ -134,9 +133,10 @@ TEST_F(Attention, LeavesTheFirstKeyOutOfRanksAndColumns) {
   // Longer than the context, which is noted elsewhere.
   const Words command = {"attention", tiny_model("llama"), "--tokens", ids_text(tokens_),
                          "--quiet"};
-  const json with = report_of(command), without = report_of(command + Words{"--without-first"});
-  EXPECT_EQ(with["parameters"]["without_first"], false);
-  EXPECT_EQ(without["parameters"]["without_first"], true);
+  const json with = report_of(command),
+             without = report_of(command + Words{"--exclude-first-token"});
+  EXPECT_EQ(with["parameters"]["exclude_first_token"], false);
+  EXPECT_EQ(without["parameters"]["exclude_first_token"], true);
   for (const json& row : without["rows"]) {
     const json whole = row_of(with, row["layer"], row["head"]);
     if (row["head"].is_null()) continue;
@@ -171,9 +171,9 @@ TEST_F(Attention, CollapseIsNotSaidOfFewKeys) {
   EXPECT_EQ(collapsed(2, {}), nullptr);
   EXPECT_EQ(collapsed(15, {}), nullptr);
   EXPECT_EQ(collapsed(16, {}), false);
-  EXPECT_EQ(collapsed(17, {"--without-first"}), false);
+  EXPECT_EQ(collapsed(17, {"--exclude-first-token"}), false);
   const Words without = {"attention", tiny_model("llama"), "--tokens", tokens(16),
-                         "--without-first"};
+                         "--exclude-first-token"};
   EXPECT_EQ(row_of(report_of(without), 0, nullptr)["collapsed"], nullptr);
 }
 
@@ -185,9 +185,9 @@ TEST_F(Attention, UniformAttentionIsThatOfTheModel) {
   };
   double even = 0;
   for (int query = 8; query < 16; ++query) even += 1.0 / (query + 1) / 8;
-  EXPECT_DOUBLE_EQ(nulls("llama", "null_induction"), even);
-  EXPECT_DOUBLE_EQ(nulls("bert", "null_induction"), 1.0 / 16);
-  EXPECT_DOUBLE_EQ(nulls("bert", "null_duplicate_token"), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(nulls("llama", "uniform_induction"), even);
+  EXPECT_DOUBLE_EQ(nulls("bert", "uniform_induction"), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(nulls("bert", "uniform_duplicate_token"), 1.0 / 16);
 }
 
 TEST_F(Attention, OneTokenHasNoPreviousOne) {
@@ -228,7 +228,7 @@ TEST_F(Attention, InductionComesFromRepeatedRandomTokens) {
       EXPECT_GT(row[name + std::string("_error")], 0.0);
     }
   }
-  EXPECT_NE(report_of(command + Words{"--sample", "1"})["rows"], report["rows"]);
+  EXPECT_NE(report_of(command + Words{"--seed", "1"})["rows"], report["rows"]);
   expect_refusal({"attention", tiny_model("llama"), "--induction", "--length", "7"}, kUsage,
                  {"--length", "even"});
   expect_refusal(command + Words{"--text", "a"}, kUsage, {"--induction", "--text"});

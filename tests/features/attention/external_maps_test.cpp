@@ -142,7 +142,7 @@ TEST(UserMaps, OfPaddedSequencesAreMeasuredLengthByLength) {
   // Maps of even attention are their own null.
   for (const Outcome& outcome : outcomes) {
     EXPECT_NEAR(expect_matrix<double>(outcome.fields, "sink_mass")(0, 0),
-                expect<double>(outcome.fields, "null_sink_mass"), 1e-7);
+                expect<double>(outcome.fields, "uniform_sink_mass"), 1e-7);
   }
 }
 

@@ -26,7 +26,7 @@ TEST_P(AttentionGolden, RowsAreNumPys) {
                          "--quiet"};  // some are longer than the context
   for (const json& run : golden["runs"]) {
     Words options = {"--energy", run["energy"].dump()};
-    if (run["without_first"].get<bool>()) options.push_back("--without-first");
+    if (run["exclude_first_token"].get<bool>()) options.push_back("--exclude-first-token");
     const json rows = report_of(command + options)["rows"];
     ASSERT_EQ(rows.size(), run["rows"].size());
     for (std::size_t at = 0; at < rows.size(); ++at) {

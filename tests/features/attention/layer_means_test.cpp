@@ -27,7 +27,7 @@ TEST(LayerSums, TellBothMaximaApart) {
   EXPECT_EQ(got.max_rank, 4.0);            // of the means
   EXPECT_EQ(got.mean_max_rank.mean, 6.0);  // of the maxima, 5 and 7
   EXPECT_DOUBLE_EQ(got.mean_max_rank.standard_error.value(), 1.0);
-  EXPECT_EQ(got.mean_columns.mean, 1.5);
+  EXPECT_EQ(got.mean_energy_columns.mean, 1.5);
   EXPECT_FALSE(got.heads[0].of("first_column_share").mean);
 }
 

@@ -87,7 +87,7 @@ TEST(LiveAttention, GivesTheRowsOfItsMaps) {
     const AttentionMapOptions options = {.causal = true};
     auto measures = measure_attention_maps(views, options, test_compute());
     // Rounding of float32, which a giver without sinks is not asked about.
-    for (auto& of_map : measures) of_map.values[map_measure_index("unattended")] = 0;
+    for (auto& of_map : measures) of_map.values[map_measure_index("learned_sink_mass")] = 0;
     const std::vector<Outcome> outcomes = {attention_outcome(
         layer, kHeads, measures, {.tokens = kTokens, .mask = AttentionMask::causal()}, options)};
     rows.add({"m", layer, ""}, outcomes);
@@ -98,7 +98,7 @@ TEST(LiveAttention, GivesTheRowsOfItsMaps) {
   ASSERT_EQ(got.rows.size(), wanted.report().rows.size());
   for (std::size_t at = 0; at < got.rows.size(); ++at) {
     for (const char* field :
-         {"energy_rank", "entropy", "sink_mass", "null_sink_mass", "max_rank"}) {
+         {"energy_rank", "entropy", "sink_mass", "uniform_sink_mass", "max_rank"}) {
       EXPECT_EQ(number_field(got.rows[at], field), number_field(wanted.report().rows[at], field))
           << at << field;
     }

@@ -65,7 +65,7 @@ TEST(AttentionMap, MeasuresByHand) {
   EXPECT_DOUBLE_EQ(got.value("previous_token").value(), (0.5 + 0.25 + 0) / 3);
   EXPECT_DOUBLE_EQ(got.value("diagonal").value(), (1 + 0.5 + 0.25 + 0.5) / 4);
   EXPECT_DOUBLE_EQ(got.value("distance").value(), (0 + 0.5 + (1 + 0.25) + 1) / 4);
-  EXPECT_EQ(got.value("unattended"), 0);
+  EXPECT_EQ(got.value("learned_sink_mass"), 0);
   // Squares of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375; three hold 0.97, two 0.87.
   EXPECT_EQ(got.value("columns"), 3);
   EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0, 1, 3}));
@@ -77,7 +77,7 @@ TEST(AttentionMap, OfALearnedSinkLeavesWhatTheSinkTakes) {
       map_of({{0.25, 0, 0, 0}, {0.5, 0.25, 0, 0}, {0.5, 0.25, 0.25, 0}, {0, 0, 0, 0}});
   for (const bool causal : {false, true}) {
     const AttentionMapMeasures got = measured(map, {.causal = causal});
-    EXPECT_DOUBLE_EQ(got.value("unattended").value(), (0.75 + 0.25 + 0 + 1) / 4);
+    EXPECT_DOUBLE_EQ(got.value("learned_sink_mass").value(), (0.75 + 0.25 + 0 + 1) / 4);
     EXPECT_DOUBLE_EQ(got.value("sink_mass").value(), 1.25 / 4) << "not divided by what is left";
   }
 }
@@ -85,7 +85,7 @@ TEST(AttentionMap, OfALearnedSinkLeavesWhatTheSinkTakes) {
 TEST(AttentionMap, TakesRoundingForNoLearnedSinkMass) {
   for (const std::int64_t tokens : {3, 100, 1000}) {
     const Matrix<float> map = softmax_map(tokens, 8, 2.0, /*causal=*/true, 5);
-    EXPECT_EQ(measured(map, {.causal = true}).value("unattended"), 0) << tokens;
+    EXPECT_EQ(measured(map, {.causal = true}).value("learned_sink_mass"), 0) << tokens;
   }
 }
 
@@ -93,7 +93,7 @@ TEST(AttentionMap, LeavesTheFirstKeyOutOfRankAndColumnsAlone) {
   const AttentionMapMeasures with = measured(by_hand());
   for (const bool causal : {false, true}) {
     const AttentionMapMeasures got =
-        measured(by_hand(), {.energy = 0.7, .without_first = true, .causal = causal});
+        measured(by_hand(), {.energy = 0.7, .exclude_first_token = true, .causal = causal});
     // 0.5625, 0.0625, 0.25 of 0.875: 0.64, then 0.93.
     EXPECT_EQ(got.value("columns"), 2);
     EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{1, 3}));
@@ -122,7 +122,7 @@ TEST(AttentionMap, OfOneColumnHasRankOneAndOneColumn) {
   EXPECT_EQ(got.value("entropy"), 0);
   EXPECT_EQ(got.value("sink_mass"), 1);
   // All of it was key 0.
-  const AttentionMapMeasures rest = measured(one_column_map(100, 0), {.without_first = true});
+  const AttentionMapMeasures rest = measured(one_column_map(100, 0), {.exclude_first_token = true});
   EXPECT_EQ(rest.value("energy_rank"), 0);
   EXPECT_EQ(rest.value("columns"), 0);
   EXPECT_TRUE(rest.top_columns.empty());
@@ -130,11 +130,11 @@ TEST(AttentionMap, OfOneColumnHasRankOneAndOneColumn) {
 }
 
 TEST(AttentionMap, OfOneTokenHasNoPreviousOne) {
-  for (const bool without_first : {false, true}) {
+  for (const bool exclude_first_token : {false, true}) {
     for (const bool causal : {false, true}) {
       const AttentionMapMeasures got =
-          measured(map_of({{1}}), {.without_first = without_first, .causal = causal});
-      EXPECT_EQ(got.value("energy_rank"), without_first ? 0 : 1);
+          measured(map_of({{1}}), {.exclude_first_token = exclude_first_token, .causal = causal});
+      EXPECT_EQ(got.value("energy_rank"), exclude_first_token ? 0 : 1);
       EXPECT_FALSE(got.value("previous_token"));
       EXPECT_EQ(got.value("diagonal"), 1);
       EXPECT_EQ(got.value("distance"), 0);
@@ -182,7 +182,7 @@ void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got
   EXPECT_NEAR(got.value("diagonal").value(), diagonal / queries, 1e-14);
   EXPECT_NEAR(got.value("previous_token").value(), previous / (queries - 1), 1e-14);
 
-  const std::int64_t first = options.without_first ? 1 : 0;
+  const std::int64_t first = options.exclude_first_token ? 1 : 0;
   squares.erase(squares.begin(), squares.begin() + first);
   std::sort(squares.begin(), squares.end(), std::greater<>());
   const double total = std::accumulate(squares.begin(), squares.end(), 0.0);
@@ -208,9 +208,9 @@ TEST(AttentionMap, IsAsDefinedForMapsOfEveryKind) {
   for (const std::int64_t tokens : {2, 7, 33, 100, 128, 150}) {
     for (const NamedMap& named : maps_of_every_kind(tokens)) {
       if (named.name == "low rank and noise") continue;  // has weights below 0
-      for (const bool without_first : {false, true}) {
+      for (const bool exclude_first_token : {false, true}) {
         SCOPED_TRACE(named.name + ", " + std::to_string(tokens));
-        const AttentionMapOptions options{.without_first = without_first};
+        const AttentionMapOptions options{.exclude_first_token = exclude_first_token};
         expect_as_defined(named.map, measured(named.map, options), options);
       }
     }
@@ -219,10 +219,10 @@ TEST(AttentionMap, IsAsDefinedForMapsOfEveryKind) {
 
 TEST(AttentionMap, SaysTheSameWhetherItIsCalledCausalOrNot) {
   const Matrix<float> map = softmax_map(77, 8, 2.0, /*causal=*/true, 5);
-  for (const bool without_first : {false, true}) {
-    const AttentionMapMeasures plain = measured(map, {.without_first = without_first});
+  for (const bool exclude_first_token : {false, true}) {
+    const AttentionMapMeasures plain = measured(map, {.exclude_first_token = exclude_first_token});
     const AttentionMapMeasures causal =
-        measured(map, {.without_first = without_first, .causal = true});
+        measured(map, {.exclude_first_token = exclude_first_token, .causal = true});
     EXPECT_EQ(plain.value("energy_rank"), causal.value("energy_rank"));
     EXPECT_EQ(plain.top_columns, causal.top_columns);
     EXPECT_NEAR(plain.value("entropy").value(), causal.value("entropy").value(), 1e-13);

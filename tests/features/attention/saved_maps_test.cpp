@@ -27,9 +27,10 @@ Found maps_of(const std::vector<TokenIds>& sequences, const Context& context = {
   };
   SavedMaps saved(model, maps_request);
   ReportCollector rows;
-  run_attention(std::span(&model, 1),
-                {.sequences = {sequences}, .options = {{"energy", 0.9}, {"without_first", false}}},
-                saved.watching(context), rows);
+  run_attention(
+      std::span(&model, 1),
+      {.sequences = {sequences}, .options = {{"energy", 0.9}, {"exclude_first_token", false}}},
+      saved.watching(context), rows);
   Found found;
   Context stopped;  // in which nothing can be run
   std::stop_source stop;

@@ -21,7 +21,7 @@ class AttentionStore : public CliStore {
 TEST_F(AttentionStore, ASecondRunComputesNothing) {
   for (const Words& options :
        {Words{"--sequences", "3"}, Words{"--sequences", "2", "--layers", "1"},
-        Words{"--sequences", "3", "--without-first"}}) {
+        Words{"--sequences", "3", "--exclude-first-token"}}) {
     expect_computed(command("gpt2", options), 1);
     expect_computed(command("gpt2", options), 0);
   }

@@ -30,10 +30,14 @@ Record head_row(const std::string& model, std::int64_t layer, std::int64_t head,
 }
 
 Record layer_row(const std::string& model, std::int64_t layer, double rank, bool collapsed) {
-  return {{"model", model},        {"layer", layer},
-          {"head", Value()},       {"sequences", 4},
-          {"max_rank", rank},      {"mean_max_rank", rank + 0.5},
-          {"mean_columns", 3.25},  {"mean_columns_error", 0.5},
+  return {{"model", model},
+          {"layer", layer},
+          {"head", Value()},
+          {"sequences", 4},
+          {"max_rank", rank},
+          {"mean_max_rank", rank + 0.5},
+          {"mean_energy_columns", 3.25},
+          {"mean_energy_columns_error", 0.5},
           {"collapsed", collapsed}};
 }
 
@@ -60,7 +64,7 @@ Report report_of(const std::vector<std::string>& models, std::int64_t layers, st
                        {"sequences", 4},
                        {"length", 100},
                        {"energy", 0.9},
-                       {"without_first", false}};
+                       {"exclude_first_token", false}};
   for (const std::string& model : models) {
     report.models.push_back({{"name", model}, {"layers", layers}});
     for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -146,10 +150,10 @@ TEST(InductionTable, ShowsTheTenStrongest) {
                            {"head", head},
                            {"induction", score},
                            {"induction_error", 0.001},
-                           {"null_induction", 0.0138},
+                           {"uniform_induction", 0.0138},
                            {"duplicate_token", 1 - score},
                            {"duplicate_token_error", 0.002},
-                           {"null_duplicate_token", head == 3 ? 0.0 : 0.0138}});
+                           {"uniform_duplicate_token", head == 3 ? 0.0 : 0.0138}});
   }
   const Shown shown = table_of(report);
   EXPECT_TRUE(has(shown.text, "L1 H11     0.550 ±0.001")) << shown.text;

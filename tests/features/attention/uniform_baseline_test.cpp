@@ -36,20 +36,21 @@ TEST_P(UniformAttentionOf, HasTheMeasuresOfItsMap) {
     SCOPED_TRACE(tokens);
     const UniformAttention uniform = {.tokens = tokens, .mask = mask};
     const Matrix<float> map = uniform_map_of(tokens, mask);
-    for (const bool without_first : {false, true}) {
+    for (const bool exclude_first_token : {false, true}) {
       for (const double energy : {0.5, 0.9}) {
         const std::vector<MatrixView<const float>> views = {map.view()};
         const AttentionMapMeasures wanted =
             measure_attention_maps(
-                views, {.energy = energy, .without_first = without_first, .causal = causal},
+                views,
+                {.energy = energy, .exclude_first_token = exclude_first_token, .causal = causal},
                 test::test_compute())
                 .front();
         EXPECT_NEAR(sink_mass(uniform).value(), wanted.value("sink_mass").value(), 1e-7);
         EXPECT_EQ(previous_token(uniform).has_value(), wanted.value("previous_token").has_value());
         EXPECT_NEAR(previous_token(uniform).value_or(0), wanted.value("previous_token").value_or(0),
                     1e-7);
-        EXPECT_EQ(columns(uniform, energy, without_first), wanted.value("columns"))
-            << energy << without_first;
+        EXPECT_EQ(columns(uniform, energy, exclude_first_token), wanted.value("columns"))
+            << energy << exclude_first_token;
       }
     }
     const std::int64_t block = tokens / 2;

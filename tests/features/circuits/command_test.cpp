@@ -38,9 +38,9 @@ TEST(CliCircuits, RowsAreTheSumThenTheHeadsOfEachCircuit) {
   EXPECT_EQ(
       keys_of(rows[0]),
       sorted({"model", "layer", "circuit", "head", "energy_rank", "factor_rank", "head_space_rank",
-              "overlap", "head_space_overlap", "identity_cosine", "identity_cosine_bound",
+              "overlap", "head_space_rank_drop", "identity_cosine", "identity_cosine_bound",
               "identity_distance", "identity_scale", "identity_residual", "symmetry",
-              "positive_fraction", "copying_score", "frobenius_norm", "possible_rank"}));
+              "positive_fraction", "copying_score", "frobenius_norm", "max_possible_rank"}));
   EXPECT_EQ(keys_of(rows[0].at("factor_rank").at("0.9")), sorted({"q", "k"}));
   EXPECT_EQ(keys_of(rows[5].at("factor_rank").at("0.9")), sorted({"o", "v"}));
 }
@@ -53,7 +53,7 @@ TEST(CliCircuits, AgreesWithTheSpectrumOfTheSameCircuits) {
     const json spectrum = find_row(spectra.at("rows"), row.at("layer"),
                                    row.at("circuit").get<std::string>(), row.at("head"));
     EXPECT_EQ(row.at("energy_rank"), spectrum.at("energy_rank"));
-    EXPECT_EQ(row.at("possible_rank"), spectrum.at("possible_rank"));
+    EXPECT_EQ(row.at("max_possible_rank"), spectrum.at("max_possible_rank"));
     const double norm = spectrum.at("frobenius_norm");
     EXPECT_NEAR(row.at("frobenius_norm").get<double>(), norm, 1e-12 * norm);
   }
@@ -140,11 +140,11 @@ TEST(CliCircuits, CompositionGoesFromEarlierToLaterLayers) {
   const json report = report_of({"circuits", TinyLlama(3).write(folder, "three"), "--composition"});
   EXPECT_EQ(report.at("rows").size(), 3u * 3 * 4 * 4);
   for (const json& row : report.at("rows")) {
-    EXPECT_LT(row.at("layer"), row.at("to_layer"));
+    EXPECT_LT(row.at("layer"), row.at("receiver_layer"));
     EXPECT_GE(row.at("score"), 0);
     EXPECT_LE(row.at("score"), 1);
-    EXPECT_EQ(keys_of(row),
-              sorted({"model", "kind", "layer", "head", "to_layer", "to_head", "score", "excess"}));
+    EXPECT_EQ(keys_of(row), sorted({"model", "kind", "layer", "head", "receiver_layer",
+                                    "receiver_head", "score", "excess"}));
   }
   const std::string one = TinyLlama(1).write(folder, "one");
   EXPECT_TRUE(report_of({"circuits", one, "--composition"}).at("rows").empty());

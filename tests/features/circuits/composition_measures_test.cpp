@@ -46,10 +46,11 @@ Matrix<double> whole_circuit(const CircuitWeights& weights, std::int64_t head) {
   return naive_product(factors.left.transposed(), factors.right);
 }
 
-double score_by_definition(const LayerAttention& later, ReadingKind kind, std::int64_t to_head,
-                           const LayerAttention& earlier, std::int64_t head) {
+double score_by_definition(const LayerAttention& later, ReadingKind kind,
+                           std::int64_t receiver_head, const LayerAttention& earlier,
+                           std::int64_t head) {
   const Matrix<double> reading =
-      whole_circuit(kind == ReadingKind::value ? later.ov() : later.qk(), to_head);
+      whole_circuit(kind == ReadingKind::value ? later.ov() : later.qk(), receiver_head);
   const Matrix<double> writing = whole_circuit(earlier.ov(), head);
   const MatrixView<const double> read =
       kind == ReadingKind::query ? reading.view().transposed() : reading.view();
@@ -76,12 +77,12 @@ TEST(Composition, IsTheNormOfTheProductOverBothNorms) {
       const Matrix<double> scores = composition_scores(readers_of(later, kind, all), writers);
       ASSERT_EQ(scores.rows(), heads.heads);
       ASSERT_EQ(scores.cols(), heads.heads);
-      for (std::int64_t to_head = 0; to_head < heads.heads; ++to_head) {
+      for (std::int64_t receiver_head = 0; receiver_head < heads.heads; ++receiver_head) {
         for (std::int64_t head = 0; head < heads.heads; ++head) {
           // Rounding of sums over at most 50 × 20 products.
-          EXPECT_NEAR(scores(to_head, head),
-                      score_by_definition(later, kind, to_head, earlier, head), 1e-13)
-              << reading_kind_name(kind) << " " << to_head << " " << head;
+          EXPECT_NEAR(scores(receiver_head, head),
+                      score_by_definition(later, kind, receiver_head, earlier, head), 1e-13)
+              << reading_kind_name(kind) << " " << receiver_head << " " << head;
         }
       }
     }
@@ -115,9 +116,10 @@ TEST(Composition, HasTheSameDigitsInWhateverRangesHeadsArePrepared) {
       for (const HeadRange writing : {HeadRange{0, 1}, HeadRange{1, 3}}) {
         const Matrix<double> part = composition_scores(readers_of(later, kind, {2 * group, 2}),
                                                        writers_of(earlier, writing));
-        for (std::int64_t to_head = 0; to_head < 2; ++to_head) {
+        for (std::int64_t receiver_head = 0; receiver_head < 2; ++receiver_head) {
           for (std::int64_t head = 0; head < writing.count; ++head) {
-            EXPECT_EQ(part(to_head, head), whole(2 * group + to_head, writing.first + head));
+            EXPECT_EQ(part(receiver_head, head),
+                      whole(2 * group + receiver_head, writing.first + head));
           }
         }
       }
@@ -140,11 +142,13 @@ TEST(Composition, HasNoScoreForAZeroHeadAndNoNormForOneThatIsNotFinite) {
   for (const ReadingKind kind : {ReadingKind::query, ReadingKind::key}) {
     const ReadingHeads readers = readers_of(later, kind, {0, 4});
     const Matrix<double> scores = composition_scores(readers, writers);
-    for (const std::int64_t to_head : {0, 1, 2, 3}) {
-      EXPECT_EQ(readers.norms[static_cast<std::size_t>(to_head)].has_value(), to_head == 1);
+    for (const std::int64_t receiver_head : {0, 1, 2, 3}) {
+      EXPECT_EQ(readers.norms[static_cast<std::size_t>(receiver_head)].has_value(),
+                receiver_head == 1);
       for (const std::int64_t head : {0, 1, 2, 3}) {
-        const bool has_score = to_head == 1 && (head == 1 || head == 2);
-        EXPECT_EQ(std::isnan(scores(to_head, head)), !has_score) << to_head << " " << head;
+        const bool has_score = receiver_head == 1 && (head == 1 || head == 2);
+        EXPECT_EQ(std::isnan(scores(receiver_head, head)), !has_score)
+            << receiver_head << " " << head;
       }
     }
     EXPECT_NEAR(scores(1, 2), score_by_definition(later, kind, 1, earlier, 2), 1e-13);

@@ -16,7 +16,7 @@ namespace {
 Record pair_row(const std::string& model, std::int64_t number, Value excess) {
   return {{"model", model},        {"kind", "q"},
           {"layer", number / 100}, {"head", number % 100},
-          {"to_layer", 99},        {"to_head", number % 7},
+          {"receiver_layer", 99},  {"receiver_head", number % 7},
           {"score", 0.25},         {"excess", std::move(excess)}};
 }
 

@@ -75,10 +75,10 @@ void compare_row(const json& got, const json& expected, const json& thresholds,
               factors.at(qk ? "k" : "v").get<int>() - rank.get<int>());
     const json& head_space = got.at("head_space_rank").at(threshold);
     if (head_space.is_null()) {
-      EXPECT_TRUE(got.at("head_space_overlap").at(threshold).is_null());
+      EXPECT_TRUE(got.at("head_space_rank_drop").at(threshold).is_null());
       continue;
     }
-    EXPECT_EQ(got.at("head_space_overlap").at(threshold).get<int>(),
+    EXPECT_EQ(got.at("head_space_rank_drop").at(threshold).get<int>(),
               factors.at(qk ? "q" : "o").get<int>() - head_space.get<int>());
   }
   if (got.at("identity_cosine").is_null()) return;
@@ -163,8 +163,8 @@ TEST_P(CircuitsGolden, ComposesHeadsOfDifferentLayers) {
   using PairKey = std::tuple<int, int, std::string, int, int>;
   std::map<PairKey, json> got;
   for (const json& row : report.at("rows")) {
-    got.emplace(PairKey{row.at("layer"), row.at("to_layer"), row.at("kind"), row.at("to_head"),
-                        row.at("head")},
+    got.emplace(PairKey{row.at("layer"), row.at("receiver_layer"), row.at("kind"),
+                        row.at("receiver_head"), row.at("head")},
                 row);
   }
   std::size_t count = 0;

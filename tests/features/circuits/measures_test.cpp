@@ -51,7 +51,7 @@ TEST(CircuitMeasures, SymmetricCircuitThatIsNotPositive) {
   EXPECT_NEAR(*got.copying_score, 0.6, kRounding);
   EXPECT_NEAR(*got.identity_scale, 3.0 / 6, kRounding);
   EXPECT_NEAR(got.frobenius_norm, std::sqrt(17.0), kRounding);
-  EXPECT_EQ(got.possible_rank, 2);
+  EXPECT_EQ(got.max_possible_rank, 2);
 }
 
 TEST(CircuitMeasures, AntisymmetricCircuitHasNoSymmetricPart) {
@@ -134,13 +134,13 @@ TEST(CircuitMeasures, ZeroFactorLeavesNoScores) {
   const Record row = circuit_fields(got, {"q", "k"}, std::vector<double>{0.9});
   EXPECT_EQ(*row.find("energy_rank")->get<Record>()->find("0.9")->get<std::int64_t>(), 0);
   EXPECT_EQ(*row.find("overlap")->get<Record>()->find("0.9")->get<std::int64_t>(), 3);
-  EXPECT_EQ(*row.find("head_space_overlap")->get<Record>()->find("0.9")->get<std::int64_t>(), 0);
+  EXPECT_EQ(*row.find("head_space_rank_drop")->get<Record>()->find("0.9")->get<std::int64_t>(), 0);
 }
 
 TEST(CircuitMeasures, OblongCircuitHasRanksAndANormOnly) {
   const CircuitMeasures got = measure(gaussian_matrix(3, 12, 1), gaussian_matrix(3, 13, 2));
   EXPECT_GT(got.frobenius_norm, 0);
-  EXPECT_EQ(got.possible_rank, 3);
+  EXPECT_EQ(got.max_possible_rank, 3);
   EXPECT_TRUE(got.head_space_singular_values.empty());
   EXPECT_FALSE(got.identity_cosine || got.identity_cosine_bound || got.identity_scale ||
                got.identity_residual || got.symmetry || got.positive_fraction || got.copying_score);

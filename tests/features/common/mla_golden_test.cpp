@@ -32,7 +32,7 @@ void expect_spectra(const json& rows, const json& golden, const std::string& mat
         golden[row["layer"].get<std::size_t>()][matrix][at].get<std::vector<double>>();
     const auto got = row["singular_values"].get<std::vector<double>>();
     ASSERT_EQ(got.size(), wanted.size()) << row["head"];
-    EXPECT_EQ(row["possible_rank"], wanted.size());
+    EXPECT_EQ(row["max_possible_rank"], wanted.size());
     for (std::size_t value = 0; value < got.size(); ++value) {
       EXPECT_NEAR(got[value], wanted[value], tolerance * wanted[0]) << row["head"];
     }
@@ -170,7 +170,7 @@ TEST(MlaMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
     EXPECT_EQ(row["query"]["rank"], 10);
     EXPECT_NEAR(row["query"]["energy"].get<double>(), 1, 1e-12);
     EXPECT_EQ(row["kv"]["rank"], 8);
-    EXPECT_EQ(row["kv"]["possible_rank"], 8 + 4);
+    EXPECT_EQ(row["kv"]["max_possible_rank"], 8 + 4);
   }
   const json& model = report["models"][0];
   EXPECT_EQ(model["kv_cache_bytes_per_token"], 2 * 2 * (8 + 4));
@@ -202,7 +202,7 @@ TEST(MlaMatrix, ALayoutFileSaysTheSameAsTheConfig) {
                        {"heads", 4},
                        {"head_dim", 10},
                        {"value_dim", 5},
-                       {"mlp_width", 40},
+                       {"intermediate_size", 40},
                        {"latent",
                         {{"query_rank", 10},
                          {"rank", 8},
@@ -211,7 +211,7 @@ TEST(MlaMatrix, ALayoutFileSaysTheSameAsTheConfig) {
                          {"norm", attention + "kv_a_layernorm"}}},
                        {"weights", weights},
                        {"embedding", "embed_tokens.weight"},
-                       {"output_head", "lm_head.weight"},
+                       {"lm_head", "lm_head.weight"},
                        {"norms",
                         {{"kind", "rms"},
                          {"epsilon", 1e-6},

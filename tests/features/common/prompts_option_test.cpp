@@ -20,7 +20,7 @@ TEST_P(PromptGoldens, AreTransformersWithHooks) {
                          folder.write("prompts.jsonl", prompt_lines(golden)).string()};
   for (const auto& [how, wanted] : golden["ablate"].items()) {
     SCOPED_TRACE(how);
-    const Words replaced = how == "corrupted" ? Words{} : Words{"--how", how};
+    const Words replaced = how == "corrupted" ? Words{} : Words{"--ablation", how};
     const json rows = report_of(Words{"ablate"} + prompts + replaced +
                                 Words{"--layers", golden["layers"]})["rows"];
     expect_rows(rows, wanted, 1e-5, 1e-4);
@@ -78,7 +78,7 @@ TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
   for (const json& row : found["rows"]) {
     EXPECT_EQ(row["how"], "mean");
     EXPECT_TRUE(row["destroyed"].is_number());
-    EXPECT_TRUE(row["destroyed_error"].is_null());  // of one prompt
+    EXPECT_TRUE(row["noising_effect_error"].is_null());  // of one prompt
     EXPECT_TRUE(row["restored"].is_null());
     EXPECT_TRUE(row["corrupted_logit_difference"].is_null());
     EXPECT_NEAR(row["logit_difference"].get<double>(), 5.7358, 1e-3);
@@ -151,7 +151,8 @@ TEST(Prompts, WhatTheyCannotAskIsRefused) {
     std::string reason;
   } refused[] = {
       {{"predict", kShakespeare, "--prompts", ids}, "--prompts: needs --attribution"},
-      {{"ablate", kShakespeare, "--prompts", ids, "--how", "resample"}, "prompts are no windows"},
+      {{"ablate", kShakespeare, "--prompts", ids, "--ablation", "resample"},
+       "prompts are no windows"},
       {{"ablate", kShakespeare, "--prompts", ids, "--text", "To be"}, "--prompts"},
       {{"lens", data_path("forward/bert"), "--prompts", ids}, "sees texts both ways"},
       {{"lens", data_path("forward/llama-body"), "--prompts", ids}, "no logits"},

@@ -31,7 +31,7 @@ void expect_spaces(const json& got, const json& wanted) {
   if (wanted.is_null()) return;
   constexpr double kCosine = 1e-12, kDegrees = 180 / std::numbers::pi;
   EXPECT_NEAR(got["overlap"].get<double>(), wanted["overlap"].get<double>(), kCosine);
-  expect_sum(got["null_overlap"], wanted["null_overlap"]);
+  expect_sum(got["random_overlap"], wanted["random_overlap"]);
   const double angle = wanted["angle"].get<double>(), sine = std::sin(angle / kDegrees);
   const double error = std::min(kCosine / std::max(sine, kCosine), std::sqrt(2 * kCosine));
   EXPECT_NEAR(got["angle"].get<double>(), angle, kDegrees * error);
@@ -43,7 +43,7 @@ void expect_change(const json& got, const json& wanted) {
     expect_sum(got[norm], wanted[norm]);
   }
   for (const char* exact :
-       {"shape", "energy_rank", "null_energy_rank", "weight_energy_rank", "possible_rank"}) {
+       {"shape", "energy_rank", "random_energy_rank", "weight_energy_rank", "max_possible_rank"}) {
     EXPECT_EQ(got[exact], wanted[exact]) << exact;
   }
   for (const char* space : {"output_space", "input_space"}) {

@@ -73,9 +73,9 @@ TEST(Directions, TokensThatTrainingNeverSawNameNothing) {
   for (const char* model : {"shakespeare-gpt2", "shakespeare-llama"}) {
     const Words words = {
         "read", source_path(std::string("examples/") + model), "--layers", "1", "--head", "0"};
-    const json left_out = report_of(words), all = report_of(words + Words{"--all-tokens"});
-    EXPECT_EQ(left_out["models"][0]["naming"]["untrained"], 220);
-    EXPECT_EQ(left_out["models"][0]["naming"]["tokens"], 1024 - 220);
+    const json skipped = report_of(words), all = report_of(words + Words{"--all-tokens"});
+    EXPECT_EQ(skipped["models"][0]["naming"]["untrained"], 220);
+    EXPECT_EQ(skipped["models"][0]["naming"]["tokens"], 1024 - 220);
     EXPECT_EQ(all["models"][0]["naming"]["tokens"], 1024);
   }
   // No such bytes are known of a model without a tokenizer.
@@ -156,11 +156,11 @@ TEST(Directions, TextCorrelationIsTheReferences) {
                 "--sequences", "2", "--length", "128"});
     std::size_t seen = 0;
     for (const json& row : rows) {
-      EXPECT_EQ(row["names_hold"].is_null(), row["side"] == "write");
+      EXPECT_EQ(row["text_correlation"].is_null(), row["side"] == "write");
       if (row["side"] != side) continue;
       ++seen;
       const std::size_t at = row["direction"].get<std::size_t>() - 1;
-      EXPECT_NEAR(row["names_hold"].get<double>(), hold[at], 2e-6);
+      EXPECT_NEAR(row["text_correlation"].get<double>(), hold[at], 2e-6);
     }
     EXPECT_EQ(seen, 4u);  // two poles each
   }
@@ -171,15 +171,15 @@ TEST(Directions, TextCorrelationNeedsEnoughKindsOfTokens) {
   for (const char* few : {"5,5,5", "1,2,3,4,5,6,7,8,9,9,9"}) {
     const RunResult run = run_attnscope(model + Words{"--tokens", few, "--format", "json"});
     const json report = json::parse(run.out);
-    for (const json& row : report["rows"]) EXPECT_TRUE(row["names_hold"].is_null());
+    for (const json& row : report["rows"]) EXPECT_TRUE(row["text_correlation"].is_null());
     EXPECT_TRUE(contains(run.err, "the text has fewer than 10 kinds of tokens")) << run.err;
     EXPECT_FALSE(contains(output_of(model + Words{"--tokens", few, "--quiet"}), "correlation"));
   }
   const json enough = report_of(model + Words{"--tokens", "1,2,3,4,5,6,7,8,9,10"});
-  EXPECT_TRUE(enough["rows"][0]["names_hold"].is_number());
+  EXPECT_TRUE(enough["rows"][0]["text_correlation"].is_number());
   expect_refusal(model + Words{"--tokens", "999999"}, kUsage, {"999999"});
   const json without = report_of(model);
-  EXPECT_FALSE(without["rows"][0].contains("names_hold"));
+  EXPECT_FALSE(without["rows"][0].contains("text_correlation"));
   EXPECT_FALSE(without["parameters"].contains("tokens_hash"));
 }
 
@@ -269,7 +269,7 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
   const json rows = report_of({"ablate", kInduction, "--induction", "--length", "60"})["rows"];
   std::map<std::int64_t, double> worth, induction;
   for (const json& row : rows) {
-    if (row["layer"] != 0 || row["to_head"] != best) continue;
+    if (row["layer"] != 0 || row["receiver_head"] != best) continue;
     worth[row["head"].get<std::int64_t>()] = row["loss_increase"].get<double>();
     induction[row["head"].get<std::int64_t>()] = row["induction"].get<double>();
     EXPECT_NEAR(row["induction_before"].get<double>(), most, 1e-6);
@@ -277,7 +277,7 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
   }
   ASSERT_EQ(worth.size(), 4u);
 
-  const json paths = report_of({"ablate", kInduction, "--induction", "--length", "60", "--into",
+  const json paths = report_of({"ablate", kInduction, "--induction", "--length", "60", "--receiver",
                                 "1," + std::to_string(best)})["rows"];
   std::map<std::int64_t, double> of_keys, of_queries;
   for (const json& row : paths) {
@@ -311,10 +311,10 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
 
 TEST(InductionCircuit, IntoNeedsInductionAndAHead) {
   const RunResult alone =
-      run_attnscope({"ablate", kInduction, "--tokens", "1,2,3", "--into", "1,0"});
+      run_attnscope({"ablate", kInduction, "--tokens", "1,2,3", "--receiver", "1,0"});
   EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_TRUE(contains(alone.err, "--into: needs --induction")) << alone.err;
-  const RunResult none = run_attnscope({"ablate", kInduction, "--induction", "--into", "1,4"});
+  EXPECT_TRUE(contains(alone.err, "--receiver: needs --induction")) << alone.err;
+  const RunResult none = run_attnscope({"ablate", kInduction, "--induction", "--receiver", "1,4"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_TRUE(contains(none.err, "has heads 0 to 3")) << none.err;
 }

@@ -47,11 +47,11 @@ TEST_F(CliStore, ExportListsWhatThereIs) {
                               row["model"].get<std::string>(), "--format", "json"}));
     EXPECT_EQ(report["command"], row["command"]);
     EXPECT_EQ(report["rows"].size(), row["rows"]);
-    EXPECT_EQ(report["skipped"].size(), row["left_out"]);
+    EXPECT_EQ(report["skipped"].size(), row["skipped"]);
     EXPECT_EQ(json::parse(row["parameters"].get<std::string>()), report["parameters"]);
     EXPECT_LE(row["finished"].get<std::string>(), now);
   }
-  EXPECT_EQ(list["rows"][1]["left_out"], 2) << "a matrix and its head";
+  EXPECT_EQ(list["rows"][1]["skipped"], 2) << "a matrix and its head";
   EXPECT_EQ(list["rows"][2]["analysis"], "mla");
 
   // A table is the list where several sets are there and none is named.

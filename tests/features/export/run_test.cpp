@@ -28,7 +28,7 @@ TEST_F(StoredReportTest, RowsOfAMaliciousStoreCrashNothing) {
   const Record odd[] = {
       {},
       {{"energy_rank", 1}, {"overlap", 1}, {"values", 1}, {"latent", 1}, {"histogram", 1}},
-      {{"energy_rank", Record()}, {"null_energy_rank", 1}, {"latent", Record()}},
+      {{"energy_rank", Record()}, {"random_energy_rank", 1}, {"latent", Record()}},
       {{"energy_rank", Record{{"0.9", "x"}}}, {"energy_at_rank", 1}, {"row", 5}},
       {{"overlap", List{std::vector<double>{1, 2}, std::vector<double>{1}}}},
       {{"overlap", List{std::vector<double>{1}, std::vector<double>{1}}}},

@@ -20,7 +20,7 @@ Record row_of(std::int64_t set, const std::string& model, const std::string& ana
           {"parameters", parameters},
           {"revision", 3},
           {"rows", std::move(rows)},
-          {"left_out", 2},
+          {"skipped", 2},
           {"finished", "2025-11-23T09:10:41Z"}};
 }
 

@@ -71,7 +71,7 @@ TEST(CliInfo, ProjectionsHaveTheirRolesAndLayers) {
   EXPECT_EQ(tensor_row(llama, "model.layers.1.self_attn.k_proj.weight")["layer"], 1);
   EXPECT_EQ(tensor_row(llama, "model.embed_tokens.weight")["role"], "embedding");
   EXPECT_EQ(tensor_row(llama, "model.embed_tokens.weight")["layer"], nullptr);
-  EXPECT_EQ(tensor_row(llama, "lm_head.weight")["role"], "output_head");
+  EXPECT_EQ(tensor_row(llama, "lm_head.weight")["role"], "lm_head");
   const json gpt2 = report_of({"info", data_path("gpt2")});
   EXPECT_EQ(tensor_row(gpt2, "transformer.h.0.attn.c_attn.weight")["role"], "q+k+v");
   EXPECT_EQ(tensor_row(gpt2, "transformer.h.0.attn.c_attn.bias")["role"], "q+k+v.bias");
@@ -94,7 +94,7 @@ TEST(CliInfo, OfAnEncoderTheHeadIsWhatLiesInTheHead) {
     EXPECT_EQ(tensor_row(report, embedding)["role"], "embedding");
     int of_head = 0;
     for (const json& row : report["rows"]) {
-      const bool is_head = row["role"].get<std::string>().starts_with("output_head");
+      const bool is_head = row["role"].get<std::string>().starts_with("lm_head");
       EXPECT_EQ(is_head, row["name"].get<std::string>().starts_with(head)) << row;
       of_head += is_head ? 1 : 0;
     }
@@ -109,7 +109,7 @@ TEST(CliInfo, FactsAreThoseOfTheConfig) {
   EXPECT_EQ(facts["kv_heads"], 2);
   EXPECT_EQ(facts["head_dim"], 8);
   EXPECT_EQ(facts["width"], 32);
-  EXPECT_EQ(facts["mlp_width"], 48);
+  EXPECT_EQ(facts["intermediate_size"], 48);
   EXPECT_EQ(facts["vocabulary"], 40);
   EXPECT_EQ(facts["context"], 64);
   EXPECT_EQ(facts["tied_embedding"], false);
@@ -171,7 +171,7 @@ TEST(CliInfo, AnAliasInTheMetadataHasARowOfItsOwn) {
   const json report = report_of({"info", path});
   const json alias = tensor_row(report, "lm_head.weight");
   EXPECT_EQ(alias["tied_to"], "model.embed_tokens.weight");
-  EXPECT_EQ(alias["role"], "output_head");
+  EXPECT_EQ(alias["role"], "lm_head");
   EXPECT_EQ(alias["shape"], (json{10, 16}));
   EXPECT_EQ(alias["bytes"], 0);
   EXPECT_EQ(report["models"][0]["tied_embedding"], true);

@@ -292,8 +292,8 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
       {"size", [](json& to) { plan_of(to)["size"] = 1; }, "models[0].plan.size: is 1, expected"},
       {"loadable", [](json& to) { plan_of(to)["loadable"] = true; },
        "models[0].plan.loadable: expected false"},
-      {"loss of a row", [](json& to) { to["rows"][0]["expected_loss"] = 3; },
-       "models[0].plan.expected_loss: expected"},
+      {"loss of a row", [](json& to) { to["rows"][0]["predicted_kl"] = 3; },
+       "models[0].plan.predicted_kl: expected"},
       {"matrix twice", [](json& to) { to["rows"][1] = to["rows"][0]; },
        "rows[1].matrix: a row before this one has the same layer and matrix"},
   };

@@ -151,9 +151,9 @@ TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
                       sources,
                       "--target-file",
                       targets,
-                      "--held-out",
+                      "--eval-file",
                       path("sources-tail.txt"),
-                      "--held-out-target",
+                      "--eval-target-file",
                       path("targets-tail.txt"),
                       "--quiet"};
   const auto with_held = [&](Words words) {
@@ -168,10 +168,10 @@ TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
   output_of(
       with_held({"plan", path("bart") + ":decoder", "--set", "width=10", "-o", path("held.json")}));
   output_of(with_held({"shrink", path("bart"), path("held.json"), "-o", path("held")}));
-  expect(with_texts({"plan", path("bart") + ":decoder", "--held-out", sources}), 2,
-         "--held-out-target: is needed");
-  expect(with_texts({"plan", path("bart") + ":decoder", "--held-out-target", targets}), 2,
-         "--held-out: is needed");
+  expect(with_texts({"plan", path("bart") + ":decoder", "--eval-file", sources}), 2,
+         "--eval-target-file: is needed");
+  expect(with_texts({"plan", path("bart") + ":decoder", "--eval-target-file", targets}), 2,
+         "--eval-file: is needed");
 }
 
 TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
@@ -179,7 +179,7 @@ TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
   expect(with_texts({"plan", t5}), 2, "MODEL:encoder");
   expect(with_texts({"plan", t5 + ":cross"}), 5, "stays whole");
   expect({"plan", t5 + ":decoder", "--text-file", text_}, 2, "--target-file");
-  expect(with_texts({"plan", t5 + ":decoder", "--sample", "1"}), 2, "not of pairs");
+  expect(with_texts({"plan", t5 + ":decoder", "--seed", "1"}), 2, "not of pairs");
   expect(with_texts({"plan", kPlanExample}), 2, "has no source");
   const std::string one = scratch_.write("one.txt", "w2 w3\n").string();
   expect({"plan", t5 + ":decoder", "--text-file", one, "--target-file", one}, 2, "too few");

@@ -10,7 +10,7 @@ json layer_rows(const json& golden) {
   const Words text = windows_of(golden, folder);
   const RunResult run = run_attnscope(
       Words{"plan"} + text +
-      Words{"--held-out", text[2], "--set", "without=1", "--format", "json", "--quiet"});
+      Words{"--eval-file", text[2], "--set", "without=1", "--format", "json", "--quiet"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   return json::parse(run.out)["rows"];
 }

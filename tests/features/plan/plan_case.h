@@ -31,8 +31,8 @@ class PlanCase : public ::testing::Test {
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
 
   Words plan(const std::string& model, const Words& more) const {
-    Words words = {"plan",        model, "--text-file",          text_, "--length",       "64",
-                   "--sequences", "12",  "--held-out-sequences", "3",   "--probe-tokens", "64",
+    Words words = {"plan",        model, "--text-file",      text_, "--length",       "64",
+                   "--sequences", "12",  "--eval-sequences", "3",   "--probe-tokens", "64",
                    "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     return words;

@@ -95,10 +95,9 @@ TEST(MethodComparisonSameBytes, ForAnyThreadsAndMemory) {
   const std::string tokens =
       folder.write("tokens.bin", shard_bytes(random_tokens(500, 48))).string();
   for (const char* name : {"llama", "qwen2", "gpt2", "gemma2", "deepseek_v3", "mixtral"}) {
-    const Words words = {
-        "plan", tiny_model(name), "--token-file", tokens,    "--length",
-        "16",   "--probe-tokens", "64",           "--quiet", "--held-out-sequences",
-        "2"};
+    const Words words = {"plan", tiny_model(name), "--token-file", tokens,    "--length",
+                         "16",   "--probe-tokens", "64",           "--quiet", "--eval-sequences",
+                         "2"};
     const std::string comparison = output_of(words + Words{"--format", "json", "--threads", "1"});
     EXPECT_GT(json::parse(comparison)["rows"].size(), 4u) << name;
     EXPECT_EQ(output_of(words + Words{"--format", "json", "--threads", "3", "--memory", "1M"}),

@@ -100,7 +100,7 @@ TEST_F(PlanScored, AMaskIsOfTheWholeTextAndGivenAgainToShrink) {
   EXPECT_EQ(other.exit_code, kBadFile);
   EXPECT_TRUE(contains(other.err, "is that of another text")) << other.err;
   output_of(shrink + at);
-  const RunResult two = run_attnscope(plan(at) + Words{"--held-out", held_});
+  const RunResult two = run_attnscope(plan(at) + Words{"--eval-file", held_});
   EXPECT_EQ(two.exit_code, kUsage);
   EXPECT_TRUE(contains(two.err, "is a mask of one file")) << two.err;
 }
@@ -136,7 +136,7 @@ TEST_F(PlanScored, LinesAreExamples) {
     const json plan = report_of(
         Words{"plan", model, "--text-file", file, "--lines", "--set", "without=2", "--quiet"} + at);
     EXPECT_EQ(plan["parameters"]["lines"], true);
-    EXPECT_EQ(plan["parameters"]["held_out_windows"], 6);
+    EXPECT_EQ(plan["parameters"]["eval_windows"], 6);
     const json lens = report_of(Words{"lens", model, "--text-file", held_file, "--lines"} + at);
     EXPECT_NEAR(plan["models"][0]["plan"]["mean_nll_before"].get<double>(),
                 lens["rows"].back()["loss"].get<double>(), kPlanLossTolerance);

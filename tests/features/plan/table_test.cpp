@@ -34,9 +34,8 @@ Record planned_model() {
 Report plan_report() {
   Report report;
   report.command = "plan";
-  report.parameters = {{"source", "book.txt"},   {"sequences", 64},
-                       {"length", 256},          {"held_out", Value()},
-                       {"held_out_windows", 32}, {"held_out_sequences", 48}};
+  report.parameters = {{"source", "book.txt"}, {"sequences", 64},    {"length", 256},
+                       {"held_out", Value()},  {"eval_windows", 32}, {"eval_sequences", 48}};
   return report;
 }
 
@@ -99,7 +98,7 @@ Record plan_of(const std::string& form, const std::string& choice, std::int64_t 
           {"mean_nll_after", std::log(perplexity)},
           {"perplexity_before", kPerplexity},
           {"perplexity_after", perplexity},
-          {"expected_loss", Value()},
+          {"predicted_kl", Value()},
           {"loadable", loadable},
           {"remark", form == "hidden" ? "head untied" : ""}};
 }
@@ -155,8 +154,8 @@ Record rank_row(std::int64_t layer, const std::string& matrix, Value rank, Value
           {"layer", layer},
           {"matrix", matrix},
           {"rank", std::move(rank)},
-          {"possible_rank", 192},
-          {"expected_loss", std::move(expected)}};
+          {"max_possible_rank", 192},
+          {"predicted_kl", std::move(expected)}};
 }
 
 TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers) {
@@ -164,7 +163,7 @@ TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers
   Record plan = plan_of("ranks", "3 matrices as factors", 2'090'000, 1536, 22.37, false);
   Record made;
   for (const auto& [name, value] : plan.fields()) {
-    made.add(name, name == "expected_loss" ? Value(0.0123) : value);
+    made.add(name, name == "predicted_kl" ? Value(0.0123) : value);
   }
   report.models = {planned_model().add("plan", made)};
   report.rows = {rank_row(0, "q", 24, 0.01), rank_row(0, "down", Value(), 0.0),

@@ -35,7 +35,8 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
       {"overlap", {"similarity", model, "--overlap"}},
       {"circuits", {"circuits", model, "--energy", "0.6,0.8,0.9,0.99"}},
       {"attention", {"attention", model, "--tokens", "1,2,3,4,5"}},
-      {"attention_without_first", {"attention", model, "--tokens", "1,2,3,4,5", "--without-first"}},
+      {"attention_excluding_first",
+       {"attention", model, "--tokens", "1,2,3,4,5", "--exclude-first-token"}},
   };
   for (const auto& [id, command] : parts) {
     SCOPED_TRACE(id);
@@ -46,7 +47,7 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
     ASSERT_EQ(part["rows"].size(), printed["rows"].size());
     for (std::size_t row = 0; row < printed["rows"].size(); ++row) {
       for (const auto& [name, value] : printed["rows"][row].items()) {
-        if (name == "cumulative_energy" || name == "null_singular_values") continue;
+        if (name == "cumulative_energy" || name == "random_singular_values") continue;
         const json& packed = part["rows"][row].at(name);
         if (name == "singular_values" && packed.is_object()) {
           const std::vector<double> kept = page.numbers(packed);
@@ -143,9 +144,9 @@ TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(folder, {tiny_model("bert")}, &notes);
-  const auto left_out = page.left_out_of("bert");
-  ASSERT_TRUE(left_out.contains("attention")) << page.results["left_out"];
-  EXPECT_EQ(left_out.at("attention")["why"], "no tokenizer beside the model");
+  const auto skipped = page.left_out_of("bert");
+  ASSERT_TRUE(skipped.contains("attention")) << page.results["skipped"];
+  EXPECT_EQ(skipped.at("attention")["why"], "no tokenizer beside the model");
   EXPECT_EQ(notes,
             "attnscope: note: left out: attention, attention without first, maps of bert: no "
             "tokenizer beside the model\n"
@@ -163,7 +164,7 @@ TEST(CliReport, WithoutTensorsOfTheForwardPassWeightsAreShown) {
   const ReportPage page =
       report_page(folder, {model.write(folder, "model"), "--tokens", "1,2"}, &notes);
   EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
-  for (const char* part : {"attention", "attention_without_first", "maps", "induction"}) {
+  for (const char* part : {"attention", "attention_excluding_first", "maps", "induction"}) {
     const json missing = page.left_out_of("model")[part];
     EXPECT_TRUE(contains(missing["why"].get<std::string>(), "norm")) << missing;
     EXPECT_EQ(missing["command"], nullptr) << "nothing brings it";

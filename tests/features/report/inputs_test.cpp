@@ -65,7 +65,7 @@ TEST(CliReportInput, ShowsAnImageAsTheModelReadIt) {
             shown["rows"].get<int>() * shown["cols"].get<int>() * 3);
   EXPECT_EQ(of_model(page, "texts", "vit"), json::array());
   EXPECT_EQ(page.models_with("induction"), Words{});
-  EXPECT_EQ(page.results["left_out"], json::array());
+  EXPECT_EQ(page.results["skipped"], json::array());
   EXPECT_GT(page.part("attention")["rows"].at(0)["patch_distance"], 0);
 }
 

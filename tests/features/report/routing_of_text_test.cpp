@@ -37,7 +37,7 @@ FoundRouting found_routing(const std::vector<TokenIds>& sequences,
                 {.sequences = {sequences},
                  .text = {},
                  .layers = watched,
-                 .options = {{"energy", 0.9}, {"without_first", false}}},
+                 .options = {{"energy", 0.9}, {"exclude_first_token", false}}},
                 held.watching({.threads = 2}), rows);
   FoundRouting found;
   const Context giving = held.giving({});

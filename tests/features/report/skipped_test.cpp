@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Words kTextParts = {"attention", "attention_without_first", "maps"};
+const Words kTextParts = {"attention", "attention_excluding_first", "maps"};
 const std::string kLeftOutLlama = source_path("examples/shakespeare-llama");
 
 /// A copy that can be changed.
@@ -30,12 +30,12 @@ TEST(ReportSkipped, OfTwoModelsTheOneThatCanBeRunIs) {
     const ReportPage page =
         report_page(folder, Words{tiny_model("gpt2"), kShakespeare} + text, &notes);
     EXPECT_EQ(page.models_with("attention"), Words{"shakespeare-gpt2"});
-    EXPECT_EQ(page.models_with("attention_without_first"), Words{"shakespeare-gpt2"});
+    EXPECT_EQ(page.models_with("attention_excluding_first"), Words{"shakespeare-gpt2"});
     EXPECT_EQ(page.models_with("induction"), (Words{"gpt2", "shakespeare-gpt2"}));
     EXPECT_EQ(page.models_with("circuits"), (Words{"gpt2", "shakespeare-gpt2"}));
-    EXPECT_TRUE(page.left_out_of("shakespeare-gpt2").empty()) << page.results["left_out"];
-    const auto left_out = page.left_out_of("gpt2");
-    for (const std::string& part : kTextParts) EXPECT_TRUE(left_out.contains(part)) << part;
+    EXPECT_TRUE(page.left_out_of("shakespeare-gpt2").empty()) << page.results["skipped"];
+    const auto skipped = page.left_out_of("gpt2");
+    for (const std::string& part : kTextParts) EXPECT_TRUE(skipped.contains(part)) << part;
     EXPECT_TRUE(contains(notes, "maps of gpt2: ")) << notes;
     EXPECT_EQ(lines_of(notes).size(), 1u) << notes;
   }
@@ -96,7 +96,7 @@ void expect_that_commands_run(const Words& models_and_text) {
   for (const json& part : page.results["reports"]) {
     if (!part["again"].is_null()) lines.push_back(part["again"]);
   }
-  for (const json& entry : page.results["left_out"]) {
+  for (const json& entry : page.results["skipped"]) {
     if (!entry["command"].is_null()) lines.push_back(entry["command"]);
     EXPECT_TRUE(contains(notes, entry["why"].get<std::string>())) << notes;
   }
@@ -164,7 +164,7 @@ TEST(ReportCommands, CommandsNameFoldersAsAShellReadsThem) {
     const ReportPage page(read_file(folder.path() / "r.html"));
     Words lines = {page.results["command"]};
     for (const json& part : page.results["reports"]) lines.push_back(part["again"]);
-    for (const json& entry : page.results["left_out"]) lines.push_back(entry["command"]);
+    for (const json& entry : page.results["skipped"]) lines.push_back(entry["command"]);
     for (const std::string& line : lines) EXPECT_EQ(shell_words(line).at(1), model) << line;
     const RunResult again = run_attnscope(shell_words(lines.back()), {.folder = folder.path()});
     EXPECT_EQ(again.exit_code, 0) << again.err;

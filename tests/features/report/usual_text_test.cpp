@@ -45,7 +45,7 @@ TEST(CliReportText, IsCutToThePositionsOfTheModel) {
                        "the bank,\""));
   EXPECT_TRUE(contains(notes, "m: of the usual text the first 16 tokens")) << notes;
   EXPECT_EQ(page.part("induction")["parameters"]["length"], 16);
-  EXPECT_EQ(page.results["left_out"], json::array());
+  EXPECT_EQ(page.results["skipped"], json::array());
 }
 
 /// How far the names of directions hold is said of a text that was given, and not of the usual one,
@@ -55,16 +55,16 @@ TEST(CliReportText, IsTheTextThatCorrelationsAreMeasuredOn) {
   const std::string model = model_of_words(folder, "m", known_words());
   std::string notes;
   const ReportPage usual = report_page(folder, {model}, &notes);
-  for (const json& row : usual.part("read")["rows"]) EXPECT_FALSE(row.contains("names_hold"));
+  for (const json& row : usual.part("read")["rows"]) EXPECT_FALSE(row.contains("text_correlation"));
   const std::string text = "Alice was very tired of sitting by the bank , and to get";
   const ReportPage given = report_page(folder, {model, "--text", text}, &notes);
   const json read = given.part("read");
   EXPECT_TRUE(contains(read["again"].get<std::string>(), "--text \"Alice was very"));
   ASSERT_FALSE(read["rows"].empty());
   for (const json& row : read["rows"]) {
-    EXPECT_EQ(row["names_hold"].is_number(), row["side"] == "read") << row;
+    EXPECT_EQ(row["text_correlation"].is_number(), row["side"] == "read") << row;
   }
-  EXPECT_EQ(given.results["left_out"], json::array());
+  EXPECT_EQ(given.results["skipped"], json::array());
 }
 
 TEST(CliReportText, IsCutToTheContextOfAModelWithoutLearnedPositions) {
@@ -149,12 +149,12 @@ TEST(CliReportText, AServedPageSaysItToo) {
   ASSERT_EQ(results["reports"].size(), 4u)
       << "attention, what each layer would foretell, token by token, and what parts are worth";
   EXPECT_TRUE(contains(results["reports"][0]["notes"].dump(), "2 of 3 tokens are unknown"));
-  EXPECT_TRUE(contains(results["left_out"].dump(), "tokenizer")) << results["left_out"];
+  EXPECT_TRUE(contains(results["skipped"].dump(), "tokenizer")) << results["skipped"];
   // Another text takes the place of what was left out, too.
   server.finished(server.start("/api/attention", {{"tokens", "1,2,3"}}));
   const json after = server.get("/api/results");
   EXPECT_EQ(after["reports"].size(), 8u);  // all four, of both models
-  EXPECT_EQ(after["left_out"], json::array());
+  EXPECT_EQ(after["skipped"], json::array());
 }
 
 }  // namespace

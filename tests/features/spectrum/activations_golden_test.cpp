@@ -55,7 +55,7 @@ TEST(ActivationsGolden, RanksOnATextAreNumPys) {
       const json& wanted = expected[at];
       SCOPED_TRACE(json({wanted["layer"], wanted["matrix"]}).dump());
       for (const char* exact : {"layer", "matrix", "shape", "energy_rank", "activation_energy_rank",
-                                "input_energy_rank", "possible_rank"}) {
+                                "input_energy_rank", "max_possible_rank"}) {
         EXPECT_EQ(rows[at][exact], wanted[exact]) << exact;
       }
       EXPECT_NEAR(rows[at]["input_top_share"].get<double>(),
@@ -73,7 +73,7 @@ TEST(ActivationsGolden, TheBaselineIsThatOfTheWeightsAlone) {
   ASSERT_EQ(rows.size(), own.size());
   for (std::size_t at = 0; at < rows.size(); ++at) {
     EXPECT_EQ(rows[at]["energy_rank"], own[at]["energy_rank"]);
-    EXPECT_EQ(rows[at]["null_energy_rank"], own[at]["null_energy_rank"]);
+    EXPECT_EQ(rows[at]["random_energy_rank"], own[at]["random_energy_rank"]);
   }
 }
 

@@ -20,11 +20,11 @@ Record row_on_text(std::int64_t layer, const std::string& matrix, std::int64_t o
           {"matrix", matrix},
           {"shape", std::vector<std::int64_t>{64, 64}},
           {"energy_rank", text_ranks(own / 2, own)},
-          {"null_energy_rank", text_ranks(33, 50)},
+          {"random_energy_rank", text_ranks(33, 50)},
           {"activation_energy_rank", text_ranks(given / 2, given)},
           {"input_energy_rank", text_ranks(read / 2, read)},
           {"input_top_share", 0.5},
-          {"possible_rank", 64}};
+          {"max_possible_rank", 64}};
 }
 
 TEST(ActivationTable, HasRanksOfWeightsOfWhatTheyGiveAndOfWhatTheyRead) {

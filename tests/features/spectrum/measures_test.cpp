@@ -33,10 +33,10 @@ TEST(Spectrum, MeasuresByHand) {
   EXPECT_EQ(got.energy_ranks, (std::vector<std::int64_t>{1, 2, 2, 3}));
   EXPECT_DOUBLE_EQ(got.stable_rank, 21.0 / 16.0);
   // p = 4/7, 2/7, 1/7: -Σ p ln p = ln 7 - (4 ln 4 + 2 ln 2) / 7 = ln 7 - (10/7) ln 2.
-  EXPECT_DOUBLE_EQ(got.entropy_rank, 7 * std::pow(2, -10.0 / 7.0));
+  EXPECT_DOUBLE_EQ(got.effective_rank, 7 * std::pow(2, -10.0 / 7.0));
   EXPECT_DOUBLE_EQ(got.participation_ratio, 441.0 / 273.0);
   EXPECT_EQ(got.numerical_rank, 3);
-  EXPECT_EQ(got.possible_rank, 4);
+  EXPECT_EQ(got.max_possible_rank, 4);
   EXPECT_DOUBLE_EQ(got.spectral_norm, 4);
   EXPECT_DOUBLE_EQ(got.frobenius_norm, std::sqrt(21));
   EXPECT_DOUBLE_EQ(got.nuclear_norm, 7);
@@ -53,10 +53,10 @@ TEST(Spectrum, MeasuresOfAPlantedMatrix) {
     constexpr double kRounding = 1e-11;
     EXPECT_EQ(got.energy_ranks, (std::vector<std::int64_t>{1, 2, 2, 3}));
     EXPECT_NEAR(got.stable_rank, 21.0 / 16.0, kRounding);
-    EXPECT_NEAR(got.entropy_rank, 7 * std::pow(2, -10.0 / 7.0), kRounding);
+    EXPECT_NEAR(got.effective_rank, 7 * std::pow(2, -10.0 / 7.0), kRounding);
     EXPECT_NEAR(got.participation_ratio, 441.0 / 273.0, kRounding);
     EXPECT_EQ(got.numerical_rank, 3);
-    EXPECT_EQ(got.possible_rank, 3);
+    EXPECT_EQ(got.max_possible_rank, 3);
     EXPECT_NEAR(got.spectral_norm, 4, kRounding);
     EXPECT_NEAR(got.frobenius_norm, std::sqrt(21), kRounding);
     EXPECT_NEAR(got.nuclear_norm, 7, kRounding);
@@ -71,7 +71,7 @@ TEST(Spectrum, OneValueHasEveryRankOne) {
     const SpectrumMeasures got = measure_spectrum(values, {1, 9}, kThresholds);
     EXPECT_EQ(got.energy_ranks, std::vector<std::int64_t>(4, 1));
     EXPECT_EQ(got.stable_rank, 1);
-    EXPECT_EQ(got.entropy_rank, 1);
+    EXPECT_EQ(got.effective_rank, 1);
     EXPECT_EQ(got.participation_ratio, 1);
     EXPECT_EQ(got.numerical_rank, 1);
     EXPECT_EQ(got.spectral_norm, value);
@@ -87,10 +87,10 @@ TEST(Spectrum, AZeroMatrixHasEveryRankZero) {
     const SpectrumMeasures got = measured_spectrum(zero);
     EXPECT_EQ(got.energy_ranks, std::vector<std::int64_t>(4, 0));
     EXPECT_EQ(got.stable_rank, 0);
-    EXPECT_EQ(got.entropy_rank, 0);
+    EXPECT_EQ(got.effective_rank, 0);
     EXPECT_EQ(got.participation_ratio, 0);
     EXPECT_EQ(got.numerical_rank, 0);
-    EXPECT_EQ(got.possible_rank, std::min(rows, cols));
+    EXPECT_EQ(got.max_possible_rank, std::min(rows, cols));
     EXPECT_EQ(got.spectral_norm, 0);
     EXPECT_EQ(got.frobenius_norm, 0);
     EXPECT_EQ(got.nuclear_norm, 0);
@@ -138,7 +138,7 @@ TEST(NumericalRank, FindsThePlantedRank) {
     const SpectrumMeasures got =
         measured_spectrum(matrix_with_singular_values(20, 33, planted, /*seed=*/15));
     EXPECT_EQ(got.numerical_rank, static_cast<std::int64_t>(rank));
-    EXPECT_EQ(got.possible_rank, 20);
+    EXPECT_EQ(got.max_possible_rank, 20);
   }
 }
 
@@ -150,9 +150,9 @@ TEST(Spectrum, MeasuresKeepTheirBoundsForEveryKind) {
       SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(rows));
       const SpectrumMeasures got = measured_spectrum(kind.make(rows, cols, /*seed=*/19));
       if (got.spectral_norm == 0) continue;
-      const double size = static_cast<double>(got.possible_rank);
+      const double size = static_cast<double>(got.max_possible_rank);
       const double rounding = 1 + size * 0x1p-52;
-      for (const double rank : {got.stable_rank, got.entropy_rank, got.participation_ratio}) {
+      for (const double rank : {got.stable_rank, got.effective_rank, got.participation_ratio}) {
         EXPECT_GE(rank * rounding, 1);
         EXPECT_LE(rank, size * rounding);
       }
@@ -160,8 +160,8 @@ TEST(Spectrum, MeasuresKeepTheirBoundsForEveryKind) {
       EXPECT_GE(got.participation_ratio * rounding, got.stable_rank);
       EXPECT_TRUE(std::is_sorted(got.energy_ranks.begin(), got.energy_ranks.end()));
       EXPECT_GE(got.energy_ranks.front(), 1);
-      EXPECT_LE(got.energy_ranks.back(), got.possible_rank);
-      EXPECT_LE(got.numerical_rank, got.possible_rank);
+      EXPECT_LE(got.energy_ranks.back(), got.max_possible_rank);
+      EXPECT_LE(got.numerical_rank, got.max_possible_rank);
       EXPECT_LE(got.spectral_norm, got.frobenius_norm * rounding);
       EXPECT_LE(got.frobenius_norm, got.nuclear_norm * rounding);
     }
@@ -192,7 +192,7 @@ TEST(Spectrum, APowerOfTwoScalesNormsExactlyAndNoRank) {
     const SpectrumMeasures got = measured_spectrum(scaled);
     EXPECT_EQ(got.energy_ranks, plain.energy_ranks);
     EXPECT_EQ(got.stable_rank, plain.stable_rank);
-    EXPECT_EQ(got.entropy_rank, plain.entropy_rank);
+    EXPECT_EQ(got.effective_rank, plain.effective_rank);
     EXPECT_EQ(got.participation_ratio, plain.participation_ratio);
     EXPECT_EQ(got.numerical_rank, plain.numerical_rank);
     EXPECT_EQ(got.condition_number, plain.condition_number);
@@ -212,9 +212,9 @@ TEST(Spectrum, TranspositionChangesNothing) {
     const double rounding = 4.0 * (rows + cols) * 0x1p-52 * plain.condition_number.value();
     EXPECT_EQ(got.energy_ranks, plain.energy_ranks);
     EXPECT_EQ(got.numerical_rank, plain.numerical_rank);
-    EXPECT_EQ(got.possible_rank, plain.possible_rank);
+    EXPECT_EQ(got.max_possible_rank, plain.max_possible_rank);
     EXPECT_NEAR(got.stable_rank / plain.stable_rank, 1, rounding);
-    EXPECT_NEAR(got.entropy_rank / plain.entropy_rank, 1, rounding);
+    EXPECT_NEAR(got.effective_rank / plain.effective_rank, 1, rounding);
     EXPECT_NEAR(got.participation_ratio / plain.participation_ratio, 1, rounding);
     EXPECT_NEAR(got.frobenius_norm / plain.frobenius_norm, 1, rounding);
     EXPECT_NEAR(got.nuclear_norm / plain.nuclear_norm, 1, rounding);

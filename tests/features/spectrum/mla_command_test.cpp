@@ -126,9 +126,9 @@ TEST(CliRank, ReadsTheKeptEnergyFromTheCumulative) {
     EXPECT_DOUBLE_EQ(kept["0.1D"].get<double>(), at(3));  // 3.2 of a width of 32
     EXPECT_DOUBLE_EQ(kept["0.25D"].get<double>(), at(8));
     EXPECT_EQ(kept["400"], 1);
-    EXPECT_EQ(keys_of(row["null_energy_at_rank"]), keys_of(kept));
-    EXPECT_EQ(row["null_energy_at_rank"]["400"], 1);
-    EXPECT_LT(row["null_energy_at_rank"]["3"], kept["3"]);
+    EXPECT_EQ(keys_of(row["random_energy_at_rank"]), keys_of(kept));
+    EXPECT_EQ(row["random_energy_at_rank"]["400"], 1);
+    EXPECT_LT(row["random_energy_at_rank"]["3"], kept["3"]);
   }
 }
 
@@ -144,7 +144,7 @@ TEST(CliRank, OfATensorIsANumber) {
       {"spectrum", data_path("llama"), "--tensor", "lm_head.weight", "--rank", "4,64"})["rows"][0];
   EXPECT_GT(row["energy_at_rank"]["4"], 0);
   EXPECT_EQ(row["energy_at_rank"]["64"], 1);
-  EXPECT_TRUE(row.contains("null_energy_rank"));
+  EXPECT_TRUE(row.contains("random_energy_rank"));
 }
 
 TEST(CliMla, SaysWhatTheSpectraSay) {
@@ -170,11 +170,11 @@ TEST(CliMla, SaysWhatTheSpectraSay) {
       EXPECT_EQ(got["share_rank"].dump(), half.share_rank);
       EXPECT_EQ(got["energy"], whole["energy_at_rank"][half.rank]);
       EXPECT_EQ(got["share_energy"], whole["energy_at_rank"][half.share_rank]);
-      EXPECT_EQ(got["null_energy"], whole["null_energy_at_rank"][half.rank]);
-      EXPECT_EQ(got["share_null_energy"], whole["null_energy_at_rank"][half.share_rank]);
+      EXPECT_EQ(got["random_energy"], whole["random_energy_at_rank"][half.rank]);
+      EXPECT_EQ(got["share_random_energy"], whole["random_energy_at_rank"][half.share_rank]);
       EXPECT_EQ(got["energy_rank"], whole["energy_rank"]);
-      EXPECT_EQ(got["null_energy_rank"], whole["null_energy_rank"]);
-      EXPECT_EQ(got["possible_rank"], whole["possible_rank"]);
+      EXPECT_EQ(got["random_energy_rank"], whole["random_energy_rank"]);
+      EXPECT_EQ(got["max_possible_rank"], whole["max_possible_rank"]);
     }
   }
 }
@@ -229,7 +229,7 @@ TEST(CliMla, AZeroMatrixKeepsNoShare) {
   const json row = report_of(command)["rows"][0];
   EXPECT_TRUE(row["query"]["energy"].is_null());
   EXPECT_EQ(row["query"]["energy_rank"]["0.9"], 0);
-  EXPECT_GT(row["query"]["null_energy_rank"]["0.9"], 0);
+  EXPECT_GT(row["query"]["random_energy_rank"]["0.9"], 0);
   EXPECT_FALSE(output_of(command).empty());
 }
 

@@ -18,11 +18,15 @@ Record mla_half(std::int64_t rank, std::int64_t share_rank,
     ranks.add(threshold, 10'234);
     nulls.add(threshold, 12'345);
   }
-  return {{"rank", rank},           {"energy", 0.987},
-          {"null_energy", 0.123},   {"share_rank", share_rank},
-          {"share_energy", 0.876},  {"share_null_energy", 0.012},
-          {"energy_rank", ranks},   {"null_energy_rank", nulls},
-          {"possible_rank", 16'384}};
+  return {{"rank", rank},
+          {"energy", 0.987},
+          {"random_energy", 0.123},
+          {"share_rank", share_rank},
+          {"share_energy", 0.876},
+          {"share_random_energy", 0.012},
+          {"energy_rank", ranks},
+          {"random_energy_rank", nulls},
+          {"max_possible_rank", 16'384}};
 }
 
 Record mla_cache(std::int64_t latent, std::int64_t rope, std::int64_t bytes) {

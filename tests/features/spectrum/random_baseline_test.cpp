@@ -73,7 +73,7 @@ TEST(RandomBaseline, AgreesWithTheDensitiesOnAGrid) {
     const SpectrumShape shape = shape_of(row);
     SCOPED_TRACE(row.at("shape").dump() + " " + row.at("inner").dump());
     const RandomBaseline baseline(shape);
-    const double possible = static_cast<double>(shape.possible_rank());
+    const double possible = static_cast<double>(shape.max_possible_rank());
     for (const auto& [threshold, share] : row.at("rank_share").items()) {
       const auto rank = static_cast<double>(baseline.energy_rank(std::stod(threshold)).value());
       EXPECT_GE(rank, (share.get<double>() - kShare) * possible) << threshold;
@@ -94,7 +94,7 @@ TEST(RandomBaseline, AgreesWithMatricesDrawnAtRandom) {
     const SpectrumShape shape = shape_of(row);
     SCOPED_TRACE(row.at("shape").dump() + " " + row.at("inner").dump());
     const double tolerance =
-        (0.5 + 1 / std::sqrt(40.0)) / static_cast<double>(shape.possible_rank());
+        (0.5 + 1 / std::sqrt(40.0)) / static_cast<double>(shape.max_possible_rank());
     for (const auto& [rank, energy] : row.at("drawn_energy_at").items()) {
       EXPECT_NEAR(RandomBaseline(shape).energy_at(std::stoll(rank)).value(), energy.get<double>(),
                   tolerance)
@@ -109,7 +109,7 @@ TEST(RandomBaseline, IsWhatGaussianMatricesNeed) {
     for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
       EXPECT_NEAR(static_cast<double>(energy_rank(values, threshold)),
                   static_cast<double>(random_rank(shape, threshold)),
-                  std::max(1.0, within * static_cast<double>(shape.possible_rank())))
+                  std::max(1.0, within * static_cast<double>(shape.max_possible_rank())))
           << threshold;
     }
   };
@@ -162,7 +162,7 @@ TEST(RandomBaseline, RisesWithTheThresholdAndStaysPossible) {
     for (const double threshold : {1e-300, 1e-9, 0.01, 0.5, 0.9, 0.99, 0.9999, 1 - 0x1p-53}) {
       const std::int64_t rank = baseline.energy_rank(threshold).value();
       EXPECT_GE(rank, before) << threshold;
-      EXPECT_LE(rank, shape.possible_rank()) << threshold;
+      EXPECT_LE(rank, shape.max_possible_rank()) << threshold;
       before = rank;
     }
   }
@@ -170,12 +170,12 @@ TEST(RandomBaseline, RisesWithTheThresholdAndStaysPossible) {
 
 TEST(RandomBaseline, EnergyAndRankAreInverse) {
   for (const SpectrumShape& shape : kShapes) {
-    if (shape.possible_rank() > 1000) continue;
+    if (shape.max_possible_rank() > 1000) continue;
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
                  std::to_string(shape.inner));
     const RandomBaseline baseline(shape);
     double before = 0;
-    for (std::int64_t rank = 1; rank < shape.possible_rank(); rank += 1 + rank / 4) {
+    for (std::int64_t rank = 1; rank < shape.max_possible_rank(); rank += 1 + rank / 4) {
       const double energy = baseline.energy_at(rank).value();
       EXPECT_GT(energy, before);
       EXPECT_LT(energy, 1 + 1e-15);
@@ -184,8 +184,8 @@ TEST(RandomBaseline, EnergyAndRankAreInverse) {
       EXPECT_EQ(baseline.energy_rank(energy - 1e-10), rank);
       EXPECT_GE(baseline.energy_rank(energy + 1e-8).value(), rank);
     }
-    EXPECT_EQ(baseline.energy_at(shape.possible_rank()), 1);
-    EXPECT_EQ(baseline.energy_at(shape.possible_rank() + 5), 1);
+    EXPECT_EQ(baseline.energy_at(shape.max_possible_rank()), 1);
+    EXPECT_EQ(baseline.energy_at(shape.max_possible_rank() + 5), 1);
   }
 }
 
@@ -206,7 +206,7 @@ TEST(RandomBaseline, OfAThinMatrixNeedsTheShareItself) {
 
 TEST(RandomBaseline, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
   for (const SpectrumShape& shape : kShapes) {
-    if (shape.possible_rank() > 10'000) continue;
+    if (shape.max_possible_rank() > 10'000) continue;
     // Where a product is nearly square, energy_at's panels are too wide for the density.
     if (shape.inner == 299 || shape.inner == 301) continue;
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
@@ -214,7 +214,7 @@ TEST(RandomBaseline, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
     constexpr double kNorm = 3;
     const RandomBaseline baseline(shape);
     const std::vector<double> values = baseline.singular_values(kNorm);
-    ASSERT_EQ(std::ssize(values), shape.possible_rank());
+    ASSERT_EQ(std::ssize(values), shape.max_possible_rank());
     double energy = 0, before = kNorm;
     for (std::size_t index = 0; index < values.size(); ++index) {
       EXPECT_LE(values[index], before * (1 + 1e-12));

@@ -20,9 +20,9 @@ Record spectrum_row(const std::string& model, std::int64_t layer, const std::str
     rank.add(thresholds[at], ranks[at]);
     null.add(thresholds[at], ranks[at] + 1 - layer + 10 * static_cast<std::int64_t>(at));
   }
-  return {{"model", model},     {"layer", layer},      {"matrix", matrix},
-          {"head", Value()},    {"energy_rank", rank}, {"null_energy_rank", null},
-          {"possible_rank", 64}};
+  return {{"model", model},         {"layer", layer},      {"matrix", matrix},
+          {"head", Value()},        {"energy_rank", rank}, {"random_energy_rank", null},
+          {"max_possible_rank", 64}};
 }
 
 Report spectrum_report(const std::vector<std::string>& models,

@@ -42,7 +42,7 @@ TEST_F(TextEncodings, AByteOrderMarkChangesNothing) {
   for (int line = 0; line < 60; ++line) long_text += "To be, or not to be: that is\n";
   const auto [held_out, marked_held_out] = both_of("held.txt", long_text);
   const Words plan = {"plan",      gpt2_,     "--text-file", held_out, "--set",
-                      "width=500", "--quiet", "--format",    "json",   "--held-out"};
+                      "width=500", "--quiet", "--format",    "json",   "--eval-file"};
   EXPECT_EQ(output_of(plan + Words{marked_held_out}), output_of(plan + Words{held_out}));
 }
 
@@ -84,7 +84,7 @@ TEST_F(TextEncodings, DevicesAreRefusedBeforeTheyAreRead) {
         kIo, {{"text", {"predict", gpt2_, "--text-file", device}, said},
               {"prompts", {"lens", gpt2_, "--prompts", device}, said},
               {"held out",
-               {"plan", gpt2_, "--text-file", text, "--held-out", device, "--set", "width=500"},
+               {"plan", gpt2_, "--text-file", text, "--eval-file", device, "--set", "width=500"},
                said},
               {"report", {"report", gpt2_, "--text-file", device, "-o", path("r.html")}, said}});
   }

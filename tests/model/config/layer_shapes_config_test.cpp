@@ -130,11 +130,11 @@ TEST(LayerShapes, RejectsContradictions) {
 TEST(LayerShapes, ALayoutSaysThemToo) {
   json layout = small_layout();
   layout["layers"] = 4;
-  layout["mlp_width"] = 6;
+  layout["intermediate_size"] = 6;
   layout["weights"] = {{{"role", "q"}, {"tensor", "q"}}};
   layout["layer_shapes"] = {
       {{"layers", {1, 3}}, {"kv_heads", 1}, {"head_dim", 3}, {"values_are_keys", true}},
-      {{"layers", {2}}, {"mlp_width", 9}, {"keys_and_values_of", 0}}};
+      {{"layers", {2}}, {"intermediate_size", 9}, {"keys_and_values_of", 0}}};
   const ModelSpec spec = parse_layout(layout.dump(), "layout.json");
   EXPECT_EQ(head_dims(spec), (Sizes{2, 3, 2, 3}));
   EXPECT_EQ(kv_heads(spec), (Sizes{2, 1, 2, 1}));

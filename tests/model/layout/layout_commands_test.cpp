@@ -76,7 +76,7 @@ TEST_F(Layouts, AStackedTensorHasTheSpectraOfItsParts) {
   const json separate =
       report_of(Words{"spectrum", separate_, "--layout", layout_file(separate_layout())} + command);
   EXPECT_EQ(stacked["models"][0]["architecture"], "nanogpt-stacked");
-  EXPECT_EQ(stacked["models"][0]["mlp_width"], nullptr);
+  EXPECT_EQ(stacked["models"][0]["intermediate_size"], nullptr);
   EXPECT_EQ(stacked["rows"].size(), 2u * 6 * 3);
   json expected = separate["rows"];
   for (json& row : expected) row["model"] = "stacked.safetensors";
@@ -209,7 +209,7 @@ TEST_F(Layouts, ANameThatMatchesNoTensorIsRefused) {
   const struct {
     const char *place, *name, *said;
   } cases[] = {
-      {"/output_head", "lm_heed.weight", "the output head 'lm_heed.weight'"},
+      {"/lm_head", "lm_heed.weight", "the output head 'lm_heed.weight'"},
       {"/embedding", "embed.weight", "'embedding' 'model.embed.weight'"},
       {"/norms/last", "final_norm", "the norm 'model.final_norm.*'"},
       {"/weights/5/tensor", "layers.{layer}.mlp.w3",

@@ -46,7 +46,7 @@ TEST(Layout, DescribesTensorsFusedPerHead) {
   auto layout = tiny_layout();
   layout["name"] = "my neox";
   layout["prefix"] = "gpt_neox.";
-  layout["mlp_width"] = 56;
+  layout["intermediate_size"] = 56;
   for (const char* role : {"q", "k", "v"}) {
     layout["weights"].push_back({{"role", role},
                                  {"tensor", "layers.{layer}.attention.query_key_value.weight"},
@@ -68,7 +68,7 @@ TEST(Layout, DescribesTensorsFusedPerHead) {
 TEST(Layout, DescribesTensorsFusedInBlocksAndStoredInByOut) {
   auto layout = tiny_layout();
   layout["prefix"] = "transformer.";
-  layout["mlp_width"] = 56;
+  layout["intermediate_size"] = 56;
   const auto rule = [](const char* role, const char* tensor) {
     return json{{"role", role}, {"tensor", tensor}, {"storage", "in_by_out"}};
   };

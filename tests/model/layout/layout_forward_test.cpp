@@ -15,12 +15,9 @@ namespace {
 using nlohmann::json;
 
 json running_layout() {
-  json layout = {{"schema", "attnscope-layout/1"},
-                 {"layers", 2},
-                 {"width", 32},
-                 {"heads", 4},
-                 {"head_dim", 8},
-                 {"mlp_width", 56}};
+  json layout = {
+      {"schema", "attnscope-layout/1"}, {"layers", 2}, {"width", 32}, {"heads", 4}, {"head_dim", 8},
+      {"intermediate_size", 56}};
   layout["weights"] = {{{"role", "up"}, {"tensor", "up"}}};
   layout["embedding"] = {{"tokens", "wte"}};
   layout["norms"] = {{"epsilon", 1e-5}, {"attention_input", "ln_1"}, {"last", "ln_f"}};
@@ -117,7 +114,7 @@ TEST(LayoutForward, LayersMayRotateInChunks) {
 
 TEST(LayoutForward, LayersMayEndWithTheirAttention) {
   json layout = running_layout();
-  layout.erase("mlp_width");
+  layout.erase("intermediate_size");
   layout.erase("activation");
   layout["mlp"] = false;
   layout["weights"] = {{{"role", "q"}, {"tensor", "q"}}};
@@ -198,7 +195,7 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"embedding":{"position_offset":-1}})", "'position_offset' is not a whole number"},
       {R"({"embedding":{"width":8}})", "embedding: 'width' is that of a 'projection'"},
       {R"({"head":{"dense":"dense.weight"}})", "head: 'dense' and 'norm' belong together"},
-      {R"({"head":{"weight":"a"},"output_head":"b"})", "give one of them"},
+      {R"({"head":{"weight":"a"},"lm_head":"b"})", "give one of them"},
       {R"({"biases":["up","up"]})", "'biases' lists a role twice"},
       {R"({"biases":["mlp"]})", "unknown role 'mlp'"},
       {R"({"parallel":1})", "'parallel' is not true or false"},
@@ -209,7 +206,7 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"parallel":true,"norms":{"mlp_sum":"n"}})", "no 'mlp_sum' of 'norms'"},
       {R"({"mlp":0})", "'mlp' is not true or false"},
       {R"({"mlp":false})", "'mlp' is false, and 'mlp_width' says something of one"},
-      {R"({"mlp":false,"mlp_width":null})", "an MLP matrix needs 'mlp_width'"},
+      {R"({"mlp":false,"intermediate_size":null})", "an MLP matrix needs 'mlp_width'"},
       {R"({"mlp":true,"norms":null,"activation":null})", "'mlp' means nothing without 'norms'"},
   };
   for (const auto& [patch, said] : patches) {

@@ -55,8 +55,8 @@ TEST(CliTable, OfCircuitsShowsEveryThresholdToo) {
   EXPECT_EQ(line[2], row["energy_rank"]["0.9"].dump());
   EXPECT_EQ(line[4], row["overlap"]["0.5"].dump());
   EXPECT_EQ(line[5], row["overlap"]["0.9"].dump());
-  EXPECT_EQ(line[6], row["head_space_overlap"]["0.5"].dump());
-  EXPECT_EQ(line[7], row["head_space_overlap"]["0.9"].dump());
+  EXPECT_EQ(line[6], row["head_space_rank_drop"]["0.5"].dump());
+  EXPECT_EQ(line[7], row["head_space_rank_drop"]["0.9"].dump());
 }
 
 TEST(CliTable, StaysWithinItsWidth) {
@@ -80,7 +80,7 @@ TEST(CliTable, ShowsTheShareOfThePossible) {
     std::vector<std::pair<int, int>> expected;
     for (const std::string matrix : {"q", "k", "v", "o", "gate", "up", "down"}) {
       const json row = find_row(report["rows"], layer, matrix, nullptr);
-      expected.emplace_back(row["energy_rank"]["0.9"], row["possible_rank"]);
+      expected.emplace_back(row["energy_rank"]["0.9"], row["max_possible_rank"]);
     }
     expect_ranks(line_with(table, std::to_string(layer)), std::to_string(layer), expected);
   }
@@ -99,7 +99,7 @@ TEST(CliTable, TotalsAddRanksAndPossibleRanks) {
     for (const int layer : {0, 1}) {
       const json row = find_row(report["rows"], layer, matrix, nullptr);
       rank += row["energy_rank"]["0.99"].get<int>();
-      possible += row["possible_rank"].get<int>();
+      possible += row["max_possible_rank"].get<int>();
     }
   }
   expect_ranks(line_with(table, "total"), "total", expected);
@@ -137,9 +137,9 @@ TEST(CliTable, SaysThePossibleRankAndWhatRandomNumbersNeed) {
   Words of = {"of"}, null = {"null"};  // the possible rank once for all thresholds
   for (const char* matrix : {"q", "k", "down", "qk"}) {
     const json row = find_row(report["rows"], 0, matrix, nullptr);
-    of.push_back(row["possible_rank"].dump());
+    of.push_back(row["max_possible_rank"].dump());
     for (const char* threshold : {"0.5", "0.9"}) {
-      null.push_back(row["null_energy_rank"][threshold].dump());
+      null.push_back(row["random_energy_rank"][threshold].dump());
     }
   }
   EXPECT_EQ(line_with(table, "of"), of);

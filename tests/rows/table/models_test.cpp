@@ -16,8 +16,8 @@ Record unlisted_row(const char* model) {
           {"head", nullptr},
           {"shape", Array{{2}, std::vector<std::int64_t>{4, 4}}},
           {"energy_rank", ranks},
-          {"null_energy_rank", ranks},
-          {"possible_rank", 4}};
+          {"random_energy_rank", ranks},
+          {"max_possible_rank", 4}};
 }
 
 std::string unlisted_table(const Report& report) {

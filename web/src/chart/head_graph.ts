@@ -109,15 +109,15 @@ export function graph_to_vega_lite(chart: GraphChart, theme: Theme): object {
   return {
     $schema: kVegaLiteSchema,
     title: plain(chart.title),
-    data: vega_data(["from_layer", "from_head", "to_layer", "to_head", "strength", "series", "label"], ["series", "label"], rows),
+    data: vega_data(["from_layer", "from_head", "receiver_layer", "receiver_head", "strength", "series", "label"], ["series", "label"], rows),
     width: 600,
     height: 300,
     mark: "rule",
     encoding: {
       x: { field: "from_layer", type: "quantitative", title: "layer", scale: { domain: [0, chart.layers - 1], nice: false } },
-      x2: { field: "to_layer" },
+      x2: { field: "receiver_layer" },
       y: { field: "from_head", type: "quantitative", title: "head", scale: { domain: [chart.heads - 1, 0], nice: false } },
-      y2: { field: "to_head" },
+      y2: { field: "receiver_head" },
       strokeWidth: { field: "strength", type: "quantitative", legend: null, scale: { domain: [0, 1], range: [0.8, 4] } },
       color: {
         field: "series",

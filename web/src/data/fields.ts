@@ -3,7 +3,7 @@ import type { Report } from "./report";
 import type { AnalysisId, Field } from "./report_file";
 
 // Analyses whose rows are of a kind with another name.
-const kKinds: Partial<Record<AnalysisId, string>> = { overlap: "head_overlap", attention_without_first: "attention" };
+const kKinds: Partial<Record<AnalysisId, string>> = { overlap: "head_overlap", attention_excluding_first: "attention" };
 
 export function fields_of(report: Report, id: AnalysisId): Field[] {
   return report.file.fields[kKinds[id] ?? id] ?? [];

@@ -4,13 +4,13 @@ import type { MlaSide } from "./report_file";
 export interface KeptEnergy {
   rank: number;
   energy: number;
-  null_energy: number;
+  random_energy: number;
 }
 
 /** Of the latent's usual size where it is less than there is to keep, else of a tenth of the width. */
 export function kept_energy(side: MlaSide | null): KeptEnergy | undefined {
   if (!side) return undefined; // its matrices were skipped
-  const of_rank = { rank: side.rank, energy: side.energy, null_energy: side.null_energy };
-  const of_share = { rank: side.share_rank, energy: side.share_energy, null_energy: side.share_null_energy };
-  return [of_rank, of_share].find((each): each is KeptEnergy => each.energy !== null && each.rank < 0.9 * side.possible_rank);
+  const of_rank = { rank: side.rank, energy: side.energy, random_energy: side.random_energy };
+  const of_share = { rank: side.share_rank, energy: side.share_energy, random_energy: side.share_random_energy };
+  return [of_rank, of_share].find((each): each is KeptEnergy => each.energy !== null && each.rank < 0.9 * side.max_possible_rank);
 }

@@ -56,7 +56,7 @@ const indexes = new WeakMap<object, Map<string, unknown>>();
 
 /** The row of an analysis at a place: model, layer and, where rows have them, matrix or circuit and head. */
 export function row_at<
-  Id extends "spectrum" | "weights" | "overlap" | "circuits" | "attention" | "attention_without_first" | "induction" | "mla",
+  Id extends "spectrum" | "weights" | "overlap" | "circuits" | "attention" | "attention_excluding_first" | "induction" | "mla",
 >(report: Report, id: Id, place: Place): RowsOf[Id] | undefined {
   const found = analysis(report, id);
   if (!found) return undefined;

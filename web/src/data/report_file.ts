@@ -72,7 +72,7 @@ export interface RowsOf {
   circuits: CircuitsRow;
   composition: CompositionRow;
   attention: AttentionHeadRow | AttentionLayerRow;
-  attention_without_first: AttentionHeadRow | AttentionLayerRow;
+  attention_excluding_first: AttentionHeadRow | AttentionLayerRow;
   induction: InductionRow;
   experts: ExpertsRow;
   expert_spectra: SpectrumRow;
@@ -186,7 +186,7 @@ export interface ReportFile {
   models: Model[];
   reports: Analysis[];
   fields: Readonly<Record<string, Field[]>>; // by kind of rows
-  left_out: LeftOut[];
+  skipped: LeftOut[];
   texts: { model: string; tokens: Token[]; source?: Token[] }[]; // `source`: keys of maps across two texts
   pictures: ImageInput[];
   sounds: AudioInput[];

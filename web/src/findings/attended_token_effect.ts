@@ -35,9 +35,9 @@ export const attended_token_effect: Kind = (reading) => {
   const { report, model } = reading;
   const rows = attention_heads(report, model.name).filter((row) => typeof row.raises === "number");
   // Of one sequence there is no error, and nothing is said.
-  const known = rows.filter((row) => row.raises_error !== null);
+  const known = rows.filter((row) => row.attended_token_effect_error !== null);
   if (text_length(reading) < kShortestText) return undefined;
-  const error = (row: (typeof rows)[number]) => row.raises_error;
+  const error = (row: (typeof rows)[number]) => row.attended_token_effect_error;
   const up = strongest_heads(known, kLeast, (row) => row.raises, error);
   const down = strongest_heads(known, kLeast, (row) => (typeof row.raises === "number" ? -row.raises : null), error);
   const raises = (up?.most ?? 0) >= (down?.most ?? 0);
@@ -61,7 +61,7 @@ export const attended_token_effect: Kind = (reading) => {
       ...head_words(best),
       ", ",
       strong(format_number(sign * most, "+.2f")),
-      ` ±${error_words(best.raises_error ?? 0)}.`,
+      ` ±${error_words(best.attended_token_effect_error ?? 0)}.`,
       ...(worth ? effect_words(worth) : []),
       opposite > 0 ? ` ${opposite} ${opposite === 1 ? "does" : "do"} the reverse.` : "",
     ],

@@ -27,7 +27,7 @@ export const attention_sink_heads: Kind = (reading) => {
     (row) => row.sink_mass,
     (row) => row.sink_mass_error,
   );
-  const even = found?.best.null_sink_mass;
+  const even = found?.best.uniform_sink_mass;
   if (!found || even === undefined || tokens < kShortestText) return undefined;
   return {
     kind: "sink",
@@ -49,7 +49,7 @@ export const attention_sink_heads: Kind = (reading) => {
       model.layers,
       rows,
       (row) => row.sink_mass,
-      (row) => row.null_sink_mass,
+      (row) => row.uniform_sink_mass,
     ),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },

@@ -25,8 +25,8 @@ export const collapsed_layers: Kind = (reading) => {
       return (there && value(there)) ?? null;
     });
   const [first] = collapsed;
-  const widest = largest(collapsed, (row) => row.mean_columns);
-  const even = widest?.row.null_columns;
+  const widest = largest(collapsed, (row) => row.mean_energy_columns);
+  const even = widest?.row.uniform_energy_columns;
   if (!first || !widest || even === undefined) return undefined;
   const one = collapsed.length === 1;
   return {
@@ -42,7 +42,7 @@ export const collapsed_layers: Kind = (reading) => {
       strong(even),
       ".",
     ],
-    spark: { values: by_layer((row) => row.mean_columns), null_values: by_layer((row) => row.null_columns), colour: "accent" },
+    spark: { values: by_layer((row) => row.mean_energy_columns), null_values: by_layer((row) => row.uniform_energy_columns), colour: "accent" },
     distance: between(even, widest.value, 1),
     see: { view: "attention", state: { l: first.layer, h: null } },
   };

@@ -14,7 +14,7 @@ export const claim: Claim = {
   experiment: "what the earlier head writes, less its mean, taken out of what the later one reads as keys",
   result:
     "refuted as `depends on`: the pair with the highest K score is the 233rd of 540 (gpt2) and the 83rd of 540 (llama) " +
-    "by how far the later head's map moves. So it says `align`; `ablate --induction --into` tries it",
+    "by how far the later head's map moves. So it says `align`; `ablate --induction --receiver` tries it",
 };
 
 export const composition: Kind = ({ report, model }) => {
@@ -31,13 +31,13 @@ export const composition: Kind = ({ report, model }) => {
       "of ",
       ...head_words(best),
       " with ",
-      ...head_words({ layer: best.to_layer, head: best.to_head }),
+      ...head_words({ layer: best.receiver_layer, head: best.receiver_head }),
       `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with ` +
         "what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have ",
       strong(figure(Number(chance.toPrecision(2)))),
       ".",
     ],
     distance: between(chance, score, 1),
-    see: { view: "heads", state: { l: best.to_layer, h: best.to_head, pairs: "head" } },
+    see: { view: "heads", state: { l: best.receiver_layer, h: best.receiver_head, pairs: "head" } },
   };
 };

@@ -23,11 +23,11 @@ export const claim: Claim = {
 };
 
 export const compressed_model: Kind = (reading) => {
-  const { held_out_windows, held_out_sequences, length } = (parameters_of(reading.report, "plan", reading.model.name) ?? {}) as Record<
+  const { eval_windows, eval_sequences, length } = (parameters_of(reading.report, "plan", reading.model.name) ?? {}) as Record<
     string,
     number | undefined
   >;
-  const tokens = Math.min(held_out_windows ?? 0, held_out_sequences ?? 0) * (length ?? 0);
+  const tokens = Math.min(eval_windows ?? 0, eval_sequences ?? 0) * (length ?? 0);
   if (tokens < kFewestTokens) return undefined;
   const rows = method_rows(reading);
   const all = kSavings.flatMap((saving) =>

@@ -47,7 +47,7 @@ const error_words = (row: Row): string => row.loss_increase_error.toFixed(digits
 /** How many source tokens its sharpest head attends to: e to the entropy. Uniform attention gives each key what it gives key 0. */
 function sharpest_words(rows: readonly AttentionHeadRow[]): Word[] {
   const sharpest = largest(rows, (row) => (typeof row.entropy === "number" ? -row.entropy : null))?.row;
-  const uniform = sharpest?.null_sink_mass;
+  const uniform = sharpest?.uniform_sink_mass;
   if (typeof sharpest?.entropy !== "number" || typeof uniform !== "number" || uniform <= 0) return [];
   return [
     " The sharpest head, ",

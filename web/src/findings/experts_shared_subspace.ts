@@ -18,7 +18,7 @@ export const claim: Claim = {
 export const experts_shared_subspace: Kind = ({ report, model }) => {
   const found = rows_of(report, "experts", model.name).flatMap((row) => {
     const single = row.single_energy_rank?.["0.9"];
-    const [stacked, random] = [row.energy_rank["0.9"], row.null_energy_rank["0.9"]];
+    const [stacked, random] = [row.energy_rank["0.9"], row.random_energy_rank["0.9"]];
     if (single === undefined || stacked === undefined || random === undefined || row.experts < kFewest) return [];
     // One expert must leave room for others to differ in.
     if (random < 2 * single || single === 0) return [];

@@ -32,7 +32,7 @@ export const induction_heads: Kind = (reading) => {
     (row) => row.induction_error,
   );
   if (!found) return undefined;
-  const even = found.best.null_induction;
+  const even = found.best.uniform_induction;
   return {
     kind: "induction",
     ...head_count(found, "does induction", "do induction"),
@@ -51,7 +51,7 @@ export const induction_heads: Kind = (reading) => {
       model.layers,
       rows,
       (row) => row.induction,
-      (row) => row.null_induction,
+      (row) => row.uniform_induction,
     ),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },

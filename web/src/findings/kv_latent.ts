@@ -23,7 +23,7 @@ export const kv_latent: Kind = ({ report, model }) => {
   });
   const least = [...known].sort((a, b) => a.energy - b.energy)[0];
   // The sentence speaks of all layers: the worst of them has to stand out, and all have to be of one latent.
-  if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.null_energy < kLeast)
+  if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.random_energy < kLeast)
     return undefined;
   const by_layer = (value: (each: (typeof known)[number]) => number) =>
     Array.from({ length: model.layers }, (_, layer) => {
@@ -40,11 +40,11 @@ export const kv_latent: Kind = ({ report, model }) => {
       " would keep, in layer ",
       strong(least.layer),
       ". Of random numbers it would keep ",
-      strong(small_percent(least.null_energy)),
+      strong(small_percent(least.random_energy)),
       ".",
     ],
-    spark: { values: by_layer((each) => each.energy), null_values: by_layer((each) => each.null_energy), colour: { role: "kv" } },
-    distance: between(least.null_energy, least.energy, 1),
+    spark: { values: by_layer((each) => each.energy), null_values: by_layer((each) => each.random_energy), colour: { role: "kv" } },
+    distance: between(least.random_energy, least.energy, 1),
     see: { view: "spectra", state: { l: least.layer, h: null, show: "energy", by: "matrix" } },
   };
 };

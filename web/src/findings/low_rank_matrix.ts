@@ -10,9 +10,9 @@ export const kLeastOrder = 16;
 /** Energy rank and null of whole layers' matrices at a threshold; none of zero matrices, which have no energy. */
 export function ranked(rows: readonly SpectrumRow[], threshold: number) {
   return rows
-    .filter((row) => row.head === null && row.possible_rank >= kLeastOrder && row.frobenius_norm > 0)
+    .filter((row) => row.head === null && row.max_possible_rank >= kLeastOrder && row.frobenius_norm > 0)
     .flatMap((row) => {
-      const [rank, null_rank] = [at_threshold(row.energy_rank, threshold), at_threshold(row.null_energy_rank, threshold)];
+      const [rank, null_rank] = [at_threshold(row.energy_rank, threshold), at_threshold(row.random_energy_rank, threshold)];
       return rank !== undefined && typeof null_rank === "number" && null_rank > 0
         ? [{ row, rank, null_rank, share: rank / null_rank }]
         : [];
@@ -45,7 +45,7 @@ export const low_rank_matrix: Kind = ({ report, model, threshold }) => {
     });
   return {
     kind: "fewest_directions",
-    figure: `${rank} of ${row.possible_rank}`,
+    figure: `${rank} of ${row.max_possible_rank}`,
     unit: rank === 1 ? "direction" : "directions",
     words: [
       `${rank === 1 ? "holds" : "hold"} ${threshold_words(threshold)} of the energy of `,

@@ -21,10 +21,10 @@ export const matrix_like_random: Kind = ({ report, model, threshold }) => {
       const { row, rank } = each;
       // A rank at one threshold may agree by chance, and one large value hides behind many small ones.
       const like_baseline = report.file.thresholds.every((level) => {
-        const [here, there] = [at_threshold(row.energy_rank, level), at_threshold(row.null_energy_rank, level)];
+        const [here, there] = [at_threshold(row.energy_rank, level), at_threshold(row.random_energy_rank, level)];
         return here === undefined || there === undefined || Math.abs(here - there) <= Math.max(1, 0.03 * there);
       });
-      const first = row.null_singular_values && scaled_numbers(report, row.null_singular_values)[0];
+      const first = row.random_singular_values && scaled_numbers(report, row.random_singular_values)[0];
       const others = all.filter((other) => other.row.matrix === row.matrix && other.row.layer !== row.layer);
       const next = Math.max(...others.map((other) => other.rank));
       const gap = (rank - next) / each.null_rank;
@@ -40,7 +40,7 @@ export const matrix_like_random: Kind = ({ report, model, threshold }) => {
   );
   return {
     kind: "matrix_like_random",
-    figure: `${rank} of ${row.possible_rank}`,
+    figure: `${rank} of ${row.max_possible_rank}`,
     unit: "directions",
     words: [
       `hold ${threshold_words(threshold)} of the energy of `,

@@ -20,10 +20,10 @@ export const claim: Claim = {
 
 export const model_like_random: Kind = ({ report, model, threshold }) => {
   const whole = distinct(model, rows_of(report, "spectrum", model.name)).filter((row) => row.head === null);
-  const rows = whole.filter((row) => row.possible_rank >= kLeastOrder);
+  const rows = whole.filter((row) => row.max_possible_rank >= kLeastOrder);
   const ranks = rows.flatMap((row) =>
     report.file.thresholds.flatMap((level) => {
-      const [rank, null_rank] = [at_threshold(row.energy_rank, level), at_threshold(row.null_energy_rank, level)];
+      const [rank, null_rank] = [at_threshold(row.energy_rank, level), at_threshold(row.random_energy_rank, level)];
       return rank !== undefined && typeof null_rank === "number" && null_rank > 0 ? [{ apart: Math.abs(rank - null_rank), null_rank }] : [];
     }),
   );

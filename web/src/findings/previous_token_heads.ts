@@ -30,7 +30,7 @@ export const previous_token_heads: Kind = (reading) => {
     (row) => row.previous_token_error,
   );
   if (!found || tokens < kShortestText) return undefined;
-  const even = found.best.null_previous_token ?? 0;
+  const even = found.best.uniform_previous_token ?? 0;
   return {
     kind: "previous_token",
     ...head_count(found, "looks one back", "look one back"),
@@ -49,7 +49,7 @@ export const previous_token_heads: Kind = (reading) => {
       model.layers,
       rows,
       (row) => row.previous_token,
-      (row) => row.null_previous_token,
+      (row) => row.uniform_previous_token,
     ),
     distance: between(even, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },

@@ -18,7 +18,7 @@ export const claim: Claim = {
 
 export const similar_experts: Kind = ({ report, model }) => {
   const found = rows_of(report, "experts", model.name).flatMap((row) => {
-    const { mean_similarity: mean, most_similarity: most, null_similarity: random } = row;
+    const { mean_similarity: mean, most_similarity: most, random_similarity: random } = row;
     if (row.matrix === "router" || row.experts < kFewest || mean === null || most === null || random === null) return [];
     // What all share, as experts copied from one MLP do, makes no twins.
     return most >= kTwins && between(Math.max(mean, random), most, 1) >= 0.5 ? [{ row, mean, most, random }] : [];

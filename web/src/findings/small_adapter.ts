@@ -19,7 +19,7 @@ export const small_adapter: Kind = (reading) => {
   const whole = whole_parameters(rows);
   if (whole === 0) return undefined;
   const own = adapter_parameters(rows, (row) => row.energy_rank[kThreshold]);
-  const random = adapter_parameters(rows, (row) => row.null_energy_rank[kThreshold]);
+  const random = adapter_parameters(rows, (row) => row.random_energy_rank[kThreshold]);
   if (own > kMostOfBaseline * random) return undefined;
   return {
     kind: "small_adapter",

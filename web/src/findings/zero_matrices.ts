@@ -38,7 +38,7 @@ export const zero_matrices: Kind = ({ report, model, threshold }) => {
         .sort((a, b) => a - b),
     )}`,
   ]);
-  const null_rank = at_threshold(first.null_energy_rank, threshold);
+  const null_rank = at_threshold(first.random_energy_rank, threshold);
   return {
     kind: "zero_matrices",
     figure: `${zero.length} of ${rows.length}`,

@@ -50,7 +50,7 @@ const layers_choice = (count: number): HTMLElement =>
   );
 
 function run_input(model: string, input: object): void {
-  run_job(kText, "/api/attention", { model, ...input, without_first: true, ...(layer === "" ? {} : { layers: layer }) });
+  run_job(kText, "/api/attention", { model, ...input, exclude_first_token: true, ...(layer === "" ? {} : { layers: layer }) });
 }
 
 /** A text; of an encoder-decoder its source, and a target beside it. */
@@ -140,7 +140,7 @@ function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement 
 }
 
 // Of a text: what is run with it, and what can be run once it is there.
-const kWithText: readonly AnalysisId[] = ["attention", "attention_without_first", "lens_grid", "routing"];
+const kWithText: readonly AnalysisId[] = ["attention", "attention_excluding_first", "lens_grid", "routing"];
 const kOfItsText: readonly AnalysisId[] = ["lens", "ablate"];
 // Of an encoder-decoder only its decoder has them.
 const kHeadOfDecoder: readonly AnalysisId[] = ["lens", "lens_grid"];
@@ -177,7 +177,7 @@ const kStartable: readonly AnalysisId[] = [
 
 /** One button for every analysis that the report lacks and that did not fail; null where there is none, and in a page from a file. */
 export function missing_button({ file, live }: Report): HTMLElement | null {
-  const missing = kStartable.filter((id) => !file.reports.some((each) => each.id === id) && !file.left_out.some(({ part }) => part === id));
+  const missing = kStartable.filter((id) => !file.reports.some((each) => each.id === id) && !file.skipped.some(({ part }) => part === id));
   if (!live || missing.length === 0) return null;
   const run = h(
     "button",

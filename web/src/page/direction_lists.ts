@@ -15,7 +15,7 @@ function list(row: ReadRow | undefined): HTMLElement | null {
   const tokens = row.tokens.slice(0, kMostTokens).map(({ text, token_id }) => (text === null ? `#${token_id}` : shown_token(text)));
   const chance =
     `${row.named ? "above" : "not above"} chance: coherence ${format_number(row.coherence, ".2f")}, ` +
-    `99\u202f% of random directions stay below ${format_number(row.null_coherence, ".2f")}`;
+    `99\u202f% of random directions stay below ${format_number(row.random_coherence, ".2f")}`;
   return h(
     "span",
     { class: row.named ? "direction-list" : "direction-list unnamed", title: chance },
@@ -62,7 +62,7 @@ export function directions_part(context: Context, { layer, head }: HeadPlace): H
     ),
     directions.map((direction) => {
       const energy = rows.find((row) => row.direction === direction)?.energy ?? 0;
-      const hold = of(direction, "read", "+")?.names_hold ?? null;
+      const hold = of(direction, "read", "+")?.text_correlation ?? null;
       return h(
         "div",
         { class: "direction" },

@@ -103,9 +103,9 @@ export function absent(what: string, ...commands: string[]): HTMLElement {
 
 /** The same for the maps of a model's heads. */
 export function absent_maps({ report, model }: Context): HTMLElement {
-  const left_out = report.file.left_out.find((each) => each.part === "maps" && each.model === model.name);
-  if (!left_out) return absent("A map of each head", "attnscope report MODEL --text-file FILE -o report.html");
-  return absent(`A map of each head (${left_out.why})`, ...[left_out.command ?? []].flat());
+  const skipped = report.file.skipped.find((each) => each.part === "maps" && each.model === model.name);
+  if (!skipped) return absent("A map of each head", "attnscope report MODEL --text-file FILE -o report.html");
+  return absent(`A map of each head (${skipped.why})`, ...[skipped.command ?? []].flat());
 }
 
 // A served page can start what is missing; a page from a file cannot.

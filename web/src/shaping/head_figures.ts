@@ -17,7 +17,7 @@ export const spectrum_at = ({ report, model }: Reading, matrix: Circuit, { layer
 function rank_figure(reading: Reading, circuit: Circuit): HeadFigure {
   const { threshold, model } = reading;
   const first = rows_of(reading.report, "spectrum", model.name).find((row) => row.matrix === circuit && row.head !== null);
-  const null_rank = at_threshold(first?.null_energy_rank, threshold);
+  const null_rank = at_threshold(first?.random_energy_rank, threshold);
   return {
     name: `heads-${circuit}-rank`,
     title: circuit === "qk" ? "QK rank" : "OV rank",
@@ -27,7 +27,7 @@ function rank_figure(reading: Reading, circuit: Circuit): HeadFigure {
     scale: rank_scale,
     note:
       `Directions for ${threshold_words(threshold)} of the energy, of ` +
-      `${first?.possible_rank ?? model.head_dim}${null_rank === undefined ? "" : `; random numbers need ${null_rank}`}. Stronger: fewer.`,
+      `${first?.max_possible_rank ?? model.head_dim}${null_rank === undefined ? "" : `; random numbers need ${null_rank}`}. Stronger: fewer.`,
     // Both analyses have it: a report may hold only one of them.
     value: (place) =>
       at_threshold(circuit_at(reading, circuit, place)?.energy_rank ?? spectrum_at(reading, circuit, place)?.energy_rank, threshold),

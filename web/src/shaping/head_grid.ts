@@ -87,7 +87,7 @@ export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadPl
 export const attention_heads = (
   report: Report,
   model: string,
-  id: "attention" | "attention_without_first" = "attention",
+  id: "attention" | "attention_excluding_first" = "attention",
 ): AttentionHeadRow[] => rows_of(report, id, model).filter((row): row is AttentionHeadRow => row.head !== null);
 
 /**

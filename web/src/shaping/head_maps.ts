@@ -50,7 +50,7 @@ export function exact_map(weights: Float32Array, shape: MapShape): HeadMap {
 const without = new WeakMap<HeadMap, HeadMap>();
 
 /** The map with nothing on key 0. A thumbnail stays as it is: its first column holds other keys too. */
-export function without_first_key(map: HeadMap): HeadMap {
+export function exclude_first_token(map: HeadMap): HeadMap {
   if (!is_whole(map)) return map;
   let made = without.get(map);
   if (!made) {

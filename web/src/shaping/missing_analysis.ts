@@ -12,7 +12,7 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   circuits: "circuits MODEL",
   composition: "circuits MODEL --composition",
   attention: "attention MODEL --text-file FILE",
-  attention_without_first: "attention MODEL --text-file FILE --without-first",
+  attention_excluding_first: "attention MODEL --text-file FILE --exclude-first-token",
   induction: "attention MODEL --induction",
   experts: "experts MODEL",
   expert_spectra: "spectrum MODEL --matrix gate,up,down",
@@ -33,7 +33,7 @@ const kTargets: Readonly<Partial<Record<AnalysisId, string>>> = {
   lens_grid: '--target "…"',
   ablate: "--target-file FILE",
   attention: "--target-file FILE",
-  attention_without_first: "--target-file FILE",
+  attention_excluding_first: "--target-file FILE",
 };
 
 /** They take texts alone, and no token ids. */
@@ -52,19 +52,19 @@ export function missing_analysis({ file }: Report, models: readonly Model[], id:
     const { name } = model;
     const decoder = decoder_of(file.models, model);
     const usual = decoder && kTargets[id] ? `${kCommands[id]} ${kTargets[id]}` : kCommands[id];
-    const left_out_as = (part: AnalysisId) => file.left_out.find((each) => each.part === part && each.model === name);
-    const left_out = left_out_as(id);
+    const left_out_as = (part: AnalysisId) => file.skipped.find((each) => each.part === part && each.model === name);
+    const skipped = left_out_as(id);
     const empty_as = (part: AnalysisId) => file.reports.find((each) => each.id === part && each.model === name && each.rows.length === 0);
     // Of matrices none of which can be analysed there is no difference, either.
     const empty = empty_as(id) ?? (id === "diff" ? empty_as("spectrum") : undefined);
     // Where attention has no text to be run on, others have none either, or the one that its command names.
-    const without_text = usual.includes("--text-file") && !left_out && !empty ? left_out_as("attention") : undefined;
+    const without_text = usual.includes("--text-file") && !skipped && !empty ? left_out_as("attention") : undefined;
     const on_its_text = kOfTextsAlone.has(id)
       ? null
       : (without_text?.command?.replace(/^(attnscope) \w+/, `$1 ${usual.split(" ")[0]}`) ?? null);
     const headless = decoder !== undefined && decoder.name !== name && (id === "lens" || id === "lens_grid");
-    const why = headless ? kHeadless : ((left_out ?? without_text)?.why ?? empty?.skipped[0]?.reason);
-    const command = headless ? null : left_out ? left_out.command : empty ? null : without_text ? on_its_text : `attnscope ${usual}`;
+    const why = headless ? kHeadless : ((skipped ?? without_text)?.why ?? empty?.skipped[0]?.reason);
+    const command = headless ? null : skipped ? skipped.command : empty ? null : without_text ? on_its_text : `attnscope ${usual}`;
     return { why: why && file.models.length > 1 ? `${name}: ${why}` : why, command };
   });
   const reasons = found.flatMap(({ why }) => why ?? []);

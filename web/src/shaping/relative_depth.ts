@@ -46,7 +46,7 @@ export const all_matrices = ({ file }: Report): Matrix[] =>
 /** Rank over the null's at the threshold, of every matrix: 1 is random, whatever the shape. */
 export function relative_rank(report: Report, model: string, layer: number, matrix: Matrix, threshold: number): number | null {
   const row = row_at(report, "spectrum", { model, layer, matrix });
-  const [rank, null_rank] = [at_threshold(row?.energy_rank, threshold), at_threshold(row?.null_energy_rank, threshold)];
+  const [rank, null_rank] = [at_threshold(row?.energy_rank, threshold), at_threshold(row?.random_energy_rank, threshold)];
   return rank !== undefined && null_rank ? rank / null_rank : null;
 }
 

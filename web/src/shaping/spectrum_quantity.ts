@@ -12,14 +12,14 @@ export function spectrum_quantity(report: Report, row: SpectrumRow, quantity: Qu
   const values = numbers(report, row.singular_values);
   if (quantity === "values") return values;
   if (quantity === "energy") return cumulative_energy(values);
-  if (!row.null_singular_values) return undefined;
-  const null_values = scaled_numbers(report, row.null_singular_values);
+  if (!row.random_singular_values) return undefined;
+  const null_values = scaled_numbers(report, row.random_singular_values);
   return values.map((value, index) => (number_at(null_values, index) > 0 ? value / number_at(null_values, index) : NaN));
 }
 
 /** The same of its null; undefined where the quantity is itself over the null's. */
 export function random_quantity(report: Report, row: SpectrumRow, quantity: Quantity): ArrayLike<number> | undefined {
-  if (!row.null_singular_values || quantity === "null") return undefined;
-  const values = scaled_numbers(report, row.null_singular_values);
+  if (!row.random_singular_values || quantity === "null") return undefined;
+  const values = scaled_numbers(report, row.random_singular_values);
   return quantity === "energy" ? cumulative_energy(values) : values;
 }

@@ -12,7 +12,7 @@ export interface TextFacts {
 }
 
 export function text_facts({ report, model }: Pick<Reading, "report" | "model">): TextFacts {
-  const parameters = parameters_of(report, "attention", model.name) ?? parameters_of(report, "attention_without_first", model.name) ?? {};
+  const parameters = parameters_of(report, "attention", model.name) ?? parameters_of(report, "attention_excluding_first", model.name) ?? {};
   const number = (name: string, otherwise: number) => (typeof parameters[name] === "number" ? (parameters[name] as number) : otherwise);
   const length = number("length", 0);
   return {

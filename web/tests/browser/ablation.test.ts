@@ -26,7 +26,7 @@ describe("what matters", () => {
     expect(await part.locator(".direction-list").count()).toBe(12);
     expect(await part.locator(".direction-list.unnamed").count()).toBe(lists.filter((row) => !row.named).length);
     const shares = await part.locator(".direction-share").allTextContents();
-    const held = lists.filter((row) => row.side === "read" && row.pole === "+").map((row) => row.names_hold);
+    const held = lists.filter((row) => row.side === "read" && row.pole === "+").map((row) => row.text_correlation);
     expect(held.every((hold) => typeof hold === "number")).toBe(true); // the report has a text
     shares.forEach((share, index) => expect(share).toContain(` · ${correlation_words(held[index]!)}`));
     await close();

@@ -74,8 +74,8 @@ describe("every command that the page names can be run:", () => {
     const run = spawnSync(kBinary, ["report", path, ...given, "--quiet", "--out", file], { encoding: "utf8" });
     expect(run.stderr).toBe("");
     in_page_of_dist(file);
-    const { left_out, reports, command } = results_of(file);
-    const named = new Set([command, ...left_out.map((each) => each.command), ...reports.flatMap((each) => each.again?.split("\n") ?? [])]);
+    const { skipped, reports, command } = results_of(file);
+    const named = new Set([command, ...skipped.map((each) => each.command), ...reports.flatMap((each) => each.again?.split("\n") ?? [])]);
 
     const { page, close } = await open_file(file);
     for (const view of kAddresses) {

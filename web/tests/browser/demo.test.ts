@@ -52,7 +52,7 @@ const states = async ({ model }: Case) => {
 };
 
 const heads_without = async ({ model }: Case): Promise<AblateRow[]> => {
-  const json = JSON.parse(await run("ablate", model, "--text", kText, "--parts", "heads", "--format", "json")) as { rows: AblateRow[] };
+  const json = JSON.parse(await run("ablate", model, "--text", kText, "--components", "heads", "--format", "json")) as { rows: AblateRow[] };
   return json.rows;
 };
 
@@ -144,9 +144,9 @@ const kExperiments: Partial<Record<KindName, (of: Case) => Promise<void>>> = {
     const json = await run("circuits", of.model, "--composition", "--format", "json");
     const rows = (JSON.parse(json) as { rows: CompositionRow[] }).rows;
     const best = rows.reduce((a, b) => ((b.score ?? 0) > (a.score ?? 0) ? b : a));
-    expect(of.words).toContain(`layer ${best.layer} head ${best.head} with layer ${best.to_layer} head ${best.to_head}`);
+    expect(of.words).toContain(`layer ${best.layer} head ${best.head} with layer ${best.receiver_layer} head ${best.receiver_head}`);
     const writes = await matrix(of, "ov", best.layer, best.head);
-    const reads = await matrix(of, best.kind === "v" ? "ov" : "qk", best.to_layer, best.to_head);
+    const reads = await matrix(of, best.kind === "v" ? "ov" : "qk", best.receiver_layer, best.receiver_head);
     const product = arrays.times_transposed(best.kind === "q" ? arrays.transposed(reads) : reads, arrays.transposed(writes));
     expect(Math.abs(arrays.norm(product) / (arrays.norm(reads) * arrays.norm(writes)) - Number(of.finding.figure))).toBeLessThan(6e-4);
   },

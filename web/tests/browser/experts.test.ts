@@ -27,7 +27,7 @@ describe("experts", () => {
       await expect.poll(() => label("expert-load", 1, expert)).toBe(`layer 1, expert ${expert}: ${format_number(times_uniform, ".2f")}`);
     }
     const spectrum = rows_of<SpectrumRow>("expert_spectra").find((row) => row.matrix === "up" && row.layer === 2 && row.expert === 3)!;
-    const share = spectrum.energy_rank["0.9"]! / spectrum.possible_rank;
+    const share = spectrum.energy_rank["0.9"]! / spectrum.max_possible_rank;
     await expect.poll(() => label("expert-rank-up", 2, 3)).toBe(`layer 2, expert 3: ${format_number(share, "percent")}`);
     await close();
   });

@@ -115,12 +115,12 @@ describe("the served page", () => {
     const {
       served,
       view: { page, problems },
-    } = await open("#attention", "attention", "attention_without_first", "maps");
+    } = await open("#attention", "attention", "attention_excluding_first", "maps");
     await expect.poll(() => page.locator("main").textContent()).toContain("There are no maps yet");
     await page.getByLabel("the text to run").fill("To be, or not to be");
     await page.getByLabel("layers to run").selectOption("2");
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    const body = { model: "shakespeare-gpt2", text: "To be, or not to be", without_first: true, layers: "2" };
+    const body = { model: "shakespeare-gpt2", text: "To be, or not to be", exclude_first_token: true, layers: "2" };
     await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify(body)}`]);
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("starting");
     await served.happens(1, "attention", "running", { progress: { done: 2, total: 6, seconds: 1, seconds_left: 3.2 } });
@@ -191,7 +191,7 @@ describe("the served page", () => {
     await expect.poll(() => run.isEnabled()).toBe(true);
     expect(await axe_findings(page)).toEqual([]);
     await run.click();
-    const body = { model: "shakespeare-gpt2", long_text: "Wé", without_first: true };
+    const body = { model: "shakespeare-gpt2", long_text: "Wé", exclude_first_token: true };
     await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify(body)}`]);
     await page.getByLabel("what the box holds").selectOption("text");
     await expect.poll(() => page.getByLabel("the text to run").isVisible()).toBe(true);
@@ -261,7 +261,7 @@ describe("the served page", () => {
       "circuits",
       "composition",
       "attention",
-      "attention_without_first",
+      "attention_excluding_first",
       "induction",
       "read",
       "lens",

@@ -70,7 +70,7 @@ describe("the page", () => {
         analysis.skipped.push({ model: kHostile, layer: 0, matrix: kHostile, head: null, reason: kHostile });
       }
       report.command = kHostile;
-      report.left_out.push({ part: "maps", model: kHostile, why: kHostile, command: kHostile });
+      report.skipped.push({ part: "maps", model: kHostile, why: kHostile, command: kHostile });
       for (const text of report.texts)
         Object.assign(text, { model: kHostile, tokens: text.tokens.map((token) => ({ ...token, text: kHostile })) });
       for (const map of report.maps) map.model = kHostile;

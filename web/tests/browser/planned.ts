@@ -36,7 +36,7 @@ export function add_plan_and_difference(results: ReportFile): void {
       form("layers", "6 → 5 (without 3)", Math.round(0.84 * whole), 0.066, "set without=3"),
       form("ranks", "30 matrices as factors", Math.round(0.79 * whole), 0.03, "keep 0.75"),
     ],
-    { held_out_windows: 60, held_out_sequences: 32, length: 128 },
+    { eval_windows: 60, eval_sequences: 32, length: 128 },
   );
   add(
     "plan_layers",
@@ -62,14 +62,14 @@ export function add_plan_and_difference(results: ReportFile): void {
     places.map((place, index) => ({
       ...place,
       rank: index % 4 === 0 ? null : 20 + index,
-      possible_rank: 192,
+      max_possible_rank: 192,
       loss: null,
       block_influence: null,
     })),
     { target: "keep 0.8" },
   );
   const ranks = (least: number) => ({ "0.6": least, "0.8": 2 * least, "0.9": 3 * least, "0.99": 5 * least });
-  const space = { overlap: 0.4, null_overlap: 0.2, angle: 0.3 };
+  const space = { overlap: 0.4, random_overlap: 0.2, angle: 0.3 };
   add(
     "diff",
     "diff",
@@ -82,9 +82,9 @@ export function add_plan_and_difference(results: ReportFile): void {
       change_norm: 1,
       weight_norm: 10,
       energy_rank: ranks(5),
-      null_energy_rank: ranks(32),
+      random_energy_rank: ranks(32),
       weight_energy_rank: ranks(20),
-      possible_rank: 192,
+      max_possible_rank: 192,
       output_space: index % 5 === 0 ? null : space,
       input_space: space,
     })),

@@ -5,7 +5,7 @@ import { analysis_of, kModel, report_of } from "./report_by_hand";
 
 const model = (name: string) => ({ ...kModel, name });
 const [a, b, c] = [model("a"), model("b"), model("c")];
-const left_out = (name: string): LeftOut => ({
+const skipped = (name: string): LeftOut => ({
   part: "spectrum",
   model: name,
   why: `${name} is too large`,
@@ -13,7 +13,7 @@ const left_out = (name: string): LeftOut => ({
 });
 
 describe("an analysis that a report of several models lacks", () => {
-  const report = report_of({ models: [a, b, c], left_out: [left_out("a"), left_out("c")] });
+  const report = report_of({ models: [a, b, c], skipped: [skipped("a"), skipped("c")] });
 
   test("is said of the model that is shown, not of the first that lacks it", () => {
     expect(missing_analysis(report, [c], "spectrum")).toEqual({ why: "c: c is too large", commands: ["attnscope spectrum c"] });
@@ -33,7 +33,7 @@ describe("an analysis that a report of several models lacks", () => {
 
 describe("an analysis that a report of one model lacks", () => {
   test("needs no name beside its reason", () => {
-    expect(missing_analysis(report_of({ models: [a], left_out: [left_out("a")] }), [a], "spectrum").why).toBe("a is too large");
+    expect(missing_analysis(report_of({ models: [a], skipped: [skipped("a")] }), [a], "spectrum").why).toBe("a is too large");
   });
 
   test("is brought by no command where it is there and found nothing", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { map_words } from "../../src/chart/attention_map";
 import { map_grid_words } from "../../src/chart/attention_map_grid";
 import { progress_words } from "../../src/live/jobs";
-import { exact_map, attention_of_query, mean_attention_to_keys, stored_map, without_first_key } from "../../src/shaping/head_maps";
+import { exact_map, attention_of_query, mean_attention_to_keys, stored_map, exclude_first_token } from "../../src/shaping/head_maps";
 import { collapsed_words } from "../../src/shaping/shared_words";
 import { attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, map_grid_chart } from "../../src/views/attention/charts";
 import { select_queries } from "../../src/views/attention/selected_query";
@@ -22,7 +22,7 @@ const layers = [0, 1, 2].map((layer) => ({
   max_rank: 4,
   mean_max_rank: 5,
   mean_max_rank_error: 0.5,
-  mean_columns: 3,
+  mean_energy_columns: 3,
   collapsed: layer > 0,
 }));
 const parameters = { length: 8, sequences: 2, energy: 0.9 };
@@ -36,7 +36,7 @@ const report = report_of(
     reports: [
       analysis_of("attention", [...rows, ...layers], parameters),
       analysis_of(
-        "attention_without_first",
+        "attention_excluding_first",
         rows.map((row) => ({ ...row, energy_rank: 9 })),
         parameters,
       ),
@@ -53,7 +53,7 @@ describe("maps", () => {
 
   test("a stored map is opened once, so that its image is made once", () => {
     expect(stored_map(report, "small", { layer: 0, head: 1 })).toBe(map);
-    expect(without_first_key(map)).toBe(without_first_key(map));
+    expect(exclude_first_token(map)).toBe(exclude_first_token(map));
     expect(stored_map(report, "small", { layer: 2, head: 3 })).toBeUndefined();
   });
 
@@ -68,9 +68,9 @@ describe("maps", () => {
   });
 
   test("without the first key nothing is on it, and a thumbnail stays", () => {
-    expect(attention_of_query(without_first_key(map), 3)[0]).toBe(0);
+    expect(attention_of_query(exclude_first_token(map), 3)[0]).toBe(0);
     const small = stored_map(report, "small", { layer: 0, head: 2 })!;
-    expect(without_first_key(small)).toBe(small);
+    expect(exclude_first_token(small)).toBe(small);
   });
 
   test("exact weights are said without ≈ and know whether they are causal", () => {

@@ -8,9 +8,9 @@ const ranks = (layer: number, expert: number | undefined, rank: number) => ({
   layer,
   matrix: "up",
   ...(expert === undefined ? { experts: 2 } : { expert }),
-  possible_rank: 10,
+  max_possible_rank: 10,
   energy_rank: { "0.9": rank },
-  null_energy_rank: { "0.9": 8 },
+  random_energy_rank: { "0.9": 8 },
 });
 const made = reading({
   model: { experts: 4 },

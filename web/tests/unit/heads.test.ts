@@ -66,8 +66,8 @@ describe("heatmaps of heads", () => {
             matrix: "qk",
             ...place,
             energy_rank: { "0.9": 7 },
-            null_energy_rank: { "0.9": 8 },
-            possible_rank: 8,
+            random_energy_rank: { "0.9": 8 },
+            max_possible_rank: 8,
           })),
         ),
       ],
@@ -113,10 +113,10 @@ describe("the chosen head", () => {
 });
 
 test("energy of a head's circuits ends at all of it; values in the row itself are read, too", () => {
-  const row = { model: "small", layer: 0, head: 0, energy_rank: { "0.9": 1 }, null_energy_rank: { "0.9": 2 }, possible_rank: 2 };
+  const row = { model: "small", layer: 0, head: 0, energy_rank: { "0.9": 1 }, random_energy_rank: { "0.9": 2 }, max_possible_rank: 2 };
   const rows = [
-    { ...row, matrix: "qk", singular_values: { at: 0, length: 2 }, null_singular_values: { at: 2, length: 2, scale: 2 } },
-    { ...row, matrix: "ov", singular_values: [3, 4], null_singular_values: [1, 1] },
+    { ...row, matrix: "qk", singular_values: { at: 0, length: 2 }, random_singular_values: { at: 2, length: 2, scale: 2 } },
+    { ...row, matrix: "ov", singular_values: [3, 4], random_singular_values: [1, 1] },
   ];
   const report = report_of({ reports: [analysis_of("spectrum", rows)] }, undefined, Float32Array.of(2, 1, 1, 1));
   const chart = energy_chart(reading_of(report), { layer: 0, head: 0 })!;
@@ -135,13 +135,13 @@ test("a head without one of the two scores is no point", () => {
 });
 
 describe("composition", () => {
-  const pair = (kind: string, head: number, to_head: number, excess: number | null) => ({
+  const pair = (kind: string, head: number, receiver_head: number, excess: number | null) => ({
     model: "small",
     kind,
     layer: 0,
     head,
-    to_layer: 1,
-    to_head,
+    receiver_layer: 1,
+    receiver_head,
     score: 0.4,
     excess,
   });

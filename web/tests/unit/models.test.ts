@@ -41,8 +41,8 @@ const rows = (name: string, layers: number, rank: number) =>
     matrix: "q",
     head: null,
     energy_rank: { "0.9": rank + layer },
-    null_energy_rank: { "0.9": 10 },
-    possible_rank: 20,
+    random_energy_rank: { "0.9": 10 },
+    max_possible_rank: 20,
   }));
 
 describe("models over each other", () => {

@@ -63,7 +63,7 @@ describe("heads at a glance", () => {
 
 describe("spectra against the null", () => {
   const row = (layer: number, matrix: string) =>
-    spectrum(layer, matrix, 1, 2, { singular_values: { at: 0, length: 3 }, null_singular_values: { at: 3, length: 3, scale: 1 } });
+    spectrum(layer, matrix, 1, 2, { singular_values: { at: 0, length: 3 }, random_singular_values: { at: 3, length: 3, scale: 1 } });
 
   test("a panel a projection, without the last values of a null that vanishes", () => {
     const chart = random_baseline_chart(

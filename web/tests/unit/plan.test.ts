@@ -17,7 +17,7 @@ const row = (form: string, parameters: number, bytes: number, loss: number, targ
   remark: "",
   target,
 });
-const part = (layer: number, matrix: string, rank: number | null) => ({ layer, matrix, rank, possible_rank: 10 });
+const part = (layer: number, matrix: string, rank: number | null) => ({ layer, matrix, rank, max_possible_rank: 10 });
 const made = reading({
   model: { parameters: 100, kv_cache_bytes_per_token: 10, layers: 2 },
   rows: {
@@ -33,8 +33,8 @@ const made = reading({
       { layer: 1, loss: 0.2, attention_loss: null, mlp_loss: 0.1, block_influence: 0.1, attention_influence: null, mlp_influence: null },
     ],
     diff: [
-      { layer: 0, matrix: "q", head: null, shape: [8, 8], possible_rank: 8, relative_change: 0.1, change_norm: 1,
-        energy_rank: { "0.5": 1, "0.9": 2 }, null_energy_rank: { "0.5": 3, "0.9": 6 }, weight_energy_rank: { "0.5": 2, "0.9": 5 },
+      { layer: 0, matrix: "q", head: null, shape: [8, 8], max_possible_rank: 8, relative_change: 0.1, change_norm: 1,
+        energy_rank: { "0.5": 1, "0.9": 2 }, random_energy_rank: { "0.5": 3, "0.9": 6 }, weight_energy_rank: { "0.5": 2, "0.9": 5 },
         output_space: null, input_space: null }, // prettier-ignore
     ],
   },

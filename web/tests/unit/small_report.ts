@@ -14,11 +14,11 @@ const spectrum = (layer: number, matrix: string, head: number | null) => ({
   matrix,
   head,
   shape: [3, 3],
-  possible_rank: 3,
+  max_possible_rank: 3,
   energy_rank: { "0.9": 2, "0.99": 3 },
-  null_energy_rank: { "0.9": 3, "0.99": 3 },
+  random_energy_rank: { "0.9": 3, "0.99": 3 },
   singular_values: { at: 0, length: 3 },
-  null_singular_values: { at: 3, length: 3, scale: 2 },
+  random_singular_values: { at: 3, length: 3, scale: 2 },
 });
 
 const weights = (layer: number, matrix: string, head: number | null, counts: number[], std: number) => ({
@@ -58,7 +58,7 @@ export function small_report(): Report {
   const file = {
     thresholds: [0.9, 0.99],
     models: [kModel],
-    left_out: [],
+    skipped: [],
     texts: [],
     pictures: [],
     sounds: [],

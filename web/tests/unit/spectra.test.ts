@@ -28,7 +28,7 @@ describe("what a line shows", () => {
   test("rows without values or without a null have no line", () => {
     const { singular_values: _, ...bare } = row();
     expect(spectrum_quantity(reading().report, bare, "values")).toBeUndefined();
-    expect(spectrum_quantity(reading().report, { ...row(), null_singular_values: undefined }, "null")).toBeUndefined();
+    expect(spectrum_quantity(reading().report, { ...row(), random_singular_values: undefined }, "null")).toBeUndefined();
   });
 });
 
@@ -102,13 +102,13 @@ test("components needed: a panel a threshold, ranks of the rows, one null for ma
 
 test("what a latent keeps: a panel for queries, one for keys and values, a gap where a layer is zero", () => {
   const side = (energy: number | null) => ({
-    possible_rank: 64,
+    max_possible_rank: 64,
     rank: 512,
     energy: 1,
-    null_energy: 1,
+    random_energy: 1,
     share_rank: 6,
     share_energy: energy,
-    share_null_energy: energy === null ? null : 0.25,
+    share_random_energy: energy === null ? null : 0.25,
   });
   const rows = [1, 0].map((layer) => ({ model: "small", layer, query: side(0.5), kv: side(layer === 0 ? 0.75 : null) }));
   const { panels } = mla_chart(reading_of(report_of({ reports: [analysis_of("mla", rows)] })))!;
@@ -121,7 +121,7 @@ test("what a latent keeps: a panel for queries, one for keys and values, a gap w
 });
 
 test("an array has a chart a quantity, and none without its singular values", () => {
-  const spectrum = { shape: [3, 4], energy_rank: { "0.9": 2 }, singular_values: [3, 2, 1], null_singular_values: [2, 1.5, 1] };
+  const spectrum = { shape: [3, 4], energy_rank: { "0.9": 2 }, singular_values: [3, 2, 1], random_singular_values: [2, 1.5, 1] };
   const array = (row: object) => array_charts(report_of({ models: [], reports: [analysis_of("spectrum", [row])] }));
   const charts = array(spectrum);
   expect(charts.map(({ name }) => name)).toEqual(["spectrum-values", "spectrum-null", "spectrum-energy"]);

@@ -33,10 +33,11 @@ ExampleWindows taken_from(ExampleWindows& all, std::ptrdiff_t first) {
 
 void refuse_mask_of_two_files(const ScorePositions& positions, bool own_held_out) {
   if (!positions.is_mask() || !own_held_out) return;
-  throw Error(ErrorKind::usage,
-              {.parameter = "score_positions",
-               .problem = "is a mask of one file, and {held_out} is another",
-               .hint = "give positions, or leave out {held_out}: the last tenth is then held out"});
+  throw Error(
+      ErrorKind::usage,
+      {.parameter = "score_positions",
+       .problem = "is a mask of one file, and {eval_file} is another",
+       .hint = "give positions, or leave out {eval_file}: the last tenth is then held out"});
 }
 
 void add_examples(const PlanExamples& examples, const ScorePositions& positions,

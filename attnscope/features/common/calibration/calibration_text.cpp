@@ -34,7 +34,7 @@ TokenIds file_tokens(const Session& session, const Model& model, const std::stri
   }
   const std::string text = session.files->read_text(path, kTextLimitBytes);
   check_text(text, {.file = path});
-  return tokenizer_of(model, "token_file").encode(text, /*special=*/false);
+  return tokenizer_of(model, "calibration_token_file").encode(text, /*special=*/false);
 }
 
 /// Windows one after the other, the last perhaps shorter, but of two tokens at least.
@@ -115,9 +115,9 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
     throw Error(ErrorKind::unsupported,
                 {.place = model.name(), .problem = "reads no text: there is none to fit to"});
   }
-  if (!arguments.given("target_file")) {
+  if (!arguments.given("calibration_target_file")) {
     throw Error(ErrorKind::usage,
-                {.parameter = "target_file",
+                {.parameter = "calibration_target_file",
                  .problem = "is needed: what " + verbatim(model.name()) + " is to foretell"});
   }
   if (arguments.flag("lines")) {
@@ -126,11 +126,11 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   }
   if (windows.sample) {
     throw Error(ErrorKind::usage,
-                {.parameter = "sample", .problem = "is of windows of one text, not of pairs"});
+                {.parameter = "seed", .problem = "is of windows of one text, not of pairs"});
   }
-  const bool own = arguments.given("held_out");
-  if (own != arguments.given("held_out_target")) {
-    throw Error(ErrorKind::usage, {.parameter = own ? "held_out_target" : "held_out",
+  const bool own = arguments.given("eval_file");
+  if (own != arguments.given("eval_target_file")) {
+    throw Error(ErrorKind::usage, {.parameter = own ? "eval_target_file" : "eval_file",
                                    .problem = std::string("is needed: the ") +
                                               (own ? "targets" : "sources") + " of the other"});
   }
@@ -138,8 +138,8 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   const TargetTexts texts = target_texts(arguments, session, decoder);
   TargetTexts held;
   if (own) {
-    held = target_texts(arguments.with("text_file", arguments.text("held_out"))
-                            .with("target_file", arguments.text("held_out_target")),
+    held = target_texts(arguments.with("calibration_file", arguments.text("eval_file"))
+                            .with("calibration_target_file", arguments.text("eval_target_file")),
                         session, decoder);
   }
   const ScorePositions positions(arguments, session);
@@ -158,7 +158,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   const std::span<const TargetPair> pairs = texts.pairs;
   const std::size_t fitted = own ? pairs.size() : pairs.size() - (pairs.size() + 9) / 10;
   if (fitted == 0) {
-    throw Error(ErrorKind::usage, {.parameter = "target_file",
+    throw Error(ErrorKind::usage, {.parameter = "calibration_target_file",
                                    .problem = counted(texts.pairs.size(), "line") +
                                               " are too few to fit to and to measure on"});
   }
@@ -198,9 +198,9 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   out.parameters = {{"source", texts.source},
                     {"sequences", std::ssize(out.calibration)},
                     {"length", static_cast<std::int64_t>(longest)},
-                    {"sample", Value()},
-                    {"held_out", own ? Value(file_name_of(arguments.text("held_out"))) : Value()},
-                    {"held_out_windows", std::ssize(out.held_out)}};
+                    {"seed", Value()},
+                    {"eval_file", own ? Value(file_name_of(arguments.text("eval_file"))) : Value()},
+                    {"eval_windows", std::ssize(out.held_out)}};
   positions.add_to(out.parameters);
   return out;
 }
@@ -212,9 +212,9 @@ std::vector<TokenIds> plan_examples(const Arguments& arguments, const Session& s
   if (arguments.flag("lines")) {
     const std::string text = session.files->read_text(path, kTextLimitBytes);
     check_text(text, {.file = path});
-    return line_examples(text, tokenizer_of(model, "token_file"), /*special=*/true);
+    return line_examples(text, tokenizer_of(model, "calibration_token_file"), /*special=*/true);
   }
-  const bool shard = arguments.given("token_file");
+  const bool shard = arguments.given("calibration_token_file");
   std::vector<TokenIds> windows =
       all_windows(file_tokens(session, model, path, shard), length - masked.around());
   masked.put_around(windows);
@@ -226,12 +226,12 @@ std::vector<TokenIds> plan_examples(const Arguments& arguments, const Session& s
 std::int64_t add_windows(const Arguments& arguments, const Session& session, const Model& model,
                          const PlanWindows& windows, const TokenIds& tokens, std::int64_t length,
                          const MaskedModel& masked, PlanText& out) {
-  const bool shard = arguments.given("token_file");
-  const std::string path = arguments.text(shard ? "token_file" : "text_file");
+  const bool shard = arguments.given("calibration_token_file");
+  const std::string path = arguments.text(shard ? "calibration_token_file" : "calibration_file");
   const std::int64_t around = masked.around();
   std::int64_t fitted = std::ssize(tokens);
-  if (arguments.given("held_out")) {
-    const std::string held_out = arguments.text("held_out");
+  if (arguments.given("eval_file")) {
+    const std::string held_out = arguments.text("eval_file");
     const TokenIds held = file_tokens(session, model, held_out, shard);
     out.held_out = all_windows(held, length - around);
     if (held == tokens) out.notes.emplace_back(kHeldOutIsFitted);
@@ -247,9 +247,10 @@ std::int64_t add_windows(const Arguments& arguments, const Session& session, con
       .or_fewer = !windows.sequences.has_value()};
   check_token_count(request.sequences, request.length);
   if (fitted < 2 || out.held_out.empty()) {
-    throw Error(ErrorKind::usage, {.parameter = shard ? "token_file" : "text_file",
-                                   .problem = "a text of " + counted(tokens.size(), "token") +
-                                              " is too short to fit to and to measure on"});
+    throw Error(ErrorKind::usage,
+                {.parameter = shard ? "calibration_token_file" : "calibration_file",
+                 .problem = "a text of " + counted(tokens.size(), "token") +
+                            " is too short to fit to and to measure on"});
   }
   out.calibration =
       cut_windows(std::span(tokens).first(static_cast<std::size_t>(fitted)), request, path);
@@ -261,36 +262,38 @@ std::int64_t add_windows(const Arguments& arguments, const Session& session, con
 }  // namespace
 
 Parameters plan_text_parameters() {
-  return {{.name = "text_file",
+  return {{.name = "calibration_file",
            .type = file,
            .help = "the text that the smaller model is fitted to, in UTF-8",
            .metavariable = "FILE"},
-          {.name = "token_file",
+          {.name = "calibration_token_file",
            .type = file,
            .help = "or a shard of token ids (.bin: header, then uint16)",
            .metavariable = "FILE"},
-          {.name = "held_out",
+          {.name = "eval_file",
            .type = file,
            .help = "the text that every perplexity is measured on, of the same kind",
            .metavariable = "FILE",
            .default_words = "the last tenth of the text, which is not fitted to"},
-          {.name = "target_file",
+          {.name = "calibration_target_file",
            .type = file,
-           .help = "of encoder-decoders: targets, line by line those of {text_file}",
+           .help = "of encoder-decoders: targets, line by line those of {calibration_file}",
            .metavariable = "FILE"},
-          {.name = "held_out_target",
+          {.name = "eval_target_file",
            .type = file,
-           .help = "of encoder-decoders: targets, line by line those of {held_out}",
+           .help = "of encoder-decoders: targets, line by line those of {eval_file}",
            .metavariable = "FILE"},
           example_parameters().front(),
           example_parameters().back()};
 }
 
 std::vector<Exclusion> plan_text_exclusions() {
-  return {{"token_file", {"text_file"}, "holds the tokens"},
-          {"lines", {"token_file"}, "splits a text"},
-          {"target_file", {"token_file"}, "has a line for each of {text_file}"},
-          {"held_out_target", {"token_file"}, "has a line for each of {held_out}"}};
+  return {{"calibration_token_file", {"calibration_file"}, "holds the tokens"},
+          {"lines", {"calibration_token_file"}, "splits a text"},
+          {"calibration_target_file",
+           {"calibration_token_file"},
+           "has a line for each of {calibration_file}"},
+          {"eval_target_file", {"calibration_token_file"}, "has a line for each of {eval_file}"}};
 }
 
 std::vector<TokenIds> text_windows(const Session& session, const Model& model,
@@ -330,18 +333,18 @@ void report_memory(const Session& session, const PlanMemory& memory) {
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows) {
   if (is_of_encoder_decoder(model)) return paired_text(arguments, session, model, windows);
-  const bool shard = arguments.given("token_file");
-  for (const char* name : {"target_file", "held_out_target"}) {
+  const bool shard = arguments.given("calibration_token_file");
+  for (const char* name : {"calibration_target_file", "eval_target_file"}) {
     if (!arguments.given(name)) continue;
     throw Error(ErrorKind::usage, {.parameter = name,
                                    .problem = "is for encoder-decoders: " + verbatim(model.name()) +
                                               " has no source"});
   }
-  if (!shard && !arguments.given("text_file")) {
-    throw Error(ErrorKind::usage, {.parameter = "text_file",
+  if (!shard && !arguments.given("calibration_file")) {
+    throw Error(ErrorKind::usage, {.parameter = "calibration_file",
                                    .problem = "is needed, or {token_file}: a text to fit to"});
   }
-  const std::string path = arguments.text(shard ? "token_file" : "text_file");
+  const std::string path = arguments.text(shard ? "calibration_token_file" : "calibration_file");
   TokenIds tokens;  // unless they are examples
   if (!asks_for_examples(arguments)) tokens = file_tokens(session, model, path, shard);
   const std::int64_t context = context_of(session, model);
@@ -359,8 +362,8 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   PlanText out;
   out.copy_weights = plan_copy_bytes(session, model) > 0;
   out.mask = masked.mask;
-  const bool own = arguments.given("held_out");
-  const std::string held_out = arguments.text("held_out");
+  const bool own = arguments.given("eval_file");
+  const std::string held_out = arguments.text("eval_file");
   const ScorePositions positions(arguments, session);
   std::int64_t read = 0;
   if (asks_for_examples(arguments)) {
@@ -383,9 +386,9 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
                     {"sequences", std::ssize(out.calibration)},
                     {"length", length}};
   out.parameters
-      .add("sample", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
-      .add("held_out", own ? Value(file_name_of(arguments.text("held_out"))) : Value())
-      .add("held_out_windows", std::ssize(out.held_out));
+      .add("seed", windows.sample ? Value(static_cast<std::int64_t>(*windows.sample)) : Value())
+      .add("eval_file", own ? Value(file_name_of(arguments.text("eval_file"))) : Value())
+      .add("eval_windows", std::ssize(out.held_out));
   if (arguments.flag("lines")) out.parameters.add("lines", true);
   positions.add_to(out.parameters);
   return out;

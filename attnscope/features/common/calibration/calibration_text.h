@@ -37,7 +37,7 @@ struct PlanText {
   }
 };
 
-/// text_file, token_file, held_out, target_file, held_out_target.
+/// text_file, token_file, held_out, target_file, eval_target_file.
 Parameters plan_text_parameters();
 std::vector<Exclusion> plan_text_exclusions();
 
@@ -60,7 +60,7 @@ void report_memory(const Session& session, const PlanMemory& memory);
 /// tokens, and so many that 16 times as many tokens are read as the widest matrix has inputs.
 /// Throws Error(usage) for a text that is too short to have both. Of encoder-decoders pairs of
 /// lines of `text_file` and `target_file`, each cut to that length, the last tenth held out, or
-/// those of `held_out` and `held_out_target`.
+/// those of `held_out` and `eval_target_file`.
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows);
 

@@ -230,8 +230,8 @@ ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
   positions.check_examples(examples.size(), first_ones ? run : examples.size(),
                            [&](std::size_t example) { return std::ssize(examples[example]); });
   ExampleWindows out;
-  out.left_out = std::count_if(examples.begin(), examples.end(),
-                               [&](const TokenIds& ids) { return std::ssize(ids) < least; });
+  out.skipped = std::count_if(examples.begin(), examples.end(),
+                              [&](const TokenIds& ids) { return std::ssize(ids) < least; });
   for (const std::int64_t number : numbers) {
     const Piece& piece = pieces[static_cast<std::size_t>(number)];
     const TokenIds& ids = examples[piece.example];

@@ -74,7 +74,7 @@ struct ExampleWindows {
   std::vector<TokenIds> windows;
   ScoredTokens scored;                // empty: all tokens count
   std::vector<std::size_t> examples;  // of each window: which it is of; empty of equal_examples()
-  std::int64_t left_out = 0;          // examples that are too short
+  std::int64_t skipped = 0;           // examples that are too short
 };
 
 /// As many windows of whole examples as the request asks for, in order or drawn with its seed. An

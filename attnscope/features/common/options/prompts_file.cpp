@@ -61,7 +61,7 @@ PromptLine parse_prompt(std::string_view text, const PromptLocation& location) {
       parse_json(text, location.file, "line " + std::to_string(location.number));
   if (!object.is_object()) location.refuse("is no JSON object");
   for (const auto& [key, value] : object.items()) {
-    constexpr std::array kKeys = {"clean", "corrupted", "right", "wrong"};
+    constexpr std::array kKeys = {"clean", "corrupted", "correct", "incorrect"};
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       location.refuse("has '" + key + "', which is none of clean, corrupted, right and wrong");
     }
@@ -69,8 +69,8 @@ PromptLine parse_prompt(std::string_view text, const PromptLocation& location) {
   PromptLine line{.number = location.number,
                   .clean = text_in(object, "clean", location),
                   .corrupted = {},
-                  .right = text_in(object, "right", location),
-                  .wrong = text_in(object, "wrong", location)};
+                  .right = text_in(object, "correct", location),
+                  .wrong = text_in(object, "incorrect", location)};
   if (object.contains("corrupted")) line.corrupted = text_in(object, "corrupted", location);
   return line;
 }
@@ -117,8 +117,8 @@ AnsweredPrompts prompts_of(const std::vector<PromptLine>& lines, PromptTokenizer
   AnsweredPrompts out;
   for (const PromptLine& line : lines) {
     out.clean.push_back(tokenizer.text(line.clean));
-    out.right.push_back(tokenizer.answer(line.right, "right", line.number));
-    out.wrong.push_back(tokenizer.answer(line.wrong, "wrong", line.number));
+    out.right.push_back(tokenizer.answer(line.right, "correct", line.number));
+    out.wrong.push_back(tokenizer.answer(line.wrong, "incorrect", line.number));
     const PromptLocation location{.file = file, .number = line.number};
     if (out.right.back() == out.wrong.back())
       location.refuse("'right' and 'wrong' are the same token");
@@ -172,7 +172,7 @@ std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& 
   throw Error(ErrorKind::format,
               {.file = file,
                .problem = "holds no prompts",
-               .hint = R"(a line for each: {{"clean": "…", "right": " a", "wrong": " b"})"});
+               .hint = R"(a line for each: {{"clean": "…", "correct": " a", "incorrect": " b"})"});
 }
 
 PromptsRequest prompts_request(const Arguments& arguments, const Session& session,

@@ -142,7 +142,7 @@ TokenSequences line_sequences(const Arguments& arguments, const Session& session
   out.parameters = {{"source", texts.source},
                     {"sequences", std::ssize(out.of_model)},
                     {"length", longest_source},
-                    {"sample", seed_value(seed)}};
+                    {"seed", seed_value(seed)}};
   if (needs_target(model)) out.parameters.add("target_length", longest_target);
   if (scores) {
     check_scored(out.scored, /*writes=*/true);
@@ -159,7 +159,7 @@ TokenSequences media_sequences(const Arguments& arguments, const Session& sessio
   out.parameters = {{"source", media_source(arguments)},
                     {"sequences", std::ssize(out.media_inputs)},
                     {"length", rows_of_media(reader_of(model), out.media_inputs.front())},
-                    {"sample", Value()}};
+                    {"seed", Value()}};
   return out;
 }
 
@@ -192,7 +192,7 @@ std::vector<Exclusion> pair_exclusions(bool with_windows) {
   if (!with_windows) return out;
   for (const char* target : {"target", "target_tokens"}) {
     out.push_back({target,
-                   {"token_file", "sequences", "length", "sample", "consecutive", "lines"},
+                   {"token_file", "sequences", "length", "seed", "consecutive", "lines"},
                    "is not a window of a text"});
   }
   out.push_back({"target_file", {"token_file", "length"}, "is run line by line"});
@@ -357,7 +357,7 @@ ScoredTexts scored_texts_or_targets(const Arguments& arguments, const Session& s
     texts.parameters = {{"source", pairs.source},
                         {"sequences", std::ssize(targets)},
                         {"length", longest_source},
-                        {"sample", seed_value(seed)},
+                        {"seed", seed_value(seed)},
                         {"target_length", longest_target}};
     positions.add_to(texts.parameters);
   }

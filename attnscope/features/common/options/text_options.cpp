@@ -107,9 +107,9 @@ std::vector<Exclusion> text_exclusions(bool with_windows) {
   if (!with_windows) return out;
   out.push_back({"token_file", {"text", "text_file", "tokens"}, "holds the tokens"});
   for (const char* whole : {"text", "tokens"}) {
-    out.push_back({whole, {"sequences", "length", "sample", "consecutive"}, "is run as a whole"});
+    out.push_back({whole, {"sequences", "length", "seed", "consecutive"}, "is run as a whole"});
   }
-  out.push_back({"consecutive", {"sample"}, "takes windows in order"});
+  out.push_back({"consecutive", {"seed"}, "takes windows in order"});
   return out;
 }
 

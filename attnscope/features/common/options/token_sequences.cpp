@@ -20,9 +20,9 @@ constexpr std::int64_t kMaxSequences = 1'000'000;
 /// Of texts that come whole, there is one sequence.
 TokenSequences one_sequence(TokenIds ids, const char* source) {
   const auto length = std::ssize(ids);
-  return {.of_model = {std::move(ids)},
-          .parameters = {
-              {"source", source}, {"sequences", 1}, {"length", length}, {"sample", Value()}}};
+  return {
+      .of_model = {std::move(ids)},
+      .parameters = {{"source", source}, {"sequences", 1}, {"length", length}, {"seed", Value()}}};
 }
 
 /// The most tokens of a text that the model has positions and a context for.
@@ -48,7 +48,7 @@ std::int64_t window_length(const Arguments& arguments, const Session& session, c
 std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowRequest& request,
                                        std::int64_t tokens) {
   constexpr std::uint64_t kUsualSeed = 0;
-  if (const auto seed = arguments.integer("sample")) return static_cast<std::uint64_t>(*seed);
+  if (const auto seed = arguments.integer("seed")) return static_cast<std::uint64_t>(*seed);
   if (arguments.flag("consecutive") || request.sequences == 1) return std::nullopt;
   const bool has_more = tokens / request.length > request.sequences;
   return has_more ? std::optional(kUsualSeed) : std::nullopt;
@@ -75,7 +75,7 @@ Parameters window_parameters(const UsualWindows& usual) {
            .least = 1,
            .most = kMaxSequences,
            .default_words = std::to_string(usual.length) + ", at most the context"},
-          {.name = "sample",
+          {.name = "seed",
            .type = integer,
            .help = "random windows drawn with this seed",
            .metavariable = "SEED",
@@ -182,10 +182,10 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
       };
       found = equal_examples(std::ssize(all), ids, positions, request, file);
     }
-    const std::string left_out = left_out_note(model.name(), found.left_out);
+    const std::string skipped = left_out_note(model.name(), found.skipped);
     out.note = unknown_note(model, *out.tokenizer, found.windows);
-    if (!out.note.empty() && !left_out.empty()) out.note += "; ";
-    out.note += left_out;
+    if (!out.note.empty() && !skipped.empty()) out.note += "; ";
+    out.note += skipped;
   }
   check_scored(found.scored, model.spec().causal);
   out.of_model = std::move(found.windows);
@@ -197,7 +197,7 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
       {"source", whole ? source : file_name_of(file)},
       {"sequences", std::ssize(out.of_model)},
       {"length", longest},
-      {"sample", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
+      {"seed", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
   if (lines) out.parameters.add("lines", true);
   positions.add_to(out.parameters);
   return out;
@@ -252,7 +252,7 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
       {"source", file_name_of(file)},
       {"sequences", std::ssize(out.of_model)},
       {"length", request.length},
-      {"sample", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
+      {"seed", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
   return out;
 }
 

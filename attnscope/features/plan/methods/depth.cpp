@@ -304,8 +304,8 @@ std::vector<std::int64_t> all_layers(const Model& model) {
 
 Method depth_method() {
   static const MethodInfo info = {
-      .name = "layers",
-      .set_name = "without",
+      .name = "depth",
+      .set_name = "remove-layers",
       .set_example = "without=2,4",
       .rows = PlanRows::removal,
       .whole = [](const Dimensions& dimensions) { return dimensions.layers; },

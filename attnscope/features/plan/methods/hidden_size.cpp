@@ -228,7 +228,7 @@ ChangedModel cut_residual_stream(const Model& model, const Choice& choice,
   const ModelSpec& spec = model.spec();
   const Dimensions& dimensions = spec.dimensions;
   if (width < 1 || width > dimensions.width || width % dimensions.heads.heads != 0) {
-    throw Error(ErrorKind::format, "hidden",
+    throw Error(ErrorKind::format, "hidden-size",
                 "a multiple of " + std::to_string(dimensions.heads.heads) + " heads up to " +
                     std::to_string(dimensions.width));
   }
@@ -316,7 +316,7 @@ std::string why_not_hidden_size(const Model& model) {
 
 Method hidden_size_method() {
   static const MethodInfo info = {
-      .name = "hidden",
+      .name = "hidden-size",
       .set_example = "hidden=144",
       .remark = "head untied",
       .is_rounded = true,

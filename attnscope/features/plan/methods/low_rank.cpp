@@ -120,7 +120,7 @@ std::string why_not_ranks(const Model& model, const Choice& choice) {
 
 Method low_rank_method() {
   static const MethodInfo info = {
-      .name = "ranks",
+      .name = "low-rank",
       .set_example = "ranks=0.q:64,3.up:100",
       .loadable = false,
       .remark = "as factors, in own runtimes",

@@ -133,7 +133,7 @@ ChangedModel convert_to_mla(const Model& model, const Choice& choice, const Text
   const HeadShape& heads = dimensions.heads;
   const std::int64_t turning = heads.total_dim(Role::key);
   if (choice.size < 2 || choice.size % 2 != 0 || choice.size > turning || choice.joint < 1) {
-    throw Error(ErrorKind::format, "latent",
+    throw Error(ErrorKind::format, "mla",
                 "rotary elements are an even number from 2 to " + std::to_string(turning) +
                     ", and the latent has one element at least");
   }
@@ -252,7 +252,7 @@ std::optional<ChoiceProblem> check_latent(const Model& model, const Choice& choi
 
 Method mla_method() {
   static const MethodInfo info = {
-      .name = "latent",
+      .name = "mla",
       .set_example = "latent=32+32",
       .remark = "as deepseek_v3",
       .combines = false,

@@ -150,7 +150,7 @@ std::vector<std::vector<std::int64_t>> removed_neurons(const Model& model, std::
 
 Method mlp_method() {
   static const MethodInfo info = {
-      .name = "width",
+      .name = "mlp",
       .set_example = "width=384",
       .is_rounded = true,
       .both_stacks = true,

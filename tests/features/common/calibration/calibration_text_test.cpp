@@ -43,7 +43,7 @@ TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
   const std::string text = text_of("text.txt", 2000), copy = text_of("copy.txt", 2000),
                     other = text_of("other.txt", 1900);
   const auto said = [&](const std::string& held_out) {
-    return run_plan(text, kToWidth + Words{"--held-out", held_out, "--length", "64"}).err;
+    return run_plan(text, kToWidth + Words{"--eval-file", held_out, "--length", "64"}).err;
   };
   EXPECT_TRUE(contains(said(text), note));
   EXPECT_TRUE(contains(said(copy), note));  // another file of the same tokens
@@ -53,7 +53,7 @@ TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
 /// Held-out windows are as long as the model's context also where the text to fit to is shorter.
 TEST_F(PlanTexts, OfLessThanOneWindowGoWithLongerHeldOutOnes) {
   const std::string brief = text_of("brief.txt", 400), longer = text_of("longer.txt", 4000);
-  const Words texts = {"--text-file", brief, "--held-out", longer, "--quiet"};
+  const Words texts = {"--text-file", brief, "--eval-file", longer, "--quiet"};
   for (const Words& target : {Words{"--set", "width=500"}, Words{"--set", "ranks=0.q:20,3.up:40"},
                               Words{"--set", "without=2"}}) {
     SCOPED_TRACE(target.back());

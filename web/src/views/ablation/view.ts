@@ -28,7 +28,7 @@ function head_part(context: Context, place: HeadPlace): HTMLElement {
       ? h(
           "p",
           {},
-          `It adds ${with_error(raised.raises, raised.raises_error ?? null, 2)} to the logits of the tokens that it reads, against the ` +
+          `It adds ${with_error(raised.raises, raised.attended_token_effect_error ?? null, 2)} to the logits of the tokens that it reads, against the ` +
             "text’s mean token.",
         )
       : null,

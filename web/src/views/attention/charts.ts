@@ -9,7 +9,7 @@ import { same_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, ReportFile } from "../../data/report_file";
 import { attention_heads, chosen_head, type HeadPlace } from "../../shaping/head_grid";
-import { entropies, is_whole, open_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
+import { entropies, is_whole, open_map, exclude_first_token, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
 import { choice_param } from "../../shaping/state";
 import { text_facts } from "../../shaping/texts";
@@ -18,40 +18,40 @@ import { axes_of, kOfText, shape_of, type Axes } from "./axes";
 export interface AttentionChoice {
   place: HeadPlace;
   colour: WeightColor;
-  without_first: boolean;
+  exclude_first_token: boolean;
 }
 
 export function attention_choice(reading: Reading): AttentionChoice {
   return {
     place: chosen_head(reading),
     colour: choice_param(reading.state, "c", ["log", "sqrt"]),
-    without_first: choice_param(reading.state, "keys", ["all", "others"]) === "others",
+    exclude_first_token: choice_param(reading.state, "keys", ["all", "others"]) === "others",
   };
 }
 
-export const part_of = (choice: AttentionChoice) => (choice.without_first ? "attention_without_first" : "attention");
+export const part_of = (choice: AttentionChoice) => (choice.exclude_first_token ? "attention_excluding_first" : "attention");
 
 // One array for each state of the maps: the wall's image is made once from it.
 const walls = new WeakMap<ReportFile["maps"], Map<string, GridMap[]>>();
 
-function wall_maps({ report, model }: Reading, without_first: boolean): GridMap[] {
+function wall_maps({ report, model }: Reading, exclude_first_token: boolean): GridMap[] {
   const known = walls.get(report.file.maps) ?? new Map<string, GridMap[]>();
   walls.set(report.file.maps, known);
-  const key = `${without_first}/${model.name}`;
+  const key = `${exclude_first_token}/${model.name}`;
   const maps =
     known.get(key) ??
     map_places(report, model.name).map((each) => {
       const opened = open_map(report, each);
-      const { bytes, shape } = without_first ? without_first_key(opened) : opened;
+      const { bytes, shape } = exclude_first_token ? exclude_first_token(opened) : opened;
       return { layer: each.layer, head: each.head, shape, bytes, ...(is_whole(opened) ? {} : { thumbnail: true }) };
     });
   known.set(key, maps);
   return maps;
 }
 
-export function map_grid_chart(reading: Reading, { place, colour, without_first }: AttentionChoice): MapGridChart {
+export function map_grid_chart(reading: Reading, { place, colour, exclude_first_token }: AttentionChoice): MapGridChart {
   const { layers, heads } = reading.model;
-  const maps = wall_maps(reading, without_first);
+  const maps = wall_maps(reading, exclude_first_token);
   const both = maps.some((map) => map.thumbnail) && maps.some((map) => !map.thumbnail);
   return {
     kind: "wall",
@@ -66,8 +66,8 @@ export function map_grid_chart(reading: Reading, { place, colour, without_first 
   };
 }
 
-export function map_chart(reading: Reading, { place, colour, without_first }: AttentionChoice, map: HeadMap): MapChart {
-  const shown = without_first ? without_first_key(map) : map;
+export function map_chart(reading: Reading, { place, colour, exclude_first_token }: AttentionChoice, map: HeadMap): MapChart {
+  const shown = exclude_first_token ? exclude_first_token(map) : map;
   const axes = axes_of(reading);
   const whole = is_whole(map);
   return {
@@ -144,7 +144,7 @@ export function profile_chart({ report, model }: Reading, choice: AttentionChoic
             rows,
             (row) => row.head,
             (row) => row.columns,
-            (row) => row.columns_error,
+            (row) => row.energy_columns_error,
           ),
         ],
       },

@@ -97,7 +97,7 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
     },
   ];
   // Across two texts: how a head aligns them, beside what even attention has.
-  const even = [...rows.values()].map((row) => row.null_diagonality).find((value) => value != null) ?? 0;
+  const even = [...rows.values()].map((row) => row.uniform_diagonality).find((value) => value != null) ?? 0;
   figures.push(
     {
       id: part_of(choice),

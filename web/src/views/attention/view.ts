@@ -8,7 +8,7 @@ import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
 import { absent, absent_analysis, absent_maps, choice, controls, row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
-import { is_whole, stored_map, without_first_key, type HeadMap } from "../../shaping/head_maps";
+import { is_whole, stored_map, exclude_first_token, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
 import { stacks_of } from "../../shaping/stacks";
 import { index_param } from "../../shaping/state";
@@ -89,7 +89,7 @@ function draw(context: Context): HTMLElement {
           { value: "all", label: "All keys" },
           { value: "others", label: "Without the first" },
         ],
-        chosen.without_first ? "others" : "all",
+        chosen.exclude_first_token ? "others" : "all",
         (keys) => context.go({ keys }),
       ),
     ),
@@ -144,7 +144,7 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
     facts: facts(context, chosen),
     on_window: (window) => context.note({ z: window_text(window, map.shape) }),
   });
-  const shown = chosen.without_first ? without_first_key(map) : map;
+  const shown = chosen.exclude_first_token ? exclude_first_token(map) : map;
   return grid(
     h("div", { class: "attention-text" }, is_whole(map) ? axes_panel(context, chosen, shown, pointing) : null),
     h(
@@ -217,7 +217,7 @@ function whole_map_command(context: Context, { place }: AttentionChoice, what: s
   const bytes = shape.queries * shape.keys;
   const size = bytes > 0 ? ` (about ${bytes_words(bytes)})` : "";
   // A page keeps no larger one: what the program named instead, if anything.
-  const other = context.report.file.left_out.find((each) => each.part === "maps" && each.model === context.model.name)?.command;
+  const other = context.report.file.skipped.find((each) => each.part === "maps" && each.model === context.model.name)?.command;
   const report = `${context.report.file.command.replace(/ --maps \S+/, "")} --maps ${place.layer},${place.head}`;
   return absent(`${what}${size}`, ...(bytes <= kMostBytes ? [report] : [other ?? []].flat()));
 }
@@ -226,17 +226,17 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const [profile, max_rank] = [profile_chart(context, chosen), max_rank_chart(context, chosen)];
   const title = "Rank of the maps";
   // A served page that has run no text yet says so above.
-  if (!profile && !max_rank && context.report.live && !chosen.without_first) return null;
+  if (!profile && !max_rank && context.report.live && !chosen.exclude_first_token) return null;
   if (!profile && !max_rank)
     return section(
       title,
       null,
-      absent_analysis(context, "The rank of attention maps", chosen.without_first ? "attention_without_first" : "attention"),
+      absent_analysis(context, "The rank of attention maps", chosen.exclude_first_token ? "attention_excluding_first" : "attention"),
     );
   const { energy, sequences } = text_facts(context);
   const collapsed = collapsed_words(context.report, layer_rows(context, chosen));
   const note =
-    `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.without_first ? ", without key 0" : ""}.` +
+    `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.exclude_first_token ? ", without key 0" : ""}.` +
     `${sequences > 1 ? " Bars are standard errors over the texts." : ""}${collapsed ? ` ${collapsed}` : ""}`;
   return section(
     title,

@@ -173,7 +173,7 @@ function provenance({ report }: Context): HTMLElement {
           `${counted(each.rows.length, "row")}${parameters_words(each.parameters)}`,
         ),
       ),
-      file.left_out.flatMap((each) =>
+      file.skipped.flatMap((each) =>
         fact("left out", `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `: ${each.command}` : ""}`),
       ),
       file.reports.flatMap((each) => (each.notes ?? []).flatMap((note) => fact(each.id.replace(/_/g, " "), note))),

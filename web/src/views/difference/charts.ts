@@ -63,11 +63,11 @@ export const change_sizes = (reading: Reading): HeatmapChart | undefined =>
 
 const rank_share = (row: DiffRow, ranks: Readonly<Record<string, number>>, threshold: number): number | null => {
   const rank = ranks[String(threshold)];
-  return rank === undefined ? null : rank / row.possible_rank;
+  return rank === undefined ? null : rank / row.max_possible_rank;
 };
 
 export function change_ranks(reading: Reading): HeatmapChart | undefined {
-  const shares = diff_rows(reading).flatMap((row) => rank_share(row, row.null_energy_rank, reading.threshold) ?? []);
+  const shares = diff_rows(reading).flatMap((row) => rank_share(row, row.random_energy_rank, reading.threshold) ?? []);
   const random = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
   return grid_of(reading, {
     name: "diff-rank",
@@ -96,7 +96,7 @@ export const output_overlap = (reading: Reading): HeatmapChart | undefined =>
     name: "diff-outputs",
     title: "Do changes write where the base writes?",
     note: "The mean squared cosine of the outputs that the change reaches and those of the base, less that of a random space.",
-    value: (row) => (row.output_space ? row.output_space.overlap - row.output_space.null_overlap : null),
+    value: (row) => (row.output_space ? row.output_space.overlap - row.output_space.random_overlap : null),
     scale: () => ({ kind: "diverging", domain: [-1, 1], format: "+.1f" }),
     format: "score",
   });
@@ -118,13 +118,13 @@ export function spectra_of_change(reading: Reading): LinesChart | undefined {
   const panels = matrices_in(rows).map((matrix) => {
     const own = rows.filter((row) => row.matrix === matrix);
     const mean = (ranks: (row: DiffRow) => Readonly<Record<string, number>>) =>
-      thresholds.map((each) => own.reduce((sum, row) => sum + (ranks(row)[each] ?? 0) / row.possible_rank, 0) / own.length);
+      thresholds.map((each) => own.reduce((sum, row) => sum + (ranks(row)[each] ?? 0) / row.max_possible_rank, 0) / own.length);
     return {
       title: matrix_words(matrix),
       lines: [
         { series: "change", x: mean((row) => row.energy_rank), y: thresholds.map(Number) },
         { series: "base", x: mean((row) => row.weight_energy_rank), y: thresholds.map(Number) },
-        { series: "null", x: mean((row) => row.null_energy_rank), y: thresholds.map(Number) },
+        { series: "null", x: mean((row) => row.random_energy_rank), y: thresholds.map(Number) },
       ],
     };
   });

@@ -87,7 +87,7 @@ function draw(context: Context): HTMLElement {
 export const difference_view: View = {
   id: "difference",
   title: "Difference",
-  named: (report) => report.file.reports.some(({ id }) => id === "diff") || report.file.left_out.some(({ part }) => part === "diff"),
+  named: (report) => report.file.reports.some(({ id }) => id === "diff") || report.file.skipped.some(({ part }) => part === "diff"),
   charts: difference_charts,
   draw,
 };

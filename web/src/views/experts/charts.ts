@@ -60,9 +60,9 @@ export function rank_chart(reading: Reading, matrix: Matrix): HeatmapChart | und
   const at = new Map(rows.map((row) => [`${row.layer}/${row.expert}`, row]));
   const share = (row: SpectrumRow, ranks: Readonly<Record<string, number | null>>) => {
     const rank = ranks["0.9"];
-    return rank === undefined || rank === null ? null : rank / row.possible_rank;
+    return rank === undefined || rank === null ? null : rank / row.max_possible_rank;
   };
-  const nulls = rows.map((row) => share(row, row.null_energy_rank)).filter((value): value is number => value !== null);
+  const nulls = rows.map((row) => share(row, row.random_energy_rank)).filter((value): value is number => value !== null);
   const cells = layers.map((layer) =>
     experts.map((expert): Cell => {
       const row = at.get(`${layer}/${expert}`);
@@ -107,7 +107,7 @@ export function space_chart(reading: Reading): LinesChart | undefined {
         lines: [
           line("stacked", (row) => row.energy_rank["0.9"]),
           line("single", (row) => row.single_energy_rank?.["0.9"]),
-          line("null", (row) => row.null_energy_rank["0.9"]),
+          line("null", (row) => row.random_energy_rank["0.9"]),
         ],
       },
     ];
@@ -151,7 +151,7 @@ export function similarity_chart(reading: Reading): LinesChart | undefined {
           line("most", (row) => row.most_similarity),
           line("mean", (row) => row.mean_similarity),
           line("least", (row) => row.least_similarity),
-          line("null", (row) => row.null_similarity),
+          line("null", (row) => row.random_similarity),
         ],
       },
     ];

@@ -104,7 +104,7 @@ export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | u
   // Circuits of as many directions have the same null.
   const nulls = [
     ...new Map(
-      rows.flatMap(({ row, values }) => (row.null_singular_values ? [[values.length, row.null_singular_values] as const] : [])),
+      rows.flatMap(({ row, values }) => (row.random_singular_values ? [[values.length, row.random_singular_values] as const] : [])),
     ).values(),
   ];
   return {
@@ -187,7 +187,7 @@ const kReads: Readonly<Record<CompositionRow["kind"], string>> = { q: "queries",
 export function composition_chart(reading: Reading, { pairs, around }: CompositionChoice, chosen?: HeadPlace): GraphChart | undefined {
   const { report, model } = reading;
   const touches = (row: CompositionRow, { layer, head }: HeadPlace) =>
-    (row.layer === layer && row.head === head) || (row.to_layer === layer && row.to_head === head);
+    (row.layer === layer && row.head === head) || (row.receiver_layer === layer && row.receiver_head === head);
   const strongest = rows_of(report, "composition", model.name)
     .flatMap((row) => (row.excess !== null && row.excess > 0 && (!around || touches(row, around)) ? [{ ...row, excess: row.excess }] : []))
     .sort((a, b) => b.excess - a.excess)
@@ -213,10 +213,10 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
     edges: strongest.map((row) => ({
       series: row.kind,
       from: { layer: row.layer, head: row.head },
-      to: { layer: row.to_layer, head: row.to_head },
+      to: { layer: row.receiver_layer, head: row.receiver_head },
       strength: row.excess / most,
       label:
-        `the ${kReads[row.kind]} of layer ${row.to_layer}, head ${row.to_head} align with layer ${row.layer}, head ` +
+        `the ${kReads[row.kind]} of layer ${row.receiver_layer}, head ${row.receiver_head} align with layer ${row.layer}, head ` +
         `${row.head}: score ${format_number(row.score, ".2f")}, ${format_number(row.excess, ".2f")} above chance`,
     })),
   };

@@ -31,9 +31,9 @@ export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
   const cell = (layer: number, matrix: Matrix): AtlasChart["cells"][number][number] => {
     const place = { model: model.name, layer, matrix };
     const row = row_at(report, "spectrum", place);
-    const [rank, null_rank] = [at_threshold(row?.energy_rank, threshold), at_threshold(row?.null_energy_rank, threshold)];
+    const [rank, null_rank] = [at_threshold(row?.energy_rank, threshold), at_threshold(row?.random_energy_rank, threshold)];
     if (row && rank !== undefined && null_rank !== undefined) {
-      const known: AtlasCell = { rank, null_rank, possible: row.possible_rank };
+      const known: AtlasCell = { rank, null_rank, possible: row.max_possible_rank };
       return row.singular_values ? { ...known, energy: cumulative_energy(numbers(report, row.singular_values)) } : known;
     }
     const reason = skipped_reason(report, "spectrum", place);
@@ -99,9 +99,9 @@ export function random_baseline_chart({ report, model }: Reading): LinesChart | 
       lines: layers.flatMap((layer): Line[] => {
         const row = row_at(report, "spectrum", { model: model.name, layer, matrix });
         const values = row && spectrum_quantity(report, row, "null");
-        if (!values || !row.null_singular_values) return [];
+        if (!values || !row.random_singular_values) return [];
         // The last values of a square matrix nearly vanish, and those of its null: their quotient says nothing.
-        const null_values = numbers(report, row.null_singular_values);
+        const null_values = numbers(report, row.random_singular_values);
         const kept = thinned_indices(values.length).filter((index) => number_at(null_values, index) >= 0.06 * number_at(null_values, 0));
         return [{ series: String(layer), x: kept.map((index) => index + 1), y: kept.map((index) => number_at(values, index)) }];
       }),

@@ -144,7 +144,7 @@ const kAll: readonly AnalysisId[] = [
   "circuits",
   "composition",
   "attention",
-  "attention_without_first",
+  "attention_excluding_first",
   "induction",
 ];
 

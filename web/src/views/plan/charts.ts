@@ -92,7 +92,7 @@ export function planned_ranks(reading: Reading): HeatmapChart | undefined {
   const rows = rows_of(reading.report, "plan_ranks", reading.model.name);
   if (rows.length === 0) return undefined;
   const { layers, matrices, cells } = matrix_grid(rows, (row) =>
-    row.rank === null || row.possible_rank === null ? 1 : row.rank / row.possible_rank,
+    row.rank === null || row.max_possible_rank === null ? 1 : row.rank / row.max_possible_rank,
   );
   const target = String(analysis(reading.report, "plan_ranks")?.parameters.target ?? "");
   const share = Number(target.replace("keep ", ""));
@@ -120,7 +120,7 @@ export function present_ranks(reading: Reading): HeatmapChart | undefined {
     const rank = own?.energy_rank[String(threshold)];
     if (!own || rank === undefined || rank === null) return "missing";
     known = true;
-    return rank / own.possible_rank;
+    return rank / own.max_possible_rank;
   });
   if (!known) return undefined;
   return {

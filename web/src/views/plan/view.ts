@@ -142,7 +142,7 @@ export const plan_view: View = {
   id: "plan",
   title: "Plan",
   named: (report) =>
-    report.live || report.file.reports.some(({ id }) => id.startsWith("plan")) || report.file.left_out.some(({ part }) => part === "plan"),
+    report.live || report.file.reports.some(({ id }) => id.startsWith("plan")) || report.file.skipped.some(({ part }) => part === "plan"),
   charts: plan_charts,
   draw,
 };

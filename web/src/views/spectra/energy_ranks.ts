@@ -14,8 +14,8 @@ export function components_chart({ report, model }: Reading): LinesChart {
   const whole = rows_of(report, "spectrum", model.name)
     .filter((row) => row.head === null)
     .sort((a, b) => a.layer - b.layer);
-  const most = Math.max(1, ...whole.map((row) => row.possible_rank));
-  const line = (series: string, rows: readonly SpectrumRow[], ranks: "energy_rank" | "null_energy_rank", threshold: number): Line => ({
+  const most = Math.max(1, ...whole.map((row) => row.max_possible_rank));
+  const line = (series: string, rows: readonly SpectrumRow[], ranks: "energy_rank" | "random_energy_rank", threshold: number): Line => ({
     series,
     x: rows.map((row) => row.layer),
     y: rows.map((row) => at_threshold(row[ranks] ?? undefined, threshold) ?? null),
@@ -37,7 +37,7 @@ export function components_chart({ report, model }: Reading): LinesChart {
     panel_height: 280,
     panels: report.file.thresholds.map((threshold) => {
       const of_matrices = matrices.map((matrix) => ({ matrix, rows: whole.filter((row) => row.matrix === matrix) }));
-      const nulls = of_matrices.map(({ rows }) => line("null", rows, "null_energy_rank", threshold));
+      const nulls = of_matrices.map(({ rows }) => line("null", rows, "random_energy_rank", threshold));
       // Matrices of one shape have one null.
       const apart = nulls.filter((one, index) => nulls.findIndex((other) => String(other.y) === String(one.y)) === index);
       return {

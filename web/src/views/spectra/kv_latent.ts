@@ -17,13 +17,13 @@ export function mla_chart({ report, model }: Reading): LinesChart | undefined {
   const panels = kSides.flatMap(({ side, words }): Panel[] => {
     const of_layers = rows.map((row) => kept_energy(row[side]));
     const known = of_layers.find((each) => each !== undefined);
-    const line = (series: string, value: "energy" | "null_energy") => ({
+    const line = (series: string, value: "energy" | "random_energy") => ({
       series,
       x: rows.map(({ layer }) => layer),
       y: of_layers.map((each) => each?.[value] ?? null),
     });
     return known
-      ? [{ title: `A latent of ${known.rank} for the ${words}`, lines: [line("null", "null_energy"), line(side, "energy")] }]
+      ? [{ title: `A latent of ${known.rank} for the ${words}`, lines: [line("null", "random_energy"), line(side, "energy")] }]
       : [];
   });
   if (panels.length === 0) return undefined;

@@ -69,7 +69,7 @@ describe("collapsed layers", () => {
     model: { layers: collapsed.length },
     rows: {
       attention: collapsed.map((each, layer) =>
-        attention_layer(layer, each ? 1.2 : 30, { collapsed: each, mean_columns: each ? 1.1 + layer / 100 : 20 }),
+        attention_layer(layer, each ? 1.2 : 30, { collapsed: each, mean_energy_columns: each ? 1.1 + layer / 100 : 20 }),
       ),
     },
   });
@@ -99,7 +99,7 @@ describe("sinks", () => {
   });
 
   test("names the even attention of the head's own layer", () => {
-    expect(said(attention_sink_heads, heads({ sink_mass: 0.97, null_sink_mass: 0.01 }))).toContain("gives the first 1 %");
+    expect(said(attention_sink_heads, heads({ sink_mass: 0.97, uniform_sink_mass: 0.01 }))).toContain("gives the first 1 %");
   });
 
   test.each([
@@ -127,7 +127,7 @@ describe("previous-token heads", () => {
 
 describe("induction heads", () => {
   const induction = (...values: number[]): Made => ({
-    rows: { induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01, null_induction: 0.014 })) },
+    rows: { induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01, uniform_induction: 0.014 })) },
   });
 
   test("says what even attention gives, of blocks half as long as the text", () => {

@@ -36,7 +36,7 @@ function read({ layers = kLayers, heads = kHeads, loss = 0.15, of = "cross" }: C
       ],
       attention: [1.9, 0.7].map((entropy, head) => ({
         model: "t5:cross",
-        ...attention_head(1, head, { entropy, null_sink_mass: 0.125 }),
+        ...attention_head(1, head, { entropy, uniform_sink_mass: 0.125 }),
       })),
     },
     model: { name: "t5:cross" },

@@ -12,7 +12,7 @@ import { heads_chart, layers_chart, lens_chart, lens_grid_chart, copying_effect_
 import { attention_head, circuit, reading, said, type Made } from "./made_readings";
 
 const text = (...raises: [number | null, number | null][]): Made => ({
-  rows: { attention: raises.map(([value, error], head) => attention_head(1, head, { raises: value, raises_error: error })) },
+  rows: { attention: raises.map(([value, error], head) => attention_head(1, head, { raises: value, attended_token_effect_error: error })) },
 });
 
 const part = (component: string, layer: number, head: number | null, loss_increase: number, error: number | null = 0.001) => ({
@@ -25,7 +25,7 @@ const part = (component: string, layer: number, head: number | null, loss_increa
   kl: 0.1,
   changed: 0.1,
   direct: 0.1,
-  direct_error: 0.01,
+  direct_effect_error: 0.01,
   loss: 2.93,
   predicted: 4080,
 });
@@ -137,7 +137,7 @@ describe("the head that matters", () => {
 describe("what matters, drawn", () => {
   const rows = {
     ablate: [part("head", 0, 2, 0.43, 0.03), part("head", 1, 0, 0.001), part("attention", 0, null, 2), part("mlp", 0, null, 40)],
-    attention: [attention_head(1, 0, { raises: 0.2, raises_error: 0.01 })],
+    attention: [attention_head(1, 0, { raises: 0.2, attended_token_effect_error: 0.01 })],
     circuits: [circuit(1, "ov", 0, { copying_score: -0.8 })],
     lens: [
       { layer: 0, state: "layer", loss: 16, entropy: 1, kl: 13 },

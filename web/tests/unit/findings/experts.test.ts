@@ -28,8 +28,8 @@ describe("dead experts", () => {
 const alike = (most: number, mean: number, more: object = {}): Made => ({
   rows: {
     experts: [
-      { layer: 2, matrix: "up", experts: 8, shape: [128, 64], energy_rank: {}, null_energy_rank: {}, single_energy_rank: null,
-        mean_similarity: mean, most_similarity: most, null_similarity: 0.2, ...more }, // prettier-ignore
+      { layer: 2, matrix: "up", experts: 8, shape: [128, 64], energy_rank: {}, random_energy_rank: {}, single_energy_rank: null,
+        mean_similarity: mean, most_similarity: most, random_similarity: 0.2, ...more }, // prettier-ignore
     ],
   },
 });
@@ -47,12 +47,12 @@ describe("twins among experts", () => {
     ["experts that are all alike", alike(0.95, 0.93)],
     ["three experts", alike(0.98, 0.3, { experts: 3 })],
     ["the rows of a router", alike(0.98, 0.3, { matrix: "router" })],
-    ["wide experts, of which random ones are alike", alike(0.95, 0.93, { null_similarity: 0.93 })],
+    ["wide experts, of which random ones are alike", alike(0.95, 0.93, { random_similarity: 0.93 })],
   ] as [string, Made][])("is silent of %s", (_, made) => expect(said(similar_experts, made)).toBeUndefined());
 });
 
 const space = (stacked: number, single: number, random: number, more: object = {}): Made =>
-  alike(0.4, 0.3, { energy_rank: { "0.9": stacked }, single_energy_rank: { "0.9": single }, null_energy_rank: { "0.9": random }, ...more });
+  alike(0.4, 0.3, { energy_rank: { "0.9": stacked }, single_energy_rank: { "0.9": single }, random_energy_rank: { "0.9": random }, ...more });
 
 describe("one space of experts", () => {
   test("says the rank of all, of one and of random ones", () => {

@@ -30,7 +30,7 @@ describe("findings", () => {
     loss_increase_error: 0.001,
     loss: 3,
   });
-  const raising = attention_head(0, 2, { raises: 0.2, raises_error: 0.01, sink_mass: 0.99 });
+  const raising = attention_head(0, 2, { raises: 0.2, attended_token_effect_error: 0.01, sink_mass: 0.99 });
 
   test("measured effects come first, the largest in nats first", () => {
     const made = (loss: number): Made => ({
@@ -54,7 +54,7 @@ describe("findings", () => {
         ...of_weights,
         attention,
         spectrum: [...spectra(10), ...spectra(0).map((row) => ({ ...row, matrix: "k", frobenius_norm: 0 }))],
-        induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, null_induction: 0.014 }],
+        induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, uniform_induction: 0.014 }],
         ablate: [ablated(0.012)],
       },
     });
@@ -73,7 +73,7 @@ describe("findings", () => {
             circuit(0, "qk", null, { identity_cosine: 0.9 }),
           ],
           attention: [attention_head(0, 0, { sink_mass: 0.9 }), attention_head(0, 1, { previous_token: 0.9 })],
-          induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, null_induction: 0.014 }],
+          induction: [{ layer: 0, head: 0, induction: 0.9, induction_error: 0, uniform_induction: 0.014 }],
           weights: [{ layer: 0, matrix: "q", head: null, count: 4096, mean: 0, std: 1, min: -9, max: 9, excess_kurtosis: 30 }],
         },
       }),
@@ -161,7 +161,7 @@ describe("what is said from weights alone", () => {
         circuit(1, "ov", 1, { frobenius_norm: 0 }),
       ],
       overlap: sign > 0 ? ["q", "k", "v"].map((matrix) => overlap(matrix, 0.95)) : [overlap("q", 0.5)],
-      composition: [{ kind: sign > 0 ? "k" : "q", layer: 0, head: 1, to_layer: 1, to_head: 0, score: 0.6, excess: 0.5 }],
+      composition: [{ kind: sign > 0 ? "k" : "q", layer: 0, head: 1, receiver_layer: 1, receiver_head: 0, score: 0.6, excess: 0.5 }],
     },
   });
 

@@ -193,7 +193,7 @@ describe("composition", () => {
   const pairs = (chance: number, ...values: (number | null)[]): Made => ({
     rows: {
       composition: values.map((score, head) => {
-        return { kind: "v", layer: 0, head, to_layer: 1, to_head: 2, score, excess: score === null ? null : score - chance };
+        return { kind: "v", layer: 0, head, receiver_layer: 1, receiver_head: 2, score, excess: score === null ? null : score - chance };
       }),
     },
   });

@@ -49,7 +49,7 @@ export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, th
     maps: [],
     matrices: [],
     cosines: [],
-    left_out: [],
+    skipped: [],
     fields: { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "as thin as a line" }] },
     reports: Object.entries(rows).map(([id, each]) => ({
       id,
@@ -75,11 +75,11 @@ export const spectrum = (layer: number, matrix: string, rank: number, null_rank 
   matrix,
   head: null,
   shape: [64, 64],
-  possible_rank: 64,
+  max_possible_rank: 64,
   frobenius_norm: 1,
   spectral_norm: 1,
   energy_rank: { "0.5": Math.round(rank * 0.3), "0.9": rank },
-  null_energy_rank: { "0.5": Math.round(null_rank * 0.3), "0.9": null_rank },
+  random_energy_rank: { "0.5": Math.round(null_rank * 0.3), "0.9": null_rank },
   ...more,
 });
 
@@ -88,8 +88,8 @@ export const attention_layer = (layer: number, mean_max_rank: number | null, mor
   head: null,
   mean_max_rank,
   mean_max_rank_error: 0.1,
-  mean_columns: mean_max_rank,
-  null_columns: 30,
+  mean_energy_columns: mean_max_rank,
+  uniform_energy_columns: 30,
   collapsed: false,
   ...more,
 });
@@ -99,10 +99,10 @@ export const attention_head = (layer: number, head: number, more: object) => ({
   head,
   sink_mass: 0.05,
   sink_mass_error: 0.001,
-  null_sink_mass: 0.0519,
+  uniform_sink_mass: 0.0519,
   previous_token: 0.04,
   previous_token_error: 0.001,
-  null_previous_token: 0.0423,
+  uniform_previous_token: 0.0423,
   ...more,
 });
 

@@ -18,7 +18,7 @@ const form = (more: object) => ({
 const menu = (rows: object[], parameters: object = {}): Made => ({
   model: { parameters: 1000, kv_cache_bytes_per_token: 100 },
   rows: { plan: rows },
-  parameters: { plan: { held_out_windows: 90, held_out_sequences: 32, length: 256, ...parameters } },
+  parameters: { plan: { eval_windows: 90, eval_sequences: 32, length: 256, ...parameters } },
 });
 
 describe("a smaller model", () => {
@@ -39,7 +39,7 @@ describe("a smaller model", () => {
     ["forms that stock runtimes do not load", menu([form({ loadable: false })])],
     ["forms that cost much", menu([form({ loss: 0.06 })])],
     ["forms that save little", menu([form({ parameters: 910 })])],
-    ["perplexities of few tokens", menu([form({})], { held_out_windows: 3, length: 64 })],
+    ["perplexities of few tokens", menu([form({})], { eval_windows: 3, length: 64 })],
     ["reports without a plan", {}],
   ] as [string, Made][])("is silent of %s", (_, made) => expect(said(compressed_model, made)).toBeUndefined());
 });
@@ -68,7 +68,7 @@ const change = (rank: number, more: object = {}) => ({
   shape: [100, 100],
   change_norm: 1,
   energy_rank: { "0.9": rank },
-  null_energy_rank: { "0.9": 40 },
+  random_energy_rank: { "0.9": 40 },
   ...more,
 });
 

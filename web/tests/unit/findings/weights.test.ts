@@ -24,17 +24,17 @@ describe("fewest directions", () => {
     ["ranks near the null", spectra(spectrum(0, "q", 37), spectrum(1, "q", 41))],
     ["a tenth less, but two directions only", spectra(spectrum(0, "q", 14, 16))],
     ["a zero matrix, whose rank is 0", spectra(spectrum(0, "q", 0, 40, { frobenius_norm: 0 }))],
-    ["matrices too small for a law of large ones", spectra(spectrum(0, "q", 1, 7, { possible_rank: 8 }))],
+    ["matrices too small for a law of large ones", spectra(spectrum(0, "q", 1, 7, { max_possible_rank: 8 }))],
     ["a head's rank: other heads have theirs", spectra(spectrum(0, "q", 4, 40, { head: 2 }))],
     ["a threshold that was not computed", { ...spectra(spectrum(0, "q", 4)), threshold: 0.99 }],
-    ["a null that is not given", spectra(spectrum(0, "qk", 4, 40, { null_energy_rank: { "0.9": null } }))],
+    ["a null that is not given", spectra(spectrum(0, "qk", 4, 40, { random_energy_rank: { "0.9": null } }))],
     ["another model's rows", spectra({ ...spectrum(0, "q", 4), model: "other" })],
     ["no spectra", {}],
   ])("is silent of %s", (_, made) => expect(said(low_rank_matrix, made as Made)).toBeUndefined());
 });
 
 describe("nearly random", () => {
-  const nulls = { null_singular_values: { at: 0, length: 1, scale: 1 } };
+  const nulls = { random_singular_values: { at: 0, length: 1, scale: 1 } };
   const layers = (last: object, rank = 40) => ({
     ...spectra(spectrum(0, "o", 30, 40, nulls), spectrum(1, "o", 33, 40, nulls), spectrum(2, "o", rank, 40, { ...nulls, ...last })),
     values: [1],
@@ -78,15 +78,15 @@ describe("rank of weights with depth", () => {
 });
 
 describe("a joint latent", () => {
-  const side = (energy: number | null, null_energy = 0.24, more: object = {}) => ({
+  const side = (energy: number | null, random_energy = 0.24, more: object = {}) => ({
     kv: {
-      possible_rank: 64,
+      max_possible_rank: 64,
       rank: 512,
       energy: 1,
-      null_energy: 1,
+      random_energy: 1,
       share_rank: 6,
       share_energy: energy,
-      share_null_energy: null_energy,
+      share_random_energy: random_energy,
       ...more,
     },
   });
@@ -99,13 +99,13 @@ describe("a joint latent", () => {
   });
 
   test("takes the usual latent where it is less than all", () => {
-    const wide = { possible_rank: 1024, energy: 0.912, null_energy: 0.7 };
+    const wide = { max_possible_rank: 1024, energy: 0.912, random_energy: 0.7 };
     expect(said(kv_latent, mla(side(0.3, 0.24, wide)))).toContain("91 % energy kept is the least that a joint key–value latent of 512");
   });
 
   test.each([
     ["energies that random numbers would keep too", mla(side(0.7), side(0.26))],
-    ["a latent as large as all keys and values", mla(side(1, 1, { possible_rank: 6 }))],
+    ["a latent as large as all keys and values", mla(side(1, 1, { max_possible_rank: 6 }))],
     ["a zero matrix in a layer", mla(side(0.7), side(null))],
     ["no layers", mla()],
   ])("is silent of %s", (_, made) => expect(said(kv_latent, made)).toBeUndefined());
@@ -152,7 +152,7 @@ describe("a model near random", () => {
   });
 
   test("says which matrices it leaves out", () => {
-    const small = (matrix: string) => spectrum(0, matrix, 6, 8, { possible_rank: 8 });
+    const small = (matrix: string) => spectrum(0, matrix, 6, 8, { max_possible_rank: 8 });
     expect(said(model_like_random, spectra(spectrum(0, "q", 5, 6), small("k"), small("v")))).toBe(
       "16.7 % from random is the most by which any of the 2 compared ranks of whole matrices differs from that of random " +
         "numbers (1 of 6). " +
