@@ -3,7 +3,7 @@
 
     tools/check_fields.py BINARY
 
-- docs/schema/attnscope-1.schema.json is what the program makes;
+- docs/schema/attnscope-2.schema.json is what the program makes;
 - every command's JSON, with every option, meets that schema, and a field that is not described does not;
 - rows have the fields that are described for what was asked, in that order;
 - each field is named in the section of docs/ that its description points to.
@@ -29,7 +29,7 @@ except ImportError:
     sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SCHEMA = ROOT / "docs/schema/attnscope-1.schema.json"
+SCHEMA = ROOT / "docs/schema/attnscope-2.schema.json"
 DATA = ROOT / "tests/data"
 MODELS = sorted(path.parent.name for path in DATA.glob("*/config.json"))
 

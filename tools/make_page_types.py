@@ -3,7 +3,7 @@
 
     tools/make_page_types.py [--check]
 
-It reads docs/schema/attnscope-1.schema.json, which the program makes of those descriptions and which tests hold true
+It reads docs/schema/attnscope-2.schema.json, which the program makes of those descriptions and which tests hold true
 of what it prints. So the compiler knows which fields of a row may be null or absent. With --check nothing is
 written, and the exit code is 1 where the file is not what it should be.
 """
@@ -14,7 +14,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SCHEMA = ROOT / "docs/schema/attnscope-1.schema.json"
+SCHEMA = ROOT / "docs/schema/attnscope-2.schema.json"
 TYPES = ROOT / "web/src/data/generated_rows.ts"
 COLUMNS = 140  # as the rest of the page has
 

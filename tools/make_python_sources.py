@@ -60,6 +60,7 @@ TYPES = {
     "roles": "Names",
     "layers": "Layers",
     "head": "Head",
+    "receiver": "Head",
     "shares": "Shares",
     "ranks": "Ranks",
     "several": "Names",

@@ -50,10 +50,10 @@ Record facts_record(const ModelSummary& facts) {
     record.add("attention_layers", facts.attention_layers).add("mixer", facts.mixer);
   }
   if (facts.mla) {
-    record.add("latent", Record{{"query_rank", facts.mla->query_rank},
-                                {"rank", facts.mla->rank},
-                                {"rotary_dim", facts.mla->rotary_dim},
-                                {"kv_cache_bytes_of_heads", facts.mla->kv_cache_bytes_of_heads}});
+    record.add("q_lora_rank", facts.mla->query_rank)
+        .add("kv_lora_rank", facts.mla->rank)
+        .add("qk_rope_head_dim", facts.mla->rotary_dim)
+        .add("mha_kv_cache_bytes_per_token", facts.mla->kv_cache_bytes_of_heads);
   }
   if (!facts.shared_weights.empty()) {
     record.add("shared_weights", shared_value(facts.shared_weights));

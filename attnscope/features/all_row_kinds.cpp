@@ -38,8 +38,8 @@
   KIND(ablate_rows)               \
   KIND(ablate_induction_rows)     \
   KIND(ablate_prompts_rows)       \
-  KIND(read_rows)                 \
-  KIND(read_pairs_rows)
+  KIND(directions_rows)           \
+  KIND(direction_pairs_rows)
 
 namespace attnscope {
 

@@ -35,7 +35,7 @@ void write_lens_prompts_table(const Report& report, const WriteOptions& options,
 void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attribution_table(const Report& report, const WriteOptions& options, std::ostream& out);
 /// Tokens that name directions.
-void write_read_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_directions_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_plan_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_shrink_table(const Report& report, const WriteOptions& options, std::ostream& out);

@@ -73,7 +73,7 @@ class InductionRun {
     return out;
   }
 
-  PathsInto into(std::int64_t layer, std::int64_t head) {
+  PathsInto into(std::int64_t layer, std::int64_t head, std::span<const Role> inputs) {
     check_paths_to(layer);
     keep(0, layer);
     PathsInto out;
@@ -87,7 +87,7 @@ class InductionRun {
         const Matrix<float> without = stream_without(earlier, from);
         Matrix<float> changed;  // queries, keys and values of the layer
         project(layer, std::as_const(without).view(), changed);
-        for (const Role role : {Role::query, Role::key, Role::value}) {
+        for (const Role role : inputs) {
           const LaterHead found = later_head(layer, head, clean, &changed, role);
           out.effects.push_back({.layer = earlier,
                                  .head = from,
@@ -262,8 +262,9 @@ LayerInduction ablate_for_induction(const ForwardPass& pass, const RepeatedText&
 }
 
 PathsInto ablate_paths_into(const ForwardPass& pass, const RepeatedText& text, std::int64_t layer,
-                            std::int64_t head, const Compute& compute) {
-  return InductionRun(pass, text, compute).into(layer, head);
+                            std::int64_t head, std::span<const Role> inputs,
+                            const Compute& compute) {
+  return InductionRun(pass, text, compute).into(layer, head, inputs);
 }
 
 }  // namespace attnscope

@@ -58,7 +58,9 @@ struct PathsInto {
 
 /// Every head of every earlier layer. Throws Error(unsupported) where what layers add is normed
 /// first, and as ForwardPass::run().
+/// `inputs`: of query, key and value, those that paths are removed from.
 PathsInto ablate_paths_into(const ForwardPass& pass, const RepeatedText& text, std::int64_t layer,
-                            std::int64_t head, const Compute& compute);
+                            std::int64_t head, std::span<const Role> inputs,
+                            const Compute& compute);
 
 }  // namespace attnscope

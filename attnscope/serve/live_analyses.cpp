@@ -14,7 +14,7 @@ namespace {
 /// As they were measured on models of 6 to 12 layers. Composition grows with the square of heads.
 constexpr std::array kQuickestFirst = {"similarity", kMatrices,   "mla",         "overlap",
                                        "weights",    "induction", "experts",     "expert_spectra",
-                                       "spectrum",   "circuits",  "composition", kRead};
+                                       "spectrum",   "circuits",  "composition", kDirections};
 
 }  // namespace
 

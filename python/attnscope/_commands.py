@@ -1289,9 +1289,9 @@ def read(
       bias of the norm before it (Elhage et al. 2021)
 
     Rows, with pairs: a pair of tokens that a head joins more strongly than most.
-    - read_token_id: the token that is read; of qk that of the query
+    - input_token_id: the token that is read; of qk that of the query
     - read_text: it as readable text; null where no tokenizer knows it
-    - write_token_id: the token whose logit it raises; of qk that of the key
+    - output_token_id: the token whose logit it raises; of qk that of the key
     - write_text: it as readable text; null where no tokenizer knows it
     - score: of ov: what reading the one adds to the logit of the other, at a final scale of 1; of
       qk: their score, not divided by √d; both tokens less their mean

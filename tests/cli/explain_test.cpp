@@ -68,7 +68,7 @@ TEST(CliExplain, RefusesWhatThereIsNot) {
 
 TEST(CliExplain, TheCommittedSchemaIsThatOfTheProgram) {
   EXPECT_EQ(output_of({"explain", "--schema"}),
-            read_file(source_path("docs/schema/attnscope-1.schema.json")));
+            read_file(source_path("docs/schema/attnscope-2.schema.json")));
 }
 
 }  // namespace

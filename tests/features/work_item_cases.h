@@ -172,7 +172,7 @@ inline std::vector<WorkItemCase> work_item_cases() {
       {.name = "head_matrix",
        .run =
            [](auto models, RowSink& sink) {
-             run_similarity(models, {.head_matrix = HeadPlace{.layer = -1, .head = 1}}, {}, sink);
+             run_similarity(models, {.head_matrix = HeadIndex{.layer = -1, .head = 1}}, {}, sink);
            },
        .parameters = {{"head", 1}},
        .roles = {Role::query, Role::key, Role::value},

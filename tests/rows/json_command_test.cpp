@@ -36,7 +36,7 @@ TEST(CliJson, SpectrumHasTheFieldsOfTheContract) {
                                  "q,qk", "--per-head", "--energy", "0.99,0.60"});
   EXPECT_EQ(keys_of(report),
             sorted({"schema", "command", "models", "parameters", "rows", "skipped"}));
-  EXPECT_EQ(report["schema"], "attnscope/1");
+  EXPECT_EQ(report["schema"], "attnscope/2");
   EXPECT_EQ(report["command"], "spectrum");
   EXPECT_EQ(report["skipped"], json::array());
 

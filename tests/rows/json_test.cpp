@@ -33,7 +33,7 @@ TEST(JsonWriter, RowsAndWhatWasSkippedMayBothBeMissing) {
       report.skipped.assign(skipped.begin(),
                             skipped.begin() + static_cast<std::ptrdiff_t>(skipped_count));
       const json found = written_json(report);
-      EXPECT_EQ(found.at("schema"), "attnscope/1");
+      EXPECT_EQ(found.at("schema"), "attnscope/2");
       EXPECT_EQ(found.at("command"), "spectrum");
       EXPECT_EQ(found.at("models"), json::parse(R"([{"name":"m"}])"));
       EXPECT_EQ(found.at("parameters"), json::parse(R"({"energy":[0.9]})"));

@@ -47,7 +47,7 @@ def language_models_index(program, commands, html):
         lines.append(f"- [{command.name}](reference/commands/{command.name}.md): {command.summary}")
     lines += ["", "## Reference", "", "- [Fields](reference/fields.md): what every field of every report means",
               "- [HTTP API](openapi.json): the API of `attnscope serve`, as OpenAPI",
-              "- [Schema](schema/attnscope-1.schema.json): the JSON Schema of every report",
+              "- [Schema](schema/attnscope-2.schema.json): the JSON Schema of every report",
               "- [Errors](reference/errors.md): messages, and what to do", "", "## Guides", ""]
     lines += [f"- [{title}]({path})" for title, path in {**GUIDES, **INTERNALS}.items()]
     (html / "llms.txt").write_text("\n".join(lines) + "\n")

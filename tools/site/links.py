@@ -12,7 +12,7 @@ FENCE = re.compile(r"^ {0,3}```.*?^ {0,3}```$", re.DOTALL | re.MULTILINE)
 OTHERS = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md",
           "CODE_OF_CONDUCT.md": "conduct.md", "examples/README.md": "examples.md", "web/README.md": "the-page.md",
           "README.md": "index.md", "docs/notebooks/README.md": "notebooks/index.md"}
-FILES = {"docs/openapi.json": "openapi.json", "docs/schema/attnscope-1.schema.json": "schema/attnscope-1.schema.json"}
+FILES = {"docs/openapi.json": "openapi.json", "docs/schema/attnscope-2.schema.json": "schema/attnscope-2.schema.json"}
 
 
 def site_path(path):

@@ -9,7 +9,7 @@
 namespace attnscope {
 
 /// PRAGMA user_version of a store: the version of its tables.
-inline constexpr std::int64_t kStoreVersion = 2;
+inline constexpr std::int64_t kStoreVersion = 3;
 
 /// Checks that the tables are those of a store. Views may differ. Throws Error(format) for the file
 /// of another program or changed tables, Error(unsupported) for a store of another version.

@@ -1,6 +1,7 @@
 #include "attnscope/features/ablate/run.h"
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/features/ablate/induction_run.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/prompts_file.h"
@@ -22,7 +23,7 @@ void run_induction_of(const Arguments& arguments, const std::vector<Model>& mode
                       const Context& context, RowSink& sink) {
   check_repeats_tokens(models);
   const InductionRequest request = induction_request(arguments);
-  const auto* later = arguments.find<HeadPlace>("receiver");
+  const auto* later = arguments.find<HeadInput>("receiver");
   run_ablate_induction(models, request, later == nullptr ? std::nullopt : std::optional(*later),
                        context, sink);
 }
@@ -32,7 +33,7 @@ void run_prompts_of(const Arguments& arguments, const Session& session,
   check_single_texts(models, "prompts");
   AblatePromptsRequest request{.prompts = prompts_request(arguments, session, models),
                                .layers = arguments.layers("layers"),
-                               .parts = arguments.text("components")};
+                               .parts = join(arguments.texts("components"), ",")};
   const bool corrupted = !request.prompts.of_models.front().corrupted.empty();
   if (arguments.given("ablation") || !corrupted) request.how = arguments.text("ablation");
   if (request.how == "resample") {
@@ -55,16 +56,17 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
   run_ablate(models,
              {.texts = scored_texts_or_targets(arguments, session, models, sink),
               .layers = arguments.layers("layers"),
-              .parts = arguments.text("components"),
+              .parts = join(arguments.texts("components"), ","),
               .how = arguments.text("ablation")},
              context, sink);
 }
 
 Parameters ablate_parameters() {
   return {{.name = "components",
-           .type = choice,
-           .help = "what is replaced, each alone; layers: their attention and their MLP",
-           .metavariable = "PARTS",
+           .type = several,
+           .help = "kinds of components to ablate, each component alone; layers: attention and MLP "
+                   "of each layer",
+           .metavariable = "KINDS",
            .choices = {"all", "heads", "attention", "mlp", "layers"},
            .default_words =
                "all, or layers of models with more than " + std::to_string(kUsualHeads) + " heads"},
@@ -79,9 +81,9 @@ Parameters ablate_parameters() {
            .help = "instead: what heads are worth to those that find a repeated token, on random "
                    "tokens repeated twice"},
           {.name = "receiver",
-           .type = head,
+           .type = receiver,
            .help = "with {induction}: taken out of this head's queries, keys or values alone",
-           .metavariable = "L,H"},
+           .metavariable = "HEAD"},
           prompts_parameter("instead: which parts make the model prefer the right answer, of "
                             "prompts in JSON lines")};
 }
@@ -100,7 +102,7 @@ Command ablate_command() {
                    {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
                    {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
                    {{"models", "MODEL"}, {"induction", ""}},
-                   {{"models", "MODEL"}, {"induction", ""}, {"receiver", "1,0"}},
+                   {{"models", "MODEL"}, {"induction", ""}, {"receiver", "L1H0"}},
                    {{"models", "MODEL"},
                     {"token_file", "val.bin"},
                     {"layers", "-4-"},

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/features/ablate/run.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/rows/record.h"
@@ -63,11 +64,15 @@ Replacement replacement_named(const std::string& name) {
   return static_cast<Replacement>(found - kReplacementNames.begin());
 }
 
-AskedParts parts_named(const std::string& name) {
-  const bool all = name == "all", layers = name == "layers";
-  return {.heads = all || name == "heads",
-          .attention = all || layers || name == "attention",
-          .mlp = all || layers || name == "mlp"};
+AskedParts parts_named(const std::string& kinds) {
+  AskedParts asked;
+  for (const std::string& kind : split(kinds, ',')) {
+    const bool all = kind == "all", layers = kind == "layers";
+    asked.heads |= all || kind == "heads";
+    asked.attention |= all || layers || kind == "attention";
+    asked.mlp |= all || layers || kind == "mlp";
+  }
+  return asked;
 }
 
 std::string parts_or_usual(const std::string& parts, const Model& model,

@@ -18,8 +18,8 @@ std::string_view part_name(LayerPart part);
 /// mean, zero, resample. Throws refuse_field("ablation") for others.
 Replacement replacement_named(const std::string& name);
 
-/// all, heads, attention, mlp, or layers: the latter two.
-AskedParts parts_named(const std::string& name);
+/// A list of all, heads, attention, mlp, and layers (attention and MLP): "heads,mlp".
+AskedParts parts_named(const std::string& kinds);
 
 /// `parts`, or where they are empty all, without heads where those of `layers` are more than
 /// kUsualHeads, which a note says.

@@ -94,12 +94,14 @@ RowKind ablate_induction_rows() {
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
   kind.fields = {
-      {.name = "path",
+      {.name = "receiver_input",
        .type = text,
-       .meaning = "where it is: everywhere, or only in what the later head reads as its queries, "
-                  "its keys or its values",
+       .nulls = Nulls::whole,
+       .meaning = "Input of the receiver head that the earlier head's output is removed from: its "
+                  "queries (q), keys (k) or values (v). Null if the earlier head is ablated "
+                  "everywhere.",
        .where = kSection,
-       .choices = {"everywhere", "query", "key", "value"}},
+       .choices = {"q", "k", "v"}},
       place("receiver_layer", Nulls::whole, "the later head's layer; null: there is none"),
       place("receiver_head", Nulls::whole, "the later head"),
       number("induction_before", "", "induction",
@@ -121,11 +123,11 @@ RowKind ablate_induction_rows() {
                                .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
   kind.parameters.push_back({.name = "receiver",
-                             .type = integer,
-                             .form = list,
+                             .type = text,
                              .nulls = Nulls::whole,
-                             .meaning = "the layer and the head whose inputs are changed; null: "
-                                        "heads are replaced everywhere",
+                             .meaning = "Head whose inputs are changed, such as L5H3, or one input "
+                                        "of it, such as L5H3.q. Null if heads are ablated "
+                                        "everywhere.",
                              .where = "formats.md#parameters"});
   return kind;
 }

@@ -2,6 +2,7 @@
 #include "attnscope/features/ablate/induction_run.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -21,15 +22,28 @@ RepeatedText text_of(const WorkItem& item) {
   return {.sequences = item.batch->tokens, .block = length / 2};
 }
 
-std::optional<std::int64_t> into_head(const WorkItem& item) {
-  const Value* head = item.parameters.find("into_head");
+std::optional<std::int64_t> receiver_head(const WorkItem& item) {
+  const Value* head = item.parameters.find("receiver_head");
   if (head == nullptr || head->is_null()) return {};
-  return expect<std::int64_t>(*head, "into_head");
+  return expect<std::int64_t>(*head, "receiver_head");
 }
 
-Record pair_record(std::int64_t layer, const char* path, std::optional<HeadPlace> later,
+/// The input of the receiver that a path goes into; none: heads are ablated everywhere.
+std::optional<Role> receiver_input(const WorkItem& item) {
+  const Value* input = item.parameters.find("receiver_input");
+  if (input == nullptr || input->is_null()) return {};
+  const auto role = role_from_name(expect<std::string>(*input, "receiver_input"));
+  if (!role) refuse_field("receiver_input");
+  return role;
+}
+
+Value input_value(std::optional<Role> input) {
+  return input ? Value(std::string(role_name(*input))) : Value();
+}
+
+Record pair_record(std::int64_t layer, std::optional<Role> input, std::optional<HeadIndex> later,
                    std::optional<double> before, std::optional<double> after) {
-  Record record = {{"layer", layer}, {"path", path}};
+  Record record = {{"layer", layer}, {"receiver_input", input_value(input)}};
   return record.add("receiver_layer", later ? Value(later->layer) : Value())
       .add("receiver_head", later ? Value(later->head) : Value())
       .add("induction_before", before)
@@ -51,28 +65,27 @@ std::vector<Outcome> everywhere(const ForwardPass& pass, const WorkItem& item,
     };
     for (std::size_t at = 0; at < effect.later.size(); ++at) {
       const HeadInduction& later = effect.later[at];
-      add(pair_record(layer, "everywhere", HeadPlace{later.layer, later.head},
-                      found.later[at].induction, later.induction));
+      add(pair_record(layer, {}, HeadIndex{later.layer, later.head}, found.later[at].induction,
+                      later.induction));
     }
-    if (effect.later.empty()) add(pair_record(layer, "everywhere", {}, {}, {}));
+    if (effect.later.empty()) add(pair_record(layer, {}, {}, {}, {}));
   }
   return outcomes;
-}
-
-const char* path_name(Role into) {
-  if (into == Role::query) return "query";
-  return into == Role::key ? "key" : "value";
 }
 
 /// Taken out of one later head's queries, keys or values alone.
 std::vector<Outcome> into(const ForwardPass& pass, const WorkItem& item, std::int64_t head,
                           const Compute& compute) {
   const std::int64_t layer = item.batch->layers.front();
-  const PathsInto found = ablate_paths_into(pass, text_of(item), layer, head, compute);
+  constexpr std::array kInputs = {Role::query, Role::key, Role::value};
+  const std::optional<Role> one = receiver_input(item);
+  const PathsInto found = ablate_paths_into(
+      pass, text_of(item), layer, head,
+      one ? std::span<const Role>(&*one, 1) : std::span<const Role>(kInputs), compute);
   std::vector<Outcome> outcomes;
   for (const PathEffect& effect : found.effects) {
-    Record fields = pair_record(effect.layer, path_name(effect.into), HeadPlace{layer, head},
-                                found.induction, effect.induction);
+    Record fields = pair_record(effect.layer, effect.into, HeadIndex{layer, head}, found.induction,
+                                effect.induction);
     fields.add("write_change", effect.write_change);
     outcomes.push_back({.head = effect.head, .fields = std::move(fields)});
   }
@@ -83,7 +96,7 @@ std::vector<Outcome> ablate_induction_outcomes(const WorkItem& item, const Model
                                                const Compute& compute) {
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
-  const auto head = into_head(item);
+  const auto head = receiver_head(item);
   return head ? into(pass, item, *head, compute) : everywhere(pass, item, compute);
 }
 
@@ -97,7 +110,8 @@ Cost ablate_induction_cost(const WorkItem& item, const ModelSource& source) {
 void add_ablate_induction_inputs(ItemInputs& inputs, const WorkItem& item,
                                  const ModelSource& source) {
   add_batch_inputs(inputs, item, source);
-  inputs.add("into_head", into_head(item));
+  inputs.add("receiver_head", receiver_head(item))
+      .add("receiver_input", input_value(receiver_input(item)));
 }
 
 Record induction_row(const RowPlace& place, const Outcome& outcome) {
@@ -106,7 +120,7 @@ Record induction_row(const RowPlace& place, const Outcome& outcome) {
                 {"layer", expect<std::int64_t>(fields, "layer")},
                 {"head", outcome.head}};
   for (const char* name :
-       {"path", "receiver_layer", "receiver_head", "induction_before", "induction"}) {
+       {"receiver_input", "receiver_layer", "receiver_head", "induction_before", "induction"}) {
     const Value* value = fields.find(name);
     if (value == nullptr) refuse_field(name);
     row.add(name, *value);
@@ -153,17 +167,16 @@ const Analysis& ablate_induction_analysis() {
 }
 
 void run_ablate_induction(std::span<const Model> models, const InductionRequest& request,
-                          std::optional<HeadPlace> later, const Context& context, RowSink& sink) {
+                          std::optional<HeadInput> receiver, const Context& context,
+                          RowSink& sink) {
   const ReadyModels ready(models, context);
   const InductionRequest fits = fitted(request, ready, models.size());
   Plan plan{.analysis = &ablate_induction_analysis(),
-            .parameters = {
-                {"sequences", fits.sequences},
-                {"length", 2 * *fits.block},
-                {"seed", static_cast<std::int64_t>(request.seed)},
-                {"layers", request.layers.parameter()},
-                {"receiver",
-                 later ? Value(std::vector<std::int64_t>{later->layer, later->head}) : Value()}}};
+            .parameters = {{"sequences", fits.sequences},
+                           {"length", 2 * *fits.block},
+                           {"seed", static_cast<std::int64_t>(request.seed)},
+                           {"layers", request.layers.parameter()},
+                           {"receiver", receiver ? Value(receiver_text(*receiver)) : Value()}}};
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     if (!model.spec().causal) {
@@ -179,14 +192,15 @@ void run_ablate_induction(std::span<const Model> models, const InductionRequest&
     note_past_context(ready.pass(index), {.tokens = sequences}, sink);
     std::vector<std::int64_t> layers = attention_layers(request.layers, model, &sink);
     std::optional<std::int64_t> head;
-    if (later) {
-      const HeadPlace place = place_in(model, *later, "receiver");
+    if (receiver) {
+      const HeadIndex place = place_in(model, receiver->head, "receiver");
       layers = {place.layer};
       head = place.head;
     }
     for (const std::int64_t layer : layers) {
       WorkItem& item = plan.add(index, std::nullopt);
-      item.parameters.add("into_head", head);
+      item.parameters.add("receiver_head", head)
+          .add("receiver_input", input_value(receiver ? receiver->input : std::nullopt));
       item.batch = SequenceBatch{.first = 0, .tokens = sequences, .layers = {layer}};
     }
   }

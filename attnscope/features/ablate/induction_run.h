@@ -17,9 +17,10 @@ namespace attnscope {
 const Analysis& ablate_induction_analysis();
 
 /// Rows: each head of the chosen layers with each later head, whose induction is given before and
-/// after the first is replaced; with `later`, each earlier head taken out of that head's queries or
-/// keys alone. Texts are no longer than the models take. Throws as check_predicts_tokens().
+/// after the first is replaced; with `receiver`, each earlier head removed from that head's query,
+/// key or value input alone. Texts are no longer than the models take. Throws as
+/// check_predicts_tokens().
 void run_ablate_induction(std::span<const Model> models, const InductionRequest& request,
-                          std::optional<HeadPlace> later, const Context& context, RowSink& sink);
+                          std::optional<HeadInput> receiver, const Context& context, RowSink& sink);
 
 }  // namespace attnscope

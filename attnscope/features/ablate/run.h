@@ -25,8 +25,7 @@ inline constexpr std::int64_t kUsualHeads = 200;
 struct AblateRequest {
   ScoredTexts texts;
   LayerSelection layers;
-  /// all, heads, attention, mlp, or layers: the latter two. Empty: all, without heads where they
-  /// are more than kUsualHeads.
+  /// As of parts_named(). Empty: all, without heads if there are more than kUsualHeads.
   std::string parts;
   std::string how = "mean";  // mean, zero, resample
 };

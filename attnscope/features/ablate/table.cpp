@@ -154,8 +154,8 @@ void write_everywhere(const std::vector<const Record*>& rows, const Style& style
 void write_paths(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::string, const Record*>> heads;
   for (const Record* row : rows) {
-    heads[{integer_field(*row, "layer"), integer_field(*row, "head")}][text_field(*row, "path")] =
-        row;
+    heads[{integer_field(*row, "layer"), integer_field(*row, "head")}]
+         [text_field(*row, "receiver_input")] = row;
   }
   out << fmt::format("{}: induction {}\n",
                      style.bold(head_title(*rows.front(), "receiver_layer", "receiver_head")),
@@ -165,12 +165,12 @@ void write_paths(const std::vector<const Record*>& rows, const Style& style, std
        style.bold("what it gives moves, by queries"), style.bold("keys"), style.bold("values")}};
   for (const auto& [place, paths] : heads) {
     std::vector<std::string> line = {fmt::format("L{}H{}", place.first, place.second)};
-    for (const char* path : {"query", "key"}) {
+    for (const char* path : {"q", "k"}) {
       const auto found = paths.find(path);
       line.push_back(found == paths.end() ? "-"
                                           : number_text(*found->second, "induction", "{:.3f}"));
     }
-    for (const char* path : {"query", "key", "value"}) {
+    for (const char* path : {"q", "k", "v"}) {
       const auto found = paths.find(path);
       line.push_back(
           found == paths.end() ? "-" : percent_text(number_or_nan(*found->second, "write_change")));

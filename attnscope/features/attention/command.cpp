@@ -46,7 +46,7 @@ void keep_first(ShownTokens& tokens) {
 /// Of the first sequence of each model.
 void run_heatmap_of(const Arguments& arguments, const Session& session,
                     const std::vector<Model>& models, const Context& context, RowSink& sink) {
-  AttentionMapRequest request{.place = *arguments.find<HeadPlace>("heatmap"),
+  AttentionMapRequest request{.place = *arguments.find<HeadIndex>("heatmap"),
                               .log_scale = arguments.flag("log")};
   for (const Model& model : models) {
     TokenSequences found = model_sequences(arguments, session, model, {.sequences = 1});
@@ -174,7 +174,7 @@ Parameters attention_parameters() {
           {.name = "heatmap",
            .type = head,
            .help = "instead: the map of one head on the first sequence, drawn in a table",
-           .metavariable = "L,H"},
+           .metavariable = "HEAD"},
           {.name = "maps",
            .type = file,
            .help = "keep maps in this .safetensors file too",

@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-void add_map_rows(const Model& model, const HeadPlace& place, const ShownTokens& tokens,
+void add_map_rows(const Model& model, const HeadIndex& place, const ShownTokens& tokens,
                   MatrixView<const float> map, RowSink& sink) {
   for (std::int64_t query = 0; query < map.rows; ++query) {
     const auto at = static_cast<std::size_t>(query);
@@ -72,7 +72,7 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
   }
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const HeadPlace place = place_in(models[index], request.place, "heatmap");
+    const HeadIndex place = place_in(models[index], request.place, "heatmap");
     const ShownTokens& tokens = request.tokens[index];
     const ForwardPass& pass = ready.pass(index);
     const BatchInputs inputs = tokens.inputs();

@@ -28,7 +28,7 @@ struct ShownTokens {
 };
 
 struct AttentionMapRequest {
-  HeadPlace place;                  // a negative layer counts from the end
+  HeadIndex place;                  // a negative layer counts from the end
   std::vector<ShownTokens> tokens;  // of each model
   Record text;                      // what the report says of where they come from
   bool log_scale = false;           // of the drawing that tables make of it

@@ -58,14 +58,14 @@ std::optional<ReadTexts> texts_to_read(const Arguments& arguments, const Session
 void run_read_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   std::vector<Model> models = open_models(arguments, session);
   leave_out_cross_attention(models, sink);
-  ReadRequest request{.matrix = *arguments.find<Role>("matrix"),
-                      .layers = arguments.layers("layers"),
-                      .head = arguments.integer("head"),
-                      .directions = *arguments.integer("directions"),
-                      .top = *arguments.integer("top"),
-                      .names = names_of(arguments.text("names")),
-                      .all_tokens = arguments.flag("all_tokens"),
-                      .copying = arguments.flag("copying")};
+  DirectionsRequest request{.matrix = *arguments.find<Role>("matrix"),
+                            .layers = arguments.layers("layers"),
+                            .head = arguments.integer("head"),
+                            .directions = *arguments.integer("directions"),
+                            .top = *arguments.integer("top"),
+                            .names = names_of(arguments.text("names")),
+                            .all_tokens = arguments.flag("all_tokens"),
+                            .copying = arguments.flag("copying")};
   const bool of_heads = request.matrix == Role::ov || request.matrix == Role::qk;
   if (request.head && !of_heads) {
     throw Error(ErrorKind::usage,
@@ -83,12 +83,12 @@ void run_read_command(const Arguments& arguments, const Session& session, RowSin
   const auto pairs = arguments.integer("pairs");
   if (!pairs) {
     request.texts = texts_to_read(arguments, session, models, sink);
-    return run_read(models, request, session.context, sink);
+    return run_directions(models, request, session.context, sink);
   }
   if (!of_heads) {
     throw Error(ErrorKind::usage, {.parameter = "pairs", .problem = "are of ov or qk"});
   }
-  run_read_pairs(models, {.of = request, .count = *pairs}, session.context, sink);
+  run_direction_pairs(models, {.of = request, .count = *pairs}, session.context, sink);
 }
 
 Parameters read_parameters() {

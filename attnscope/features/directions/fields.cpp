@@ -21,9 +21,9 @@ Field counted(std::string_view name, std::string_view meaning) {
 
 }  // namespace
 
-RowKind read_rows() {
-  RowKind kind = {.name = "read",
-                  .command = "read",
+RowKind directions_rows() {
+  RowKind kind = {.name = "directions",
+                  .command = "directions",
                   .meaning = "the tokens that name one pole of one side of a direction",
                   .place = place_of_part("the query head, from 0; null: of the layer's matrix"),
                   .models = model_facts()};
@@ -67,7 +67,7 @@ RowKind read_rows() {
        .type = text,
        .meaning = "which vector: what is read or written, or that of queries or keys",
        .where = kRead,
-       .choices = {"read", "write", "query", "key"}},
+       .choices = {"input", "output", "query", "key"}},
       {.name = "sign",
        .type = text,
        .meaning = "which way along it; the poles of one sign of both sides belong together",
@@ -135,9 +135,9 @@ RowKind read_rows() {
   return kind;
 }
 
-RowKind read_pairs_rows() {
-  RowKind kind = read_rows();
-  kind.name = "read_pairs";
+RowKind direction_pairs_rows() {
+  RowKind kind = directions_rows();
+  kind.name = "direction_pairs";
   kind.option = "pairs";
   kind.meaning = "a pair of tokens that a head joins more strongly than most";
   kind.models = model_facts();
@@ -151,9 +151,9 @@ RowKind read_pairs_rows() {
                       .where = kRead});
   };
   kind.fields.clear();
-  token("read_token_id", "read_text", "the token that is read; of qk that of the query",
+  token("input_token_id", "input_text", "the token that is read; of qk that of the query",
         kind.fields);
-  token("write_token_id", "write_text", "the token whose logit it raises; of qk that of the key",
+  token("output_token_id", "output_text", "the token whose logit it raises; of qk that of the key",
         kind.fields);
   kind.fields.push_back(
       of_read("score",

@@ -36,9 +36,9 @@ void check_named(const ForwardPass& pass, TokenBasis basis) {
                            (basis == TokenBasis::write ? "writes: " : "reads: ") + obstacle)});
 }
 
-FoundPairs pairs_of(const Model& model, const ReadPairsRequest& request, std::int64_t layer,
+FoundPairs pairs_of(const Model& model, const DirectionPairsRequest& request, std::int64_t layer,
                     const Tokenizer* tokenizer, const Compute& compute) {
-  const ReadRequest& of = request.of;
+  const DirectionsRequest& of = request.of;
   const ForwardPass pass(model, /*copy_weights=*/false, compute);
   const TokenBasis input = input_basis(of.names, layer);
   const TokenBasis other = of.matrix == Role::ov ? TokenBasis::write : input;
@@ -69,7 +69,7 @@ FoundPairs pairs_of(const Model& model, const ReadPairsRequest& request, std::in
   return found;
 }
 
-std::int64_t only_layer(const ReadRequest& of, const Model& model) {
+std::int64_t only_layer(const DirectionsRequest& of, const Model& model) {
   const std::vector<std::int64_t> layers =
       of.layers.resolve(model.dimensions().layers, model.name());
   if (layers.size() == 1 && of.head) return layers.front();
@@ -80,8 +80,8 @@ std::int64_t only_layer(const ReadRequest& of, const Model& model) {
 
 }  // namespace
 
-void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& request,
-                    const Context& context, RowSink& sink) {
+void run_direction_pairs(std::span<const Model> models, const DirectionPairsRequest& request,
+                         const Context& context, RowSink& sink) {
   std::vector<FoundPairs> found(models.size());
   std::vector<std::optional<Tokenizer>> tokenizers;
   std::vector<QueueItem> items;
@@ -106,7 +106,7 @@ void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& reque
   }
   run_queue(items, context, {}, {"model", "models"});
 
-  ReportHead head{.command = "read",
+  ReportHead head{.command = "directions",
                   .parameters = {{"matrix", role_name(request.of.matrix)},
                                  {"layers", request.of.layers.parameter()},
                                  {"head", request.of.head},
@@ -133,10 +133,10 @@ void run_read_pairs(std::span<const Model> models, const ReadPairsRequest& reque
                     {"layer", of_model.layer},
                     {"head", request.of.head},
                     {"matrix", role_name(request.of.matrix)},
-                    {"read_token_id", read},
-                    {"read_text", token_value(tokenizer, read)},
-                    {"write_token_id", written},
-                    {"write_text", token_value(tokenizer, written)},
+                    {"input_token_id", read},
+                    {"input_text", token_value(tokenizer, read)},
+                    {"output_token_id", written},
+                    {"output_text", token_value(tokenizer, written)},
                     {"score", pair.score}});
     }
   }

@@ -29,8 +29,8 @@ Value::List token_records(const SignedDirection& of_sign, const Tokenizer* token
 
 }  // namespace
 
-void add_read_rows(const std::string& model, const ReadRequest& request,
-                   const MatrixDirections& place, const Tokenizer* tokenizer, RowSink& sink) {
+void add_direction_rows(const std::string& model, const DirectionsRequest& request,
+                        const MatrixDirections& place, const Tokenizer* tokenizer, RowSink& sink) {
   double energy = 0;
   for (const double value : place.values) energy += value * value;
   const std::size_t count = place.sides.front().names.directions.size();

@@ -43,8 +43,8 @@ struct ModelRead {
 };
 
 /// Of each direction of a place, both poles of each side. `tokenizer`: null where there is none.
-void add_read_rows(const std::string& model, const ReadRequest& request,
-                   const MatrixDirections& place, const Tokenizer* tokenizer, RowSink& sink);
+void add_direction_rows(const std::string& model, const DirectionsRequest& request,
+                        const MatrixDirections& place, const Tokenizer* tokenizer, RowSink& sink);
 
 /// Throws Error(usage) where the model has no such head.
 void check_head_of(const Model& model, std::optional<std::int64_t> head);

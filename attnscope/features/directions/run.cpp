@@ -24,7 +24,7 @@ namespace {
 
 class ModelReader {
  public:
-  ModelReader(const Model& model, const ReadRequest& request, const Tokenizer* tokenizer,
+  ModelReader(const Model& model, const DirectionsRequest& request, const Tokenizer* tokenizer,
               const std::vector<std::int64_t>& layers, const BatchInputs& text,
               std::int64_t max_rows_in_memory, const Compute& compute)
       : model_(model),
@@ -117,8 +117,8 @@ class ModelReader {
           .layer = layer, .head = head, .values = std::move(found.values), .sides = {}};
       const TokenBasis input = input_basis(request_.names, layer);
       if (ov) {  // the left factor writes
-        add_side(place, "read", input, std::move(found.right));
-        add_side(place, "write", TokenBasis::write, std::move(found.left));
+        add_side(place, "input", input, std::move(found.right));
+        add_side(place, "output", TokenBasis::write, std::move(found.left));
         if (request_.copying && place.sides.size() == 2) {
           place.copying = copying_.of(head_factors(loaded.weights(), head), layer, head, input);
         }
@@ -150,7 +150,7 @@ class ModelReader {
     if (found.values.empty() || found.values.front() == 0) return;
     MatrixDirections place{
         .layer = layer, .head = {}, .values = std::move(found.values), .sides = {}};
-    add_side(place, out ? "write" : "read",
+    add_side(place, out ? "output" : "input",
              out ? TokenBasis::write : input_basis(request_.names, layer), std::move(found.right));
     if (!place.sides.empty()) found_.places.push_back(std::move(place));
   }
@@ -226,7 +226,7 @@ class ModelReader {
   }
 
   const Model& model_;
-  const ReadRequest& request_;
+  const DirectionsRequest& request_;
   const std::vector<std::int64_t>& layers_;
   const BatchInputs& text_;  // empty: none is read
   const std::int64_t max_rows_in_memory_;
@@ -283,7 +283,7 @@ const char* name_of(InputNames names) {
   return kNames[static_cast<std::size_t>(names)];
 }
 
-double read_flops(const Model& model, std::int64_t directions) {
+double directions_flops(const Model& model, std::int64_t directions) {
   const Dimensions& dimensions = model.dimensions();
   const auto vocabulary = static_cast<double>(dimensions.vocabulary.value_or(0));
   const auto width = static_cast<double>(dimensions.width);
@@ -294,8 +294,8 @@ double read_flops(const Model& model, std::int64_t directions) {
   return 2 * vocabulary * width * (columns + mlp);
 }
 
-void run_read(std::span<const Model> models, const ReadRequest& request, const Context& context,
-              RowSink& sink) {
+void run_directions(std::span<const Model> models, const DirectionsRequest& request,
+                    const Context& context, RowSink& sink) {
   std::vector<ModelRead> found(models.size());
   std::vector<std::optional<Tokenizer>> tokenizers;
   std::vector<std::vector<std::int64_t>> layers;
@@ -312,7 +312,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
     items.push_back(
-        {.flops = read_flops(models[index], request.directions),
+        {.flops = directions_flops(models[index], request.directions),
          .memory_bytes =
              candidate_bytes(models[index], context) + text_bytes(models[index], texts[index]),
          .run = [&, index](const Compute& compute) {
@@ -325,7 +325,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
   }
   run_queue(items, context, {}, {"model", "models"});
 
-  ReportHead head{.command = "read",
+  ReportHead head{.command = "directions",
                   .parameters = {{"matrix", role_name(request.matrix)},
                                  {"layers", request.layers.parameter()},
                                  {"head", request.head},
@@ -359,7 +359,7 @@ void run_read(std::span<const Model> models, const ReadRequest& request, const C
     const std::string name = models[index].name();
     const Tokenizer* tokenizer = tokenizers[index] ? &*tokenizers[index] : nullptr;
     for (const MatrixDirections& place : of_model.places) {
-      add_read_rows(name, request, place, tokenizer, sink);
+      add_direction_rows(name, request, place, tokenizer, sink);
     }
     for (Skipped& skipped : of_model.skipped) sink.add_skipped(std::move(skipped));
     for (std::string& note : of_model.notes) sink.add_note(std::move(note));

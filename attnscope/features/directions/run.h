@@ -30,7 +30,7 @@ struct ReadTexts {
   Record parameters;                             // what the report says of where they come from
 };
 
-struct ReadRequest {
+struct DirectionsRequest {
   Role matrix = Role::ov;  // ov, qk, o, up, gate, down
   LayerSelection layers;
   std::optional<std::int64_t> head;  // of ov and qk; none: all
@@ -47,11 +47,11 @@ TokenBasis input_basis(InputNames names, std::int64_t layer);
 
 /// What naming the leading directions of all heads' `ov` takes, in operations: random directions
 /// and the heads' own against the rows of all tokens, and the first MLP's output of each.
-double read_flops(const Model& model, std::int64_t directions);
+double directions_flops(const Model& model, std::int64_t directions);
 
 /// Rows: of each head or matrix its leading directions, of each direction both poles of both sides
 /// that can be named. Throws Error(usage) where no side can.
-void run_read(std::span<const Model> models, const ReadRequest& request, const Context& context,
-              RowSink& sink);
+void run_directions(std::span<const Model> models, const DirectionsRequest& request,
+                    const Context& context, RowSink& sink);
 
 }  // namespace attnscope

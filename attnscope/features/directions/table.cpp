@@ -40,15 +40,13 @@ std::string place_text(const Record& row) {
 /// With how far its names hold on a text, where one was read.
 std::string side_words(const Record& row) {
   const std::string side = text_field(row, "singular_vector");
-  if (side == "write") return "writes";
-  const std::string words = side == "read" ? "reads" : side;
-  if (!number_field(row, "text_correlation")) return words;
-  return words + " (" + number_text(row, "text_correlation", "{:.2f}") + ")";
+  if (!number_field(row, "text_correlation")) return side;
+  return side + " (" + number_text(row, "text_correlation", "{:.2f}") + ")";
 }
 
 }  // namespace
 
-void write_read_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+void write_directions_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");

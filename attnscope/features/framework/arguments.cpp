@@ -76,9 +76,8 @@ struct AddText {
   void operator()(const LayerSelection& layers) const {
     add_list(layers.ranges, [](const LayerRange& range) { return range.text(); });
   }
-  void operator()(const HeadPlace& place) const {
-    add(std::to_string(place.layer) + "," + std::to_string(place.head));
-  }
+  void operator()(const HeadIndex& place) const { add(head_text(place)); }
+  void operator()(const HeadInput& receiver) const { add(receiver_text(receiver)); }
   void operator()(const std::vector<double>& shares) const { add_list(shares, shortest_decimal); }
   void operator()(const std::vector<Rank>& ranks) const {
     add_list(ranks, [](const Rank& rank) { return rank.text(); });

@@ -15,22 +15,23 @@
 namespace attnscope {
 
 enum class ParameterType {
-  flag,     // given or not: bool
-  integer,  // from `least` to `most`: std::int64_t
-  bytes,    // "2G", a size of memory: std::uint64_t
-  choice,   // one of `choices`: std::string
-  several,  // some of them, each once: std::vector<std::string>
-  role,     // one of `choices`, which are names of roles: Role
-  roles,    // several of them, each once: std::vector<Role>
-  layers,   // "0-3,-4-": LayerSelection
-  head,     // "0,3", a layer and a head of it: HeadPlace
-  shares,   // "0.9,0.99", between 0 and 1: std::vector<double>, ascending, each once
-  ranks,    // "512,0.1D": std::vector<Rank>, each once
-  bins,     // "80" or "fd": BinCount
-  range,    // "-0.8,0.8": ValueRange
-  text,     // std::string
-  file,     // a path: std::string
-  models,   // paths of folders or weights files: std::vector<std::string>
+  flag,      // given or not: bool
+  integer,   // from `least` to `most`: std::int64_t
+  bytes,     // "2G", a size of memory: std::uint64_t
+  choice,    // one of `choices`: std::string
+  several,   // some of them, each once: std::vector<std::string>
+  role,      // one of `choices`, which are names of roles: Role
+  roles,     // several of them, each once: std::vector<Role>
+  layers,    // "0-3,-4-": LayerSelection
+  head,      // "L5H3", "5.3" or "5,3": HeadIndex
+  receiver,  // "L5H3", or one of its inputs, "L5H3.q": HeadInput
+  shares,    // "0.9,0.99", between 0 and 1: std::vector<double>, ascending, each once
+  ranks,     // "512,0.1D": std::vector<Rank>, each once
+  bins,      // "80" or "fd": BinCount
+  range,     // "-0.8,0.8": ValueRange
+  text,      // std::string
+  file,      // a path: std::string
+  models,    // paths of folders or weights files: std::vector<std::string>
 };
 
 /// What a run does with the file that a parameter names.
@@ -50,8 +51,8 @@ struct BinCount {
 /// The value of a parameter; its ParameterType says which of these it holds.
 using ParameterValue =
     std::variant<bool, std::int64_t, std::uint64_t, std::string, Role, std::vector<Role>,
-                 LayerSelection, HeadPlace, std::vector<double>, std::vector<Rank>, BinCount,
-                 ValueRange, std::vector<std::string>>;
+                 LayerSelection, HeadIndex, HeadInput, std::vector<double>, std::vector<Rank>,
+                 BinCount, ValueRange, std::vector<std::string>>;
 
 /// In its texts `{name}` stands for another parameter, which each front end spells its own way.
 struct Parameter {

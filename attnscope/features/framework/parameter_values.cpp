@@ -124,13 +124,26 @@ LayerSelection layers_of(const Parameter& parameter, const std::string& text) {
   return layers;
 }
 
-HeadPlace head_of(const Parameter& parameter, const std::string& text) {
-  const std::vector<std::string> parts = list_parts(text);
-  if (parts.size() != 2) {
-    refuse_value(parameter, "'" + text + "' is not a layer and a head", "for example: 0,3");
+/// "L5H3", "5.3" or "5,3".
+HeadIndex head_of(const Parameter& parameter, const std::string& text) {
+  const bool named = text.starts_with('L') || text.starts_with('l');
+  const std::size_t end = text.find_first_of(named ? "Hh" : ".,");
+  const std::size_t first = named ? 1 : 0;
+  if (end == std::string::npos || end == first || end + 1 == text.size()) {
+    refuse_value(parameter, "'" + text + "' is not a head", "for example: L5H3");
   }
-  return {whole_number(parameter, parts[0], -kMaxSize, kMaxSize),
-          whole_number(parameter, parts[1], 0, kMaxSize)};
+  return {whole_number(parameter, text.substr(first, end - first), -kMaxSize, kMaxSize),
+          whole_number(parameter, text.substr(end + 1), 0, kMaxSize)};
+}
+
+/// A head, or one of its inputs: "L5H3.q".
+HeadInput receiver_of(const Parameter& parameter, const std::string& text) {
+  for (const Role role : {Role::query, Role::key, Role::value}) {
+    const std::string input = "." + std::string(role_name(role));
+    if (!text.ends_with(input)) continue;
+    return {.head = head_of(parameter, text.substr(0, text.size() - input.size())), .input = role};
+  }
+  return {.head = head_of(parameter, text), .input = {}};
 }
 
 BinCount bins_of(const Parameter& parameter, const std::string& text) {
@@ -174,6 +187,7 @@ ParameterValue value_from_text(const Parameter& parameter, const std::string& te
       return each_once(text, [&](const std::string& part) { return role_of(parameter, part); });
     case ParameterType::layers: return layers_of(parameter, text);
     case ParameterType::head: return head_of(parameter, text);
+    case ParameterType::receiver: return receiver_of(parameter, text);
     case ParameterType::shares: return shares_of(parameter, text);
     case ParameterType::ranks:
       return each_once(text, [&](const std::string& part) { return parse_rank(part); });

@@ -64,7 +64,16 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
   return {chosen.begin(), chosen.end()};
 }
 
-HeadPlace place_in(const Model& model, HeadPlace place, const char* parameter) {
+std::string head_text(const HeadIndex& place) {
+  return "L" + std::to_string(place.layer) + "H" + std::to_string(place.head);
+}
+
+std::string receiver_text(const HeadInput& receiver) {
+  const std::string input = receiver.input ? "." + std::string(role_name(*receiver.input)) : "";
+  return head_text(receiver.head) + input;
+}
+
+HeadIndex place_in(const Model& model, HeadIndex place, const char* parameter) {
   const Dimensions& dimensions = model.dimensions();
   if (place.layer < -dimensions.layers || place.layer >= dimensions.layers) {
     refuse_place(model, parameter, "layers", dimensions.layers);

@@ -34,14 +34,26 @@ struct LayerSelection {
 };
 
 /// One head of one layer; a negative layer counts from the end.
-struct HeadPlace {
+struct HeadIndex {
   std::int64_t layer = 0;
   std::int64_t head = 0;
 };
 
+/// "L5H3".
+std::string head_text(const HeadIndex& place);
+
+/// A head whose input is changed: all of them, or its queries, keys or values alone.
+struct HeadInput {
+  HeadIndex head;
+  std::optional<Role> input;  // query, key or value
+};
+
+/// "L5H3" or "L5H3.q".
+std::string receiver_text(const HeadInput& receiver);
+
 /// With its layer counted from the first. Throws Error(usage) naming the parameter where the model
 /// has no such head.
-HeadPlace place_in(const Model& model, HeadPlace place, const char* parameter);
+HeadIndex place_in(const Model& model, HeadIndex place, const char* parameter);
 
 /// One matrix of one layer.
 using LayerMatrix = std::pair<std::int64_t, Role>;

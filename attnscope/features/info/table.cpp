@@ -63,16 +63,6 @@ std::string facts_by_column(const std::vector<Record>& models, const Style& styl
     auto& line = lines.emplace_back(std::vector<std::string>{indent + std::string(fact.heading)});
     for (const Record& model : models) line.push_back(fact_text(value_of(model)));
   }
-  const bool has_latents = std::any_of(models.begin(), models.end(), [](const Record& model) {
-    return model.find("latent") != nullptr;
-  });
-  for (const Field& fact : has_latents ? model_fact("latent").fields : std::vector<Field>()) {
-    auto& line = lines.emplace_back(std::vector<std::string>{std::string(fact.heading)});
-    for (const Record& model : models) {
-      const Value* latent = model.find("latent");
-      line.push_back(latent == nullptr ? "-" : fact_text(*latent->get<Record>()->find(fact.name)));
-    }
-  }
   return align(lines);
 }
 

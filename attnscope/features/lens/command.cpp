@@ -20,7 +20,9 @@ namespace {
 
 using enum ParameterType;
 
-bool wants_middles(const Arguments& arguments) { return arguments.text("states") == "layers,mid"; }
+bool wants_middles(const Arguments& arguments) {
+  return arguments.text("states") == "resid_pre,resid_mid";
+}
 
 void run_grid_of(const Arguments& arguments, const Session& session,
                  const std::vector<Model>& models, RowSink& sink) {
@@ -97,18 +99,17 @@ Command lens_command() {
   return {
       .name = "lens",
       .summary = "what each layer would foretell if it were the last one",
-      .examples = {{{"models", "examples/shakespeare-gpt2"},
-                    {"text", "To be, or not to be"},
-                    {"grid", ""}},
-                   {{"models", "examples/shakespeare-gpt2"},
-                    {"text", "To be, or not to be"},
-                    {"grid", ""},
-                    {"top", "3"},
-                    {"format", "json"}},
-                   {{"models", "MODEL"}, {"text_file", "book.txt"}},
-                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
-                   {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
-                   {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "layers,mid"}}},
+      .examples =
+          {{{"models", "examples/shakespeare-gpt2"}, {"text", "To be, or not to be"}, {"grid", ""}},
+           {{"models", "examples/shakespeare-gpt2"},
+            {"text", "To be, or not to be"},
+            {"grid", ""},
+            {"top", "3"},
+            {"format", "json"}},
+           {{"models", "MODEL"}, {"text_file", "book.txt"}},
+           {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
+           {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
+           {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "resid_pre,resid_mid"}}},
       .parameters = joined({remote_model_parameters(),
                             text_parameters(),
                             pair_parameters(),
@@ -118,8 +119,8 @@ Command lens_command() {
                               .type = choice,
                               .help = "the stream before each layer, or after its attention too",
                               .metavariable = "WHICH",
-                              .choices = {"layers", "layers,mid"},
-                              .default_text = "layers"},
+                              .choices = {"resid_pre", "resid_pre,resid_mid"},
+                              .default_text = "resid_pre"},
                              {.name = "grid",
                               .type = flag,
                               .help = "of one text, what each state foretells at each token"},

@@ -15,18 +15,20 @@ Field state_layer_field() {
   return {.name = "layer",
           .type = integer,
           .heading = "layer",
-          .meaning =
-              "the layer that the state enters, from 0; as many as there are layers: after "
-              "the last",
+          .meaning = "Layer of the state, from 0.",
           .where = kLensSection};
 }
 
 Field state_field() {
-  return {.name = "state",
-          .type = text,
-          .meaning = "layer: what enters it; mid: after its attention",
-          .where = kLensSection,
-          .choices = {"layer", "mid"}};
+  return {
+      .name = "state",
+      .type = text,
+      .meaning =
+          "Where the residual stream is read. resid_pre: before the layer. resid_mid: after its "
+          "attention. resid_mid_cross: after its cross-attention. resid_post: after the "
+          "last layer.",
+      .where = kLensSection,
+      .choices = {"resid_pre", "resid_mid", "resid_mid_cross", "resid_post"}};
 }
 
 Field measure(std::string_view name, std::string_view unit, std::string_view heading,
@@ -56,7 +58,7 @@ std::vector<Field> mean_fields(Nulls of_tokens) {
 }
 
 Field mid_parameter() {
-  return {.name = "mid",
+  return {.name = "resid_mid",
           .type = flag,
           .meaning = "whether states within layers are read too",
           .where = "formats.md#parameters"};

@@ -1,6 +1,7 @@
 #include "attnscope/features/lens/logit_lens.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -10,6 +11,10 @@
 
 namespace attnscope {
 namespace {
+
+// As StreamPoint counts.
+constexpr std::array<std::string_view, 4> kPointNames = {"resid_pre", "resid_mid",
+                                                         "resid_mid_cross", "resid_post"};
 
 LensReading reading_of(std::span<const float> logits, std::span<const float> final_logits,
                        std::int64_t token, std::int64_t most_likely, const Compute& compute) {
@@ -41,11 +46,17 @@ std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const 
   };
   ForwardObserver observer;
   observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
-    keep({.layer = index}, stream);
+    const std::int64_t layers = pass.model().dimensions().layers;
+    keep(index < layers ? LensState{.layer = index}
+                        : LensState{.layer = layers - 1, .point = StreamPoint::resid_post},
+         stream);
   };
   if (middles) {
     observer.on_middle = [&](std::int64_t layer, MatrixView<const float> stream) {
-      keep({.layer = layer, .middle = true}, stream);
+      const LayerWeights& weights = pass.weights().layers[static_cast<std::size_t>(layer)];
+      keep({.layer = layer,
+            .point = weights.cross ? StreamPoint::resid_mid_cross : StreamPoint::resid_mid},
+           stream);
     };
   }
   if (sources.empty()) {
@@ -134,13 +145,18 @@ LensSums lens_sums(std::span<const LensReading> readings) {
 }
 
 Record sums_record(const LensState& state, const LensSums& sums) {
-  return {{"layer", state.layer},      {"mid", state.middle},     {"positions", sums.places},
-          {"loss", sums.loss},         {"entropy", sums.entropy}, {"kl", sums.divergence},
+  return {{"layer", state.layer},      {"state", std::string(state_name(state))},
+          {"positions", sums.places},  {"loss", sums.loss},
+          {"entropy", sums.entropy},   {"kl", sums.divergence},
           {"agreeing", sums.agreeing}, {"ranks", sums.ranks}};
 }
 
 LensState read_state(const Record& record) {
-  return {.layer = expect<std::int64_t>(record, "layer"), .middle = expect<bool>(record, "mid")};
+  const auto& name = expect<std::string>(record, "state");
+  const auto* found = std::ranges::find(kPointNames, name);
+  if (found == kPointNames.end()) refuse_field("state");
+  return {.layer = expect<std::int64_t>(record, "layer"),
+          .point = static_cast<StreamPoint>(found - kPointNames.begin())};
 }
 
 LensSums read_sums(const Record& record) {
@@ -154,7 +170,9 @@ LensSums read_sums(const Record& record) {
   return sums;
 }
 
-const char* state_name(const LensState& state) { return state.middle ? "mid" : "layer"; }
+std::string_view state_name(const LensState& state) {
+  return kPointNames[static_cast<std::size_t>(state.point)];
+}
 
 void add_lens_means(Record& row, const LensSums& sums) {
   const auto places = static_cast<double>(sums.places);

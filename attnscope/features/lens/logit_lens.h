@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
@@ -14,12 +15,15 @@
 
 namespace attnscope {
 
-/// A state of the stream: before a layer (at L, after the last), or within it, after its attention.
+/// Where the residual stream is read, named as in TransformerLens: before a layer, between its
+/// attention and its MLP (resid_mid_cross: after its cross-attention), and after the last layer.
+enum class StreamPoint { resid_pre, resid_mid, resid_mid_cross, resid_post };
+
 struct LensState {
   std::int64_t layer = 0;
-  bool middle = false;
+  StreamPoint point = StreamPoint::resid_pre;
 
-  bool operator==(const LensState&) const = default;
+  auto operator<=>(const LensState&) const = default;
 };
 
 /// What one state foretells at one place, beside what the model foretells in the end.
@@ -76,7 +80,7 @@ LensSums read_sums(const Record& record);
 /// Adds loss, entropy, kl, mean_reciprocal_rank, median_rank, top1 and agreement.
 void add_lens_means(Record& row, const LensSums& sums);
 
-/// "layer" or "mid".
-const char* state_name(const LensState& state);
+/// The name of the point: "resid_pre", …
+std::string_view state_name(const LensState& state);
 
 }  // namespace attnscope

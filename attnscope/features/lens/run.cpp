@@ -18,8 +18,8 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
   const ScoredPositions positions = scored_positions(item);
-  const Lens lens =
-      read_lens(pass, positions, expect<bool>(item.parameters, "mid"), /*likeliest=*/1, compute);
+  const Lens lens = read_lens(pass, positions, expect<bool>(item.parameters, "resid_mid"),
+                              /*likeliest=*/1, compute);
   std::vector<Outcome> outcomes;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     const LensSums sums = lens_sums(lens.readings[state]);
@@ -51,7 +51,7 @@ double reading_flops(const Model& model, double rows, bool middles) {
 
 Cost lens_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
-  const bool middles = expect<bool>(item.parameters, "mid");
+  const bool middles = expect<bool>(item.parameters, "resid_mid");
   double rows = 0;
   for (const TokenIds& ids : item.batch->tokens) rows += size(std::ssize(ids));
   cost.flops += reading_flops(*source.model, rows, middles);
@@ -73,16 +73,15 @@ class LensRows {
     if (place.model != model_) finish();
     model_ = place.model;
     for (const Outcome& outcome : outcomes) {
-      const LensState state = read_state(outcome.fields);
-      sums_[{state.layer, state.middle}].add(read_sums(outcome.fields));
+      sums_[read_state(outcome.fields)].add(read_sums(outcome.fields));
     }
   }
 
   void finish() {
     for (const auto& [state, sums] : sums_) {
       Record row = {{"model", model_},
-                    {"layer", state.first},
-                    {"state", state_name({.layer = state.first, .middle = state.second})},
+                    {"layer", state.layer},
+                    {"state", std::string(state_name(state))},
                     {"positions", sums.places},
                     {"predicted", std::ssize(sums.ranks)}};
       add_lens_means(row, sums);
@@ -95,7 +94,7 @@ class LensRows {
  private:
   RowSink& sink_;
   std::string model_;
-  std::map<std::pair<std::int64_t, bool>, LensSums> sums_;
+  std::map<LensState, LensSums> sums_;
 };
 
 /// Of all tokens of one text, or of one target. A model that sees texts both ways is asked for none
@@ -113,7 +112,7 @@ Value::List mean_records(const Lens& lens) {
   Value::List list;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     Record record = {{"layer", lens.states[state].layer},
-                     {"state", state_name(lens.states[state])}};
+                     {"state", std::string(state_name(lens.states[state]))}};
     add_lens_means(record, lens_sums(lens.readings[state]));
     list.emplace_back(std::move(record));
   }
@@ -139,7 +138,7 @@ void add_grid_rows(const std::string& model, const Prompt& prompt, const Lens& l
       const LensReading& reading = lens.readings[state][at];
       Record row = {{"model", model},
                     {"layer", lens.states[state].layer},
-                    {"state", state_name(lens.states[state])},
+                    {"state", std::string(state_name(lens.states[state]))},
                     {"position", static_cast<std::int64_t>(at)},
                     {"token_id", prompt.tokens[at]},
                     {"text", text_of(prompt.tokens[at])},
@@ -172,7 +171,7 @@ const Analysis& lens_analysis() {
 
 void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
               RowSink& sink) {
-  Plan plan{.analysis = &lens_analysis(), .parameters = {{"mid", request.middles}}};
+  Plan plan{.analysis = &lens_analysis(), .parameters = {{"resid_mid", request.middles}}};
   plan.parameters.add("tokens_hash", tokens_hash(request.texts.sequences, request.texts.sources,
                                                  request.texts.scored));
   const ReadyModels ready(models, context);
@@ -221,7 +220,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
 
   ReportHead head{.command = "lens", .parameters = {{"grid", true}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
-  head.parameters.add("mid", request.middles);
+  head.parameters.add("resid_mid", request.middles);
   if (request.top > 1) head.parameters.add("top", request.top);
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(summarize(models[index]));
@@ -292,7 +291,7 @@ void add_difference_rows(const std::string& model, const FoundDifferences& found
     const MeanWithError share = share_of(clean, found.corrupted_at(state), whole);
     sink.add_row({{"model", model},
                   {"layer", found.clean.states[state].layer},
-                  {"state", state_name(found.clean.states[state])},
+                  {"state", std::string(state_name(found.clean.states[state]))},
                   {"logit_difference", here.clean},
                   {"logit_difference_error", mean_over_prompts(clean).standard_error},
                   {"corrupted_logit_difference", here.corrupted},
@@ -330,7 +329,7 @@ void run_lens_prompts(std::span<const Model> models, const LensPromptsRequest& r
   run_queue(items, ready.rest(), {}, {"model", "models"});
 
   ReportHead head{.command = "lens", .parameters = request.prompts.parameters};
-  head.parameters.add("mid", request.middles);
+  head.parameters.add("resid_mid", request.middles);
   for (const Model& model : models) head.models.push_back(facts_record(summarize(model)));
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {

@@ -19,7 +19,9 @@ namespace {
 
 std::string state_title(const Record& row) {
   const std::string layer = std::to_string(integer_field(row, "layer"));
-  return text_field(row, "state") == "mid" ? layer + "½" : layer;
+  const std::string state = text_field(row, "state");
+  if (state == "resid_pre") return layer;
+  return state == "resid_post" ? "after " + layer : layer + "½";
 }
 
 void write_states(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {

@@ -28,7 +28,7 @@ std::vector<std::string> method_names() {
   return names;
 }
 
-/// "without=2,4 width=384": what `set` takes of each method.
+/// "remove-layers=2,4 mlp=384": what `set` takes of each method.
 std::string set_examples() {
   std::vector<std::string> examples;
   for (const Method method : methods()) examples.emplace_back(method->set_example);

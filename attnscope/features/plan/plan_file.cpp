@@ -196,7 +196,12 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
            found->get_ref<const std::string&>() == value;
   };
   if (!report.is_object() || !is("schema", "attnscope/2")) {
-    reader.refuse("schema", "expected \"attnscope/2\", the JSON report of attnscope plan");
+    const auto found = report.is_object() ? report.find("schema") : report.end();
+    const bool other = found != report.end() && found->is_string() &&
+                       found->get_ref<const std::string&>().starts_with("attnscope/");
+    reader.refuse("schema", other ? "is version " + found->get<std::string>() +
+                                        ", expected attnscope/2: run attnscope plan again"
+                                  : "expected \"attnscope/2\", the JSON report of attnscope plan");
   }
   if (!is("command", "plan")) {
     reader.refuse("command", "expected \"plan\", the JSON report of attnscope plan");

@@ -84,7 +84,7 @@ Parameters own_parameters() {
   return {{.name = "maps",
            .type = head,
            .help = "where not all maps fit, keep that of this head whole",
-           .metavariable = "L,H"},
+           .metavariable = "HEAD"},
           {.name = "out",
            .type = file,
            .help = "the HTML file, replaced in one step",

@@ -57,11 +57,11 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
   return out;
 }
 
-std::optional<HeadPlace> named_head(const ReportModel& model) {
-  const auto* given = model.arguments.find<HeadPlace>("maps");
+std::optional<HeadIndex> named_head(const ReportModel& model) {
+  const auto* given = model.arguments.find<HeadIndex>("maps");
   if (given == nullptr) return std::nullopt;
   const Dimensions& dimensions = model.model.dimensions();
-  HeadPlace head = *given;
+  HeadIndex head = *given;
   if (head.layer < 0) head.layer += dimensions.layers;
   if (head.layer >= 0 && head.layer < dimensions.layers && head.head < dimensions.heads.heads) {
     if (dimensions.attends(head.layer)) return head;
@@ -83,7 +83,7 @@ std::string report_line(const Arguments& report, const Session& session) {
   return session.command_line(find_command_named("report"), texts_of(report, names));
 }
 
-std::string page_line(const ReportModel& model, const std::optional<HeadPlace>& whole,
+std::string page_line(const ReportModel& model, const std::optional<HeadIndex>& whole,
                       const Session& session) {
   std::vector<std::string_view> names = {"models", "layout"};
   if (model.is_alone) names.insert(names.end(), {"out", "charts"});

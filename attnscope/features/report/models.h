@@ -29,7 +29,7 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
 
 /// The head that `maps` names; a negative layer counts from the end. Throws Error(usage) for one
 /// that the model does not have.
-std::optional<HeadPlace> named_head(const ReportModel& model);
+std::optional<HeadIndex> named_head(const ReportModel& model);
 
 // Command lines that make pages, as a report names them.
 
@@ -38,7 +38,7 @@ std::string report_line(const Arguments& report, const Session& session);
 
 /// That of a page of the model on its text, with a head's map whole. Of one model among others it
 /// takes no other page's place.
-std::string page_line(const ReportModel& model, const std::optional<HeadPlace>& whole,
+std::string page_line(const ReportModel& model, const std::optional<HeadIndex>& whole,
                       const Session& session);
 
 }  // namespace attnscope

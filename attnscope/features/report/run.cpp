@@ -26,7 +26,7 @@ bool has_too_many_heads(const Model& model) {
 const char* why_too_long(const std::string& id, const Model& model) {
   constexpr double kCheap = 2e12;  // some seconds
   if (id == "composition" && has_too_many_heads(model)) return "pairs of so many heads take long";
-  if (id == kRead && read_flops(model, ReadRequest().directions) > kCheap) {
+  if (id == kDirections && directions_flops(model, DirectionsRequest().directions) > kCheap) {
     return "naming directions by so many tokens takes long";
   }
   return "";
@@ -75,7 +75,7 @@ void ReportRun::check_places() const {
 /// That of directions with the text, where one was given, on which their names may hold.
 ReportPart ReportRun::part_of(const std::string& id, const ReportModel& model) const {
   const auto on_text = on_given_text_.find(model.model.name());
-  const bool reads_it = id == kRead && on_text != on_given_text_.end();
+  const bool reads_it = id == kDirections && on_text != on_given_text_.end();
   return reads_it ? read_part(on_text->second) : analysis_part(id, model);
 }
 

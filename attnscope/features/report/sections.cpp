@@ -90,7 +90,7 @@ const std::vector<Kind>& kinds() {
        .own = {{"composition", ""}},
        .order_by = "excess",
        .most = 2000},
-      {.id = kRead, .command = "read", .own = {{"top", "6"}}, .of_model = reads_tokens},
+      {.id = kDirections, .command = "directions", .own = {{"top", "6"}}, .of_model = reads_tokens},
       {.id = "experts", .command = "experts", .of_model = has_experts},
       {.id = "expert_spectra",
        .command = "spectrum",
@@ -201,7 +201,7 @@ ReportPart routing_part(const ReportModel& model) {
 }
 
 ReportPart read_part(const ReportModel& model) {
-  return part_of(model, kRead, "read", kind_of(kRead).own, kInputParameters);
+  return part_of(model, kDirections, "directions", kind_of(kDirections).own, kInputParameters);
 }
 
 ReportPart lens_part(const ReportModel& model) {

@@ -24,7 +24,7 @@ struct ReportPart {
   bool of_experts = false;  // its rows are of single experts
 };
 
-inline constexpr const char* kRead = "read";
+inline constexpr const char* kDirections = "directions";
 
 /// Ids of the parts that need no text, in the order in which a report has them.
 std::vector<std::string> analysis_ids();

@@ -220,7 +220,7 @@ void TextRun::add_axes(ReportFile& file) const {
 }
 
 /// Of the first sequence.
-void TextRun::add_maps(const Options& options, SavedMaps& maps, std::vector<HeadPlace> notable,
+void TextRun::add_maps(const Options& options, SavedMaps& maps, std::vector<HeadIndex> notable,
                        ReportFile& file) const {
   const Model& model = text_.model.model;
   const std::int64_t room = kMapBytes / static_cast<std::int64_t>(options.models);
@@ -242,7 +242,7 @@ void TextRun::add_maps(const Options& options, SavedMaps& maps, std::vector<Head
 
 /// The command that shows one more map whole: on the page, or in a file of its own where it is too
 /// large for that; empty where neither does.
-std::string TextRun::whole_map_line(const HeadPlace& head) const {
+std::string TextRun::whole_map_line(const HeadIndex& head) const {
   const auto [queries, keys] = map_size(text_.model.model, saved_maps_request(text_));
   if (queries * keys <= kMapBytes) return page_line(text_.model, head, session_);
   if (!text_.tokens.media_inputs.empty()) return "";

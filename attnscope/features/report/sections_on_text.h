@@ -62,11 +62,11 @@ class TextRun {
  private:
   void add_rows(const ReportPart& part, const Context& context, RowSink& sink) const;
   void add_axes(ReportFile& file) const;
-  void add_maps(const Options& options, SavedMaps& maps, std::vector<HeadPlace> notable,
+  void add_maps(const Options& options, SavedMaps& maps, std::vector<HeadIndex> notable,
                 ReportFile& file) const;
   bool predicts_tokens() const;
   bool has_target() const;  // of an encoder-decoder
-  std::string whole_map_line(const HeadPlace& head) const;
+  std::string whole_map_line(const HeadIndex& head) const;
 
   ModelText text_;
   const Session& session_;

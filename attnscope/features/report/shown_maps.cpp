@@ -5,8 +5,8 @@
 namespace attnscope {
 namespace {
 
-bool is_one_of(const HeadPlace& head, std::span<const HeadPlace> heads) {
-  return std::any_of(heads.begin(), heads.end(), [&](const HeadPlace& other) {
+bool is_one_of(const HeadIndex& head, std::span<const HeadIndex> heads) {
+  return std::any_of(heads.begin(), heads.end(), [&](const HeadIndex& other) {
     return other.layer == head.layer && other.head == head.head;
   });
 }
@@ -20,7 +20,7 @@ MapSize map_size(const Model& model, const SavedMapsRequest& request) {
 bool has_causal_maps(const Model& model) { return model.spec().causal && model.stack() != "cross"; }
 
 MapKeeper::MapKeeper(const ReportModel& model, std::int64_t layers, const MapSize& size,
-                     std::int64_t budget, std::vector<HeadPlace> notable, ReportFile& file)
+                     std::int64_t budget, std::vector<HeadIndex> notable, ReportFile& file)
     : model_(model.model),
       size_(size),
       named_(named_head(model)),
@@ -52,7 +52,7 @@ void MapKeeper::take(std::int64_t layer, std::span<const float> maps) {
   }
 }
 
-bool MapKeeper::stays_whole(const HeadPlace& head) {
+bool MapKeeper::stays_whole(const HeadIndex& head) {
   if (named_ && is_one_of(head, std::span(&*named_, 1))) return each_ <= kMapBytes;
   if (each_ > budget_ || !is_one_of(head, notable_)) return false;
   budget_ -= each_;
@@ -62,7 +62,7 @@ bool MapKeeper::stays_whole(const HeadPlace& head) {
 void NotableHeads::add_row(Record row) {
   const Value* head = row.find("head");
   if (head != nullptr && !head->is_null()) {
-    const HeadPlace place{expect<std::int64_t>(row, "layer"), expect<std::int64_t>(row, "head")};
+    const HeadIndex place{expect<std::int64_t>(row, "layer"), expect<std::int64_t>(row, "head")};
     for (const char* name :
          {"previous_token", "sink_mass", "current_token", "entropy", "energy_rank"}) {
       const Value* value = row.find(name);
@@ -75,13 +75,13 @@ void NotableHeads::add_row(Record row) {
   next_.add_row(std::move(row));
 }
 
-void NotableHeads::keep(const std::string& what, double value, const HeadPlace& place) {
+void NotableHeads::keep(const std::string& what, double value, const HeadIndex& place) {
   const auto [found, fresh] = best_.emplace(what, Best{value, place});
   if (!fresh && value > found->second.value) found->second = {value, place};
 }
 
-std::vector<HeadPlace> NotableHeads::heads() const {
-  std::vector<HeadPlace> heads;
+std::vector<HeadIndex> NotableHeads::heads() const {
+  std::vector<HeadIndex> heads;
   for (const auto& [what, best] : best_) heads.push_back(best.place);
   return heads;
 }

@@ -34,26 +34,26 @@ class MapKeeper {
  public:
   /// `notable`: heads whose maps are kept as far as they fit, beside the one that was asked for.
   MapKeeper(const ReportModel& model, std::int64_t layers, const MapSize& size, std::int64_t budget,
-            std::vector<HeadPlace> notable, ReportFile& file);
+            std::vector<HeadIndex> notable, ReportFile& file);
 
   /// A layer's maps, (H, T, S).
   void take(std::int64_t layer, std::span<const float> maps);
 
   /// Heads of which there is a small picture alone: how many, and the first.
   std::int64_t small() const { return small_; }
-  const HeadPlace& first_small() const { return first_small_; }
+  const HeadIndex& first_small() const { return first_small_; }
 
  private:
-  bool stays_whole(const HeadPlace& head);
+  bool stays_whole(const HeadIndex& head);
 
   const Model& model_;
   MapSize size_;
-  std::optional<HeadPlace> named_;
-  std::vector<HeadPlace> notable_;
+  std::optional<HeadIndex> named_;
+  std::vector<HeadIndex> notable_;
   std::int64_t budget_;
   ReportFile& file_;
   std::int64_t each_ = 0, side_ = 0, small_ = 0;
-  HeadPlace first_small_;
+  HeadIndex first_small_;
   bool causal_ = false, all_fit_ = false;
 };
 
@@ -71,14 +71,14 @@ class NotableHeads : public RowSink {
   void add_note(std::string note) override { next_.add_note(std::move(note)); }
   void end() override { next_.end(); }
 
-  std::vector<HeadPlace> heads() const;
+  std::vector<HeadIndex> heads() const;
 
  private:
   struct Best {
     double value;
-    HeadPlace place;
+    HeadIndex place;
   };
-  void keep(const std::string& what, double value, const HeadPlace& place);
+  void keep(const std::string& what, double value, const HeadIndex& place);
 
   RowSink& next_;
   std::map<std::string, Best> best_;

@@ -17,7 +17,7 @@ void run_similarity_command(const Arguments& arguments, const Session& session, 
                             .experts = {arguments.text("experts")},
                             .overlap = arguments.flag("overlap")};
   add_bin_options(request.options, arguments, kCosineBins);
-  if (const auto* head = arguments.find<HeadPlace>("head_matrix")) request.head_matrix = *head;
+  if (const auto* head = arguments.find<HeadIndex>("head_matrix")) request.head_matrix = *head;
   const std::vector<Model> models = open_models(arguments, session);
   const StoringContext context(arguments, session);
   run_similarity(models, request, context, sink);
@@ -42,7 +42,7 @@ Parameters similarity_parameters() {
            .type = head,
            .help = "instead: all cosines of one head's rows, by layer and head (of k and v: a "
                    "key/value head)",
-           .metavariable = "L,H"}};
+           .metavariable = "HEAD"}};
 }
 
 }  // namespace

@@ -133,7 +133,8 @@ std::vector<Outcome> compute_head_matrix(const WorkItem& item, const ModelSource
   });
 }
 
-constexpr std::int64_t kHeadPanel = 512;  // rows whose products with as many others are formed at once
+constexpr std::int64_t kHeadPanel =
+    512;  // rows whose products with as many others are formed at once
 
 /// Of the products of all `vectors` rows with each other; memory beside the decoded matrix.
 Cost cost_of(const WorkItem& item, const ModelSource& source, std::int64_t vectors,
@@ -191,7 +192,7 @@ RowMaker make_head_rows(RowSink& sink) { return rows_with_heads(sink); }
 /// Leaves the matrices of each model that have the head asked for. Throws Error(usage) for a model
 /// that lacks the layer, or has the head in none of them.
 void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vector<Role>>& roles,
-                             const HeadPlace& place, RowSink& notes) {
+                             const HeadIndex& place, RowSink& notes) {
   const std::int64_t head = place.head;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const HeadShape& shape = models[index].dimensions().heads;

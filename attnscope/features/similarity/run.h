@@ -21,7 +21,7 @@ struct SimilarityRequest {
   ExpertSelection experts;
   Record options;                        // of cosines: what bins_of() reads
   bool overlap = false;                  // the overlap of heads instead of cosines
-  std::optional<HeadPlace> head_matrix;  // the cosines of one head's rows instead
+  std::optional<HeadIndex> head_matrix;  // the cosines of one head's rows instead
 };
 
 const Analysis& similarity_analysis();

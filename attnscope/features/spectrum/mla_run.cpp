@@ -115,10 +115,9 @@ Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope)
 
 void add_caches(Record& model) {
   const std::int64_t width = fact(model, "hidden_size");
-  const Value* own = model.find("latent");
-  const Record* latent = own == nullptr ? nullptr : own->get<Record>();
-  const std::int64_t rank = latent == nullptr ? kChoice.kv_rank : fact(*latent, "rank");
-  const std::int64_t rope = latent == nullptr ? kChoice.rope_dim : fact(*latent, "rotary_dim");
+  const bool latent = model.find("kv_lora_rank") != nullptr;
+  const std::int64_t rank = latent ? fact(model, "kv_lora_rank") : kChoice.kv_rank;
+  const std::int64_t rope = latent ? fact(model, "qk_rope_head_dim") : kChoice.rope_dim;
   model.add("mla_cache", cache_record(model, rank, rope))
       .add("mla_cache_at_share", cache_record(model, at_share(kChoice.kv_rank, width),
                                               at_share(kChoice.rope_dim, width)));

@@ -177,8 +177,8 @@ void parse_layout_mla(LayoutFields& fields, ModelSpec& spec) {
   if (!own) return;
   HeadShape& heads = spec.dimensions.heads;
   if (heads.kv_heads != heads.heads) own->fail("needs as many 'kv_heads' as 'heads'");
-  spec.dimensions.mla = MlaRanks{.query = own->number("query_rank").value_or(0),
-                                 .key_value = own->required_number("rank")};
+  spec.dimensions.mla = MlaRanks{.query = own->number("q_lora_rank").value_or(0),
+                                 .key_value = own->required_number("kv_lora_rank")};
   heads.shared_key_dim = own->number("rotary_dim", /*least=*/0).value_or(0);
   if (heads.shared_key_dim % 2 != 0 || heads.shared_key_dim >= heads.head_dim) {
     own->fail("'rotary_dim' is not an even number below 'head_dim'");

@@ -9,7 +9,7 @@
 namespace attnscope::test {
 namespace {
 
-json read_rows(const std::string& model, const Words& more) {
+json directions_rows(const std::string& model, const Words& more) {
   return report_of(Words{"read", source_path("examples/" + model)} + more)["rows"];
 }
 
@@ -55,8 +55,8 @@ TEST(Directions, NamesTheFirstDirectionsOfTheExamples) {
        std::nullopt}};
   for (const WantedList& list : wanted) {
     SCOPED_TRACE(list.model + " L" + list.layer + "H" + list.head + " " + list.side);
-    const json rows = read_rows(list.model, {"--layers", list.layer, "--head", list.head,
-                                             "--matrix", list.matrix, "--directions", "1"});
+    const json rows = directions_rows(list.model, {"--layers", list.layer, "--head", list.head,
+                                                   "--matrix", list.matrix, "--directions", "1"});
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const json& row) {
       return row["side"] == list.side && first_ids(row, list.ids.size()) == list.ids;
     });
@@ -85,8 +85,8 @@ TEST(Directions, TokensThatTrainingNeverSawNameNothing) {
 }
 
 TEST(Directions, SignsOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
-  const json rows = read_rows("shakespeare-gpt2",
-                              {"--layers", "2", "--head", "3", "--directions", "32", "--top", "2"});
+  const json rows = directions_rows(
+      "shakespeare-gpt2", {"--layers", "2", "--head", "3", "--directions", "32", "--top", "2"});
   double energy = 0;
   std::set<std::int64_t> seen;
   for (const json& row : rows) {
@@ -121,7 +121,7 @@ TEST(Directions, CopyingOfTokensIsThatOfTheReference) {
                 {"shakespeare-llama", "5", "2", .103657172, .407929}};
   for (const auto& [model, layer, head, score, full] : wanted) {
     SCOPED_TRACE(model + " L" + layer + "H" + head);
-    const json rows = read_rows(
+    const json rows = directions_rows(
         model, {"--layers", layer, "--head", head, "--directions", "1", "--top", "1", "--copying"});
     // Of layers beyond the first, what the forward pass gives of tokens is float32: by 8e-9 here.
     EXPECT_NEAR(rows[0]["token_copying"].get<double>(), score, layer == "0" ? 2e-9 : 2e-8);
@@ -150,7 +150,7 @@ TEST(Directions, TextCorrelationIsTheReferences) {
     for (const json& window : texts.at(model)) {
       for (const json& token : window) tokens.push_back(token);
     }
-    const json rows = read_rows(
+    const json rows = directions_rows(
         model, {"--layers", layer, "--head", head, "--matrix", matrix, "--directions", "2", "--top",
                 "1", "--token-file", folder.write("t.bin", shard_bytes(tokens)).string(),
                 "--sequences", "2", "--length", "128"});
@@ -193,16 +193,16 @@ TEST(Directions, ADecoderHasNoTextCorrelation) {
 
 TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
   const Words head = {"--layers", "0", "--head", "0", "--pairs"};
-  const json rows = read_rows("shakespeare-gpt2", head + Words{"3"});
+  const json rows = directions_rows("shakespeare-gpt2", head + Words{"3"});
   ASSERT_EQ(rows.size(), 3u);
   const std::vector<std::pair<std::string, double>> wanted = {
       {" qu", 2.2433}, {"b", 2.1330}, {" de", 2.0031}};
   for (std::size_t at = 0; at < wanted.size(); ++at) {
-    EXPECT_EQ(rows[at]["read_text"], wanted[at].first);
-    EXPECT_EQ(rows[at]["write_text"], wanted[at].first);
+    EXPECT_EQ(rows[at]["input_text"], wanted[at].first);
+    EXPECT_EQ(rows[at]["output_text"], wanted[at].first);
     EXPECT_NEAR(rows[at]["score"].get<double>(), wanted[at].second, 1e-4);
   }
-  const json keys = read_rows("shakespeare-gpt2", head + Words{"5", "--matrix", "qk"});
+  const json keys = directions_rows("shakespeare-gpt2", head + Words{"5", "--matrix", "qk"});
   for (std::size_t at = 1; at < keys.size(); ++at) {
     EXPECT_GE(keys[at - 1]["score"].get<double>(), keys[at]["score"].get<double>());
   }

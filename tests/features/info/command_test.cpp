@@ -244,7 +244,7 @@ TEST(CliInfo, OfAMultimodalCheckpointTheOtherModelsAreNamed) {
 
 TEST(CliInfo, SystemSaysWhatThisMachineRuns) {
   const json report = report_of({"info", "--system"});
-  EXPECT_EQ(report["schema"], "attnscope/1");
+  EXPECT_EQ(report["schema"], "attnscope/2");
   std::map<std::string, std::string> items;
   for (const json& row : report["rows"]) items[row["item"]] = row["value"];
   for (const char* item : {"attnscope", "cpu", "memory", "blas"}) {

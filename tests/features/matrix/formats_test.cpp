@@ -14,7 +14,7 @@ TEST(CliMatrix, JsonAndCsvHoldTheSavedNumbers) {
     const Npy saved = saved_matrix(model, 1, matrix, 1);
     const Words command = {"matrix", model, "--layer", "-1", "--matrix", matrix, "--head", "1"};
     const json report = report_of(command);
-    EXPECT_EQ(report["schema"], "attnscope/1");
+    EXPECT_EQ(report["schema"], "attnscope/2");
     EXPECT_EQ(report["command"], "matrix");
     EXPECT_EQ(report["models"][0]["name"], "llama");
     EXPECT_EQ(report["parameters"], (json{{"layer", -1}, {"matrix", matrix}, {"head", 1}}));

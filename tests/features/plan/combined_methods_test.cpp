@@ -103,8 +103,8 @@ TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
   const json plan = combined("hidden,width", "--keep", "0.75");
   ASSERT_EQ(plan["models"][0]["plan"]["form"], "hidden,width");
   json other = plan;
-  other["schema"] = "attnscope/2";
-  expect_refused(other, "schema: expected \"attnscope/1\"");
+  other["schema"] = "attnscope/1";
+  expect_refused(other, "schema: expected \"attnscope/2\"");
   other = plan;
   other["models"][0]["plan"]["sizes"] = {1};
   expect_refused(other, "sizes: expected one size per form, 2, got 1");

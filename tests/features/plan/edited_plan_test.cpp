@@ -69,7 +69,7 @@ class PlanEdited : public PlanCase {
 TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
   const json plan = made_plan({"--by", "width", "--keep", "0.8"});
   const std::vector<BadEdit> edits = {
-      {"schema list", [](json& to) { to["schema"] = {0}; }, "schema: expected \"attnscope/1\""},
+      {"schema list", [](json& to) { to["schema"] = {0}; }, "schema: expected \"attnscope/2\""},
       {"command list", [](json& to) { to["command"] = {0}; }, "command: expected \"plan\""},
       {"no models", [](json& to) { to["models"] = json::array(); }, "models: expected one model"},
       {"model null", [](json& to) { to["models"][0]["name"] = nullptr; },

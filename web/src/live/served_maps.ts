@@ -3,7 +3,7 @@ import { tokens_shape } from "../data/maps";
 import { map_places, type Report } from "../data/report";
 import { h } from "../page/elements";
 import type { Context } from "../page/view";
-import type { HeadPlace } from "../shaping/head_grid";
+import type { HeadIndex } from "../shaping/head_grid";
 import { exact_map, type HeadMap } from "../shaping/head_maps";
 import { fetch_map } from "./api";
 
@@ -20,7 +20,7 @@ function forget_old({ file }: Report): void {
 }
 
 /** The whole map of a head, if the page is live: it, or what is to be said until it comes. */
-export function live_map(context: Context, { layer, head }: HeadPlace): { map?: HeadMap; said?: HTMLElement } | undefined {
+export function live_map(context: Context, { layer, head }: HeadIndex): { map?: HeadMap; said?: HTMLElement } | undefined {
   const { report, model } = context;
   const [place] = map_places(report, model.name);
   if (!report.live || !place) return undefined;

@@ -2,7 +2,7 @@
 import { rows_of } from "../data/report";
 import type { ReadRow } from "../data/report_file";
 import { format_number } from "../chart/number_format";
-import type { HeadPlace } from "../shaping/head_grid";
+import type { HeadIndex } from "../shaping/head_grid";
 import { shown_token } from "../shaping/tokens";
 import { h } from "./elements";
 import { absent_analysis } from "./view_parts";
@@ -32,7 +32,7 @@ export function correlation_words(correlation: number): string {
 }
 
 /** Up to three directions, both poles of each; null of what the report was not asked for. */
-export function directions_part(context: Context, { layer, head }: HeadPlace): HTMLElement | null {
+export function directions_part(context: Context, { layer, head }: HeadIndex): HTMLElement | null {
   const all = rows_of(context.report, "read", context.model.name);
   if (all.length === 0) return absent_analysis(context, "What the head's directions mean as tokens", "read");
   const rows = all.filter((row) => row.layer === layer && row.head === head);

@@ -1,17 +1,17 @@
 // Six figures of every head, from its weights.
 import { at_threshold, row_at, rows_of } from "../data/report";
 import type { CircuitsRow, SpectrumRow } from "../data/report_file";
-import { limit_scale, rank_scale, score_scale, type HeadFigure, type HeadPlace } from "./head_grid";
+import { limit_scale, rank_scale, score_scale, type HeadFigure, type HeadIndex } from "./head_grid";
 import type { Reading } from "./reading";
 import { rotary_offset } from "./rotary";
 import { threshold_words } from "./shared_words";
 
 type Circuit = "qk" | "ov";
 
-export const circuit_at = ({ report, model }: Reading, circuit: Circuit, { layer, head }: HeadPlace): CircuitsRow | undefined =>
+export const circuit_at = ({ report, model }: Reading, circuit: Circuit, { layer, head }: HeadIndex): CircuitsRow | undefined =>
   row_at(report, "circuits", { model: model.name, layer, head, circuit });
 
-export const spectrum_at = ({ report, model }: Reading, matrix: Circuit, { layer, head }: HeadPlace): SpectrumRow | undefined =>
+export const spectrum_at = ({ report, model }: Reading, matrix: Circuit, { layer, head }: HeadIndex): SpectrumRow | undefined =>
   row_at(report, "spectrum", { model: model.name, layer, head, matrix });
 
 function rank_figure(reading: Reading, circuit: Circuit): HeadFigure {
@@ -39,7 +39,7 @@ export function head_figures(reading: Reading): HeadFigure[] {
   const { report, model, threshold } = reading;
   const bound =
     rows_of(report, "circuits", model.name).find((row) => row.circuit === "qk" && row.head !== null)?.identity_cosine_bound ?? 1;
-  const of = (circuit: Circuit, read: (row: CircuitsRow) => number | null | undefined) => (place: HeadPlace) => {
+  const of = (circuit: Circuit, read: (row: CircuitsRow) => number | null | undefined) => (place: HeadIndex) => {
     const row = circuit_at(reading, circuit, place);
     return row && read(row);
   };

@@ -10,12 +10,12 @@ import type { AnalysisId, AttentionHeadRow, Skipped } from "../data/report_file"
 import type { Reading } from "./reading";
 import { index_param } from "./state";
 
-export interface HeadPlace {
+export interface HeadIndex {
   layer: number;
   head: number;
 }
 
-export const head_title = ({ layer, head }: HeadPlace): string => `Layer ${layer} · head ${head}`;
+export const head_title = ({ layer, head }: HeadIndex): string => `Layer ${layer} · head ${head}`;
 
 /** A figure that every head has. */
 export interface HeadFigure {
@@ -25,7 +25,7 @@ export interface HeadFigure {
   id: AnalysisId; // where its rows come from
   circuit?: "qk" | "ov";
   format: Format;
-  value(place: HeadPlace): number | null | undefined; // null: it has none; undefined: not in this report
+  value(place: HeadIndex): number | null | undefined; // null: it has none; undefined: not in this report
   scale(values: readonly number[]): ColorScale;
 }
 
@@ -44,7 +44,7 @@ export const limit_scale = (limit: number, format: Format): ColorScale => ({ kin
 const kFactors: Readonly<Record<"qk" | "ov", readonly string[]>> = { qk: ["q", "k", "qk"], ov: ["v", "o", "ov"] };
 
 /** Why a head has no figure: skipped itself, or with its layer, circuit or one of its factors. */
-export function why_skipped(report: Report, model: string, id: AnalysisId, place: HeadPlace, circuit?: "qk" | "ov"): string | undefined {
+export function why_skipped(report: Report, model: string, id: AnalysisId, place: HeadIndex, circuit?: "qk" | "ov"): string | undefined {
   const about = (each: Skipped) =>
     each.model === model &&
     (each.layer ?? place.layer) === place.layer &&
@@ -67,7 +67,7 @@ export function head_cells({ report, model }: Reading, figure: HeadFigure): Cell
 export const numbers_in = (cells: readonly (readonly Cell[])[]): number[] =>
   cells.flat().filter((cell): cell is number => typeof cell === "number");
 
-export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadPlace): HeatmapChart {
+export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadIndex): HeatmapChart {
   const cells = head_cells(reading, figure);
   return {
     kind: "heatmap",
@@ -94,7 +94,7 @@ export const attention_heads = (
  * The head in the address; else, of those whose maps are whole, the one that looks most at the token before, which every reader knows at
  * sight.
  */
-export function chosen_head({ report, model, state }: Reading): HeadPlace {
+export function chosen_head({ report, model, state }: Reading): HeadIndex {
   const [layer, head] = [index_param(state, "l", model.layers), index_param(state, "h", model.heads)];
   if (layer !== undefined || head !== undefined) return { layer: layer ?? 0, head: head ?? 0 };
   const whole = new Set(

@@ -11,7 +11,7 @@ import {
 } from "../data/maps";
 import { map_places, type Report } from "../data/report";
 import type { MapPlace } from "../data/report_file";
-import type { HeadPlace } from "./head_grid";
+import type { HeadIndex } from "./head_grid";
 
 export interface HeadMap {
   bytes: Uint8Array; // row by row
@@ -35,7 +35,7 @@ export function open_map(report: Report, place: MapPlace): HeadMap {
   return map;
 }
 
-export function stored_map(report: Report, model: string, { layer, head }: HeadPlace): HeadMap | undefined {
+export function stored_map(report: Report, model: string, { layer, head }: HeadIndex): HeadMap | undefined {
   const place = map_places(report, model).find((each) => each.layer === layer && each.head === head);
   return place && open_map(report, place);
 }

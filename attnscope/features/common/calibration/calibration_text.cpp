@@ -135,12 +135,13 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
                                               (own ? "targets" : "sources") + " of the other"});
   }
   const Model decoder = model_that_predicts(model);
-  const TargetTexts texts = target_texts(arguments, session, decoder);
+  const TargetTexts texts =
+      target_lines(arguments, session, decoder,
+                   {.sources = "calibration_file", .targets = "calibration_target_file"});
   TargetTexts held;
   if (own) {
-    held = target_texts(arguments.with("calibration_file", arguments.text("eval_file"))
-                            .with("calibration_target_file", arguments.text("eval_target_file")),
-                        session, decoder);
+    held = target_lines(arguments, session, decoder,
+                        {.sources = "eval_file", .targets = "eval_target_file"});
   }
   const ScorePositions positions(arguments, session);
   refuse_mask_of_two_files(positions, own);

@@ -25,8 +25,8 @@ using enum ParameterType;
   throw Error(ErrorKind::usage, {.parameter = "target", .problem = problem});
 }
 
-[[noreturn]] void refuse_target_file(const std::string& problem) {
-  throw Error(ErrorKind::usage, {.parameter = "target_file", .problem = problem});
+[[noreturn]] void refuse_targets(const PairedFiles& files, const std::string& problem) {
+  throw Error(ErrorKind::usage, {.parameter = files.targets, .problem = problem});
 }
 
 /// The start token, and then target_labels().
@@ -56,15 +56,19 @@ struct PairedLines {
 };
 
 /// The lines of both files: as many, and each pair with two texts or none. At least one has texts.
-PairedLines paired_lines(const Arguments& arguments, const Session& session) {
-  const std::string of_sources = arguments.text("text_file");
-  if (of_sources.empty()) refuse_target_file("goes with {text_file}, whose lines are the sources");
-  const std::string of_targets = arguments.text("target_file");
+PairedLines paired_lines(const Arguments& arguments, const Session& session,
+                         const PairedFiles& files = {}) {
+  const std::string option = "{" + std::string(files.sources) + "}";
+  const std::string of_sources = arguments.text(files.sources);
+  if (of_sources.empty()) {
+    refuse_targets(files, "requires " + option + ", whose lines are the source texts");
+  }
+  const std::string of_targets = arguments.text(files.targets);
   PairedLines lines{.sources = lines_of(session, of_sources),
                     .targets = lines_of(session, of_targets)};
   if (lines.sources.size() != lines.targets.size()) {
-    refuse_target_file("has " + counted(lines.targets.size(), "line") + ", and {text_file} has " +
-                       std::to_string(lines.sources.size()));
+    refuse_targets(files, "has " + counted(lines.targets.size(), "line") + ", and " + option +
+                              " has " + std::to_string(lines.sources.size()));
   }
   bool has_text = false;
   for (std::size_t line = 0; line < lines.sources.size(); ++line) {
@@ -74,7 +78,7 @@ PairedLines paired_lines(const Arguments& arguments, const Session& session) {
     throw Error(ErrorKind::usage, {.file = no_source ? of_sources : of_targets,
                                    .problem = "line " + std::to_string(line + 1) + " is empty"});
   }
-  if (!has_text) refuse_target_file("has no text");
+  if (!has_text) refuse_targets(files, "has no text");
   return lines;
 }
 
@@ -299,8 +303,13 @@ TargetTexts target_texts(const Arguments& arguments, const Session& session, con
     }
     return {.pairs = {{.source = text.tokens, .target = std::move(target)}}, .source = text.source};
   }
-  const PairedLines lines = paired_lines(arguments, session);
-  const std::string file = arguments.text("text_file");
+  return target_lines(arguments, session, model);
+}
+
+TargetTexts target_lines(const Arguments& arguments, const Session& session, const Model& model,
+                         const PairedFiles& files) {
+  const PairedLines lines = paired_lines(arguments, session, files);
+  const std::string file = arguments.text(files.sources);
   TargetTexts out{.pairs = {},
                   .source = file.substr(file.rfind('/') + 1),
                   .tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model))};

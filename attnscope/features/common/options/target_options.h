@@ -71,6 +71,16 @@ struct TargetTexts {
 /// one file is empty or missing that the other has.
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model);
 
+/// The options that name a file of sources and a file of targets.
+struct PairedFiles {
+  const char* sources = "text_file";
+  const char* targets = "target_file";
+};
+
+/// The pairs of these two files. Throws as target_texts().
+TargetTexts target_lines(const Arguments& arguments, const Session& session, const Model& model,
+                         const PairedFiles& files = {});
+
 /// Throws what target_texts() and target_flags() would of `target_file`, with any of the models
 /// that are of an encoder-decoder.
 void check_target_lines(const std::vector<Model>& models, const Arguments& arguments,

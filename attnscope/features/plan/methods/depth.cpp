@@ -291,7 +291,7 @@ std::string target_of_layers(const Model& model, const Choice& choice, const Mod
   for (const std::int64_t layer : removed_layers(choice, model.dimensions().layers)) {
     removed.push_back(std::to_string(layer));
   }
-  return "set without=" + join(removed, ",");
+  return "set remove-layers=" + join(removed, ",");
 }
 
 }  // namespace
@@ -306,7 +306,7 @@ Method depth_method() {
   static const MethodInfo info = {
       .name = "depth",
       .set_name = "remove-layers",
-      .set_example = "without=2,4",
+      .set_example = "remove-layers=2,4",
       .rows = PlanRows::removal,
       .whole = [](const Dimensions& dimensions) { return dimensions.layers; },
       .cut = [](Dimensions& dimensions, std::int64_t size) { dimensions.layers = size; },

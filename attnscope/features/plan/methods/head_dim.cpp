@@ -139,7 +139,7 @@ ModelSize size_of_narrower_heads(const Model& model, const ModelSize& before,
 Method head_dim_method() {
   static const MethodInfo info = {
       .name = "head-dim",
-      .set_example = "head-width=16",
+      .set_example = "head-dim=16",
       .is_rounded = true,
       .list_unit = 2,  // rotary pairs
       .whole = [](const Dimensions& dimensions) { return dimensions.heads.head_dim; },

@@ -317,7 +317,7 @@ std::string why_not_hidden_size(const Model& model) {
 Method hidden_size_method() {
   static const MethodInfo info = {
       .name = "hidden-size",
-      .set_example = "hidden=144",
+      .set_example = "hidden-size=144",
       .remark = "head untied",
       .is_rounded = true,
       .whole = [](const Dimensions& dimensions) { return dimensions.width; },

@@ -121,7 +121,7 @@ std::string why_not_ranks(const Model& model, const Choice& choice) {
 Method low_rank_method() {
   static const MethodInfo info = {
       .name = "low-rank",
-      .set_example = "ranks=0.q:64,3.up:100",
+      .set_example = "low-rank=0.q:64,3.up:100",
       .loadable = false,
       .remark = "as factors, in own runtimes",
       .combines = false,

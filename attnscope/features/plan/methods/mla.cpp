@@ -233,7 +233,7 @@ std::optional<Choice> parse_latent(const std::string& value, const Model&) {
 /// `set` takes no latent in which every kept key dimension is rotary.
 std::string target_of_latent(const Model&, const Choice& choice, const ModelSize& after) {
   if (choice.exact) return "kv_bytes " + std::to_string(after.kv_cache_bytes_per_token);
-  return "set latent=" + std::to_string(choice.size) + "+" + std::to_string(choice.joint);
+  return "set mla=" + std::to_string(choice.size) + "+" + std::to_string(choice.joint);
 }
 
 std::optional<ChoiceProblem> check_latent(const Model& model, const Choice& choice) {
@@ -253,7 +253,7 @@ std::optional<ChoiceProblem> check_latent(const Model& model, const Choice& choi
 Method mla_method() {
   static const MethodInfo info = {
       .name = "mla",
-      .set_example = "latent=32+32",
+      .set_example = "mla=32+32",
       .remark = "as deepseek_v3",
       .combines = false,
       .makes_latents = true,

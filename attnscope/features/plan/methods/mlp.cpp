@@ -151,7 +151,7 @@ std::vector<std::vector<std::int64_t>> removed_neurons(const Model& model, std::
 Method mlp_method() {
   static const MethodInfo info = {
       .name = "mlp",
-      .set_example = "width=384",
+      .set_example = "mlp=384",
       .is_rounded = true,
       .both_stacks = true,
       .rows = PlanRows::layer,

@@ -10,7 +10,7 @@ import { range } from "../../data/numbers";
 import { rows_of } from "../../data/report";
 import type { AblateRow, LensGridRow } from "../../data/report_file";
 import { circuit_at } from "../../shaping/head_figures";
-import { attention_heads, type HeadPlace } from "../../shaping/head_grid";
+import { attention_heads, type HeadIndex } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
 import { shown_token } from "../../shaping/tokens";
 
@@ -22,7 +22,7 @@ export const is_significant = (row: AblateRow): boolean =>
   row.loss_increase_error === null || Math.abs(row.loss_increase) > 2 * row.loss_increase_error;
 
 /** Layers down, heads across: by how much the loss rises without each. Undefined where no head was replaced. */
-export function heads_chart(reading: Reading, chosen?: HeadPlace): HeatmapChart | undefined {
+export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart | undefined {
   const rows = parts_of(reading, "head");
   if (rows.length === 0) return undefined;
   const { model } = reading;
@@ -85,8 +85,8 @@ export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
 /** What the weights of a head would make of the tokens it reads, against what happens on the text. */
 export function copying_effect_chart(
   reading: Reading,
-  chosen?: HeadPlace,
-): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
+  chosen?: HeadIndex,
+): (ScatterChart & { points: (ScatterPoint & { place: HeadIndex })[] }) | undefined {
   const { report, model } = reading;
   const worth = new Map(parts_of(reading, "head").map((row) => [`${row.layer}/${row.head}`, row]));
   const largest_effect = Math.max(1e-9, ...Array.from(worth.values(), (row) => Math.abs(row.loss_increase)));

@@ -7,11 +7,11 @@ import type { Context, View } from "../../page/view";
 import { map_bytes, stored_shape } from "../../data/maps";
 import { live_panel } from "../../live/run_panel";
 import { directions_part } from "../../page/direction_lists";
-import { attention_heads, chosen_head, head_title, type HeadPlace } from "../../shaping/head_grid";
+import { attention_heads, chosen_head, head_title, type HeadIndex } from "../../shaping/head_grid";
 import { copying_effect_chart, heads_chart, layers_chart, lens_chart, lens_grid_chart, ablation_charts } from "./charts";
 
 /** What is known of the head that was chosen: what it is worth and raises, its map, its directions. */
-function head_part(context: Context, place: HeadPlace): HTMLElement {
+function head_part(context: Context, place: HeadIndex): HTMLElement {
   const { report, model, theme } = context;
   const is_here = (row: { layer: number; head: number | null }) => row.layer === place.layer && row.head === place.head;
   const worth = rows_of(report, "ablate", model.name).find((row) => row.component === "head" && is_here(row));

@@ -8,7 +8,7 @@ import type { WeightColor } from "../../chart/attention_colors";
 import { same_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, ReportFile } from "../../data/report_file";
-import { attention_heads, chosen_head, type HeadPlace } from "../../shaping/head_grid";
+import { attention_heads, chosen_head, type HeadIndex } from "../../shaping/head_grid";
 import { entropies, is_whole, open_map, exclude_first_token, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
 import { choice_param } from "../../shaping/state";
@@ -16,7 +16,7 @@ import { text_facts } from "../../shaping/texts";
 import { axes_of, kOfText, shape_of, type Axes } from "./axes";
 
 export interface AttentionChoice {
-  place: HeadPlace;
+  place: HeadIndex;
   colour: WeightColor;
   exclude_first_token: boolean;
 }

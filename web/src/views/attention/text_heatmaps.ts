@@ -4,7 +4,7 @@ import { format_number } from "../../chart/number_format";
 import { rows_of } from "../../data/report";
 import type { AttentionHeadRow } from "../../data/report_file";
 import type { InductionRow } from "../../data/generated_rows";
-import { limit_scale, attention_heads, head_chart, type HeadPlace, type HeadFigure } from "../../shaping/head_grid";
+import { limit_scale, attention_heads, head_chart, type HeadIndex, type HeadFigure } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
 import { text_facts } from "../../shaping/texts";
 import { axes_of, kOfText } from "./axes";
@@ -16,18 +16,18 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
   const { length, energy } = text_facts(reading);
   const axes = axes_of(reading);
   const { first, noun } = axes ?? kOfText;
-  const index = <Row extends HeadPlace>(rows: readonly Row[]) => new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
+  const index = <Row extends HeadIndex>(rows: readonly Row[]) => new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
   const rows = index(attention_heads(report, model.name, part_of(choice)));
   const induction = index(rows_of(report, "induction", model.name));
   const on_text =
     (read: (row: AttentionHeadRow) => number | null | undefined) =>
-    ({ layer, head }: HeadPlace) => {
+    ({ layer, head }: HeadIndex) => {
       const row = rows.get(`${layer}/${head}`);
       return row && read(row);
     };
   const repeated =
     (read: (row: InductionRow) => number | null) =>
-    ({ layer, head }: HeadPlace) => {
+    ({ layer, head }: HeadIndex) => {
       const row = induction.get(`${layer}/${head}`);
       return row && read(row);
     };

@@ -9,10 +9,10 @@ import { number_at, range } from "../../data/numbers";
 import { cumulative_energy, numbers, rows_of, scaled_numbers, thinned_indices } from "../../data/report";
 import type { CompositionRow } from "../../data/report_file";
 import { circuit_at, spectrum_at, head_figures } from "../../shaping/head_figures";
-import { attention_heads, chosen_head, head_cells, head_chart, numbers_in, type HeadPlace } from "../../shaping/head_grid";
+import { attention_heads, chosen_head, head_cells, head_chart, numbers_in, type HeadIndex } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
 
-export const head_heatmaps = (reading: Reading, chosen?: HeadPlace): HeatmapChart[] =>
+export const head_heatmaps = (reading: Reading, chosen?: HeadIndex): HeatmapChart[] =>
   head_figures(reading).map((figure) => head_chart(reading, figure, chosen));
 
 /** Which heads share the keys and values of a head; none where each has its own. */
@@ -27,7 +27,7 @@ function text_figures({
   report,
   model,
 }: Reading): { label: string; format: Format; domain: [number, number]; values: Map<string, number | null | undefined> }[] {
-  const key = ({ layer, head }: HeadPlace) => `${layer}/${head}`;
+  const key = ({ layer, head }: HeadIndex) => `${layer}/${head}`;
   const rows = attention_heads(report, model.name);
   const induction = rows_of(report, "induction", model.name);
   const shares = (label: string, values: [string, number | null | undefined][]) => ({
@@ -59,7 +59,7 @@ function text_figures({
 }
 
 /** Each measure of a head as a dot among those of all heads. */
-export function detail_chart(reading: Reading, place: HeadPlace): StripPlotChart {
+export function detail_chart(reading: Reading, place: HeadIndex): StripPlotChart {
   const from_weights = head_figures(reading).map((figure): StripPlotRow => {
     const cells = head_cells(reading, figure);
     const all = numbers_in(cells);
@@ -89,7 +89,7 @@ export function detail_chart(reading: Reading, place: HeadPlace): StripPlotChart
 }
 
 /** Cumulative energy of a head's two circuits, with that of products of random matrices. Undefined without their singular values. */
-export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | undefined {
+export function energy_chart(reading: Reading, place: HeadIndex): LinesChart | undefined {
   const { report } = reading;
   const rows = (["qk", "ov"] as const).flatMap((circuit) => {
     const row = spectrum_at(reading, circuit, place);
@@ -133,8 +133,8 @@ export function energy_chart(reading: Reading, place: HeadPlace): LinesChart | u
 /** Symmetry of QK against the copying score of OV; undefined where no head has both. */
 export function kinds_chart(
   reading: Reading,
-  chosen?: HeadPlace,
-): (ScatterChart & { points: (ScatterPoint & { place: HeadPlace })[] }) | undefined {
+  chosen?: HeadIndex,
+): (ScatterChart & { points: (ScatterPoint & { place: HeadIndex })[] }) | undefined {
   const { model } = reading;
   const points = range(model.layers).flatMap((layer) =>
     range(model.heads).flatMap((head) => {
@@ -178,15 +178,15 @@ export function kinds_chart(
 
 export interface CompositionChoice {
   pairs: number; // at most so many
-  around?: HeadPlace; // only those of this head
+  around?: HeadIndex; // only those of this head
 }
 
 const kReads: Readonly<Record<CompositionRow["kind"], string>> = { q: "queries", k: "keys", v: "values" };
 
 /** The pairs of an earlier head and a later one whose weights align most; undefined where no pair is stronger than chance. */
-export function composition_chart(reading: Reading, { pairs, around }: CompositionChoice, chosen?: HeadPlace): GraphChart | undefined {
+export function composition_chart(reading: Reading, { pairs, around }: CompositionChoice, chosen?: HeadIndex): GraphChart | undefined {
   const { report, model } = reading;
-  const touches = (row: CompositionRow, { layer, head }: HeadPlace) =>
+  const touches = (row: CompositionRow, { layer, head }: HeadIndex) =>
     (row.layer === layer && row.head === head) || (row.receiver_layer === layer && row.receiver_head === head);
   const strongest = rows_of(report, "composition", model.name)
     .flatMap((row) => (row.excess !== null && row.excess > 0 && (!around || touches(row, around)) ? [{ ...row, excess: row.excess }] : []))

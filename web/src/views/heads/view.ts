@@ -5,7 +5,7 @@ import { directions_part } from "../../page/direction_lists";
 import { h } from "../../page/elements";
 import { absent_analysis, choice, controls, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
-import { chosen_head, head_title, type HeadPlace } from "../../shaping/head_grid";
+import { chosen_head, head_title, type HeadIndex } from "../../shaping/head_grid";
 import { choice_param, index_param } from "../../shaping/state";
 import { composition_chart, detail_chart, energy_chart, head_charts, head_heatmaps, kinds_chart, shares_keys_with } from "./charts";
 
@@ -37,7 +37,7 @@ function draw(context: Context): HTMLElement {
   const place = chosen_head(context);
   const heatmaps = head_heatmaps(context, place);
   const used = index_param(context.state, "from", heatmaps.length) ?? 0;
-  const choose = (from: number, to: HeadPlace) => context.go({ l: to.layer, h: to.head, from });
+  const choose = (from: number, to: HeadIndex) => context.go({ l: to.layer, h: to.head, from });
   const frames = heatmaps.map((chart, index) =>
     chart_frame(chart, theme, { level: 2, on_choose: ({ row, column }) => choose(index, { layer: row, head: column }) }),
   );
@@ -52,7 +52,7 @@ function draw(context: Context): HTMLElement {
   return h("div", {}, head, skipped_lines(context, "circuits"), grid);
 }
 
-function detail(context: Context, place: HeadPlace): HTMLElement {
+function detail(context: Context, place: HeadIndex): HTMLElement {
   const { report, model, theme } = context;
   const shared = shares_keys_with(context, place.head);
   const energy = energy_chart(context, place);
@@ -81,7 +81,7 @@ function detail(context: Context, place: HeadPlace): HTMLElement {
   );
 }
 
-function kinds(context: Context, place: HeadPlace): HTMLElement | null {
+function kinds(context: Context, place: HeadIndex): HTMLElement | null {
   const chart = kinds_chart(context, place);
   if (!chart) return null;
   return h(
@@ -97,7 +97,7 @@ function kinds(context: Context, place: HeadPlace): HTMLElement | null {
   );
 }
 
-function composition(context: Context, place: HeadPlace): HTMLElement {
+function composition(context: Context, place: HeadIndex): HTMLElement {
   const { report, model, theme } = context;
   if (rows_of(report, "composition", model.name).length === 0)
     return h("div", { class: "heads-kinds" }, absent_analysis(context, "The composition of heads", "composition"));
