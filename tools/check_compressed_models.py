@@ -32,9 +32,9 @@ from written_adapters import OWN_ADAPTERS, check_experts, check_fixed_rank, chec
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMS = {
-    "layers": "without=1", "width": "width=50", "hidden": "hidden=36", "head-width": "head-width=4",
-    "kv-heads": "kv-heads=1", "heads": "heads=4", "latent": "latent=8+10", "experts": "experts=3",
-    "ranks": "ranks=0.q:6,2.up:9,1.down:5",
+    "layers": "remove-layers=1", "mlp": "mlp=50", "hidden-size": "hidden-size=36", "head-dim": "head-dim=4",
+    "kv-heads": "kv-heads=1", "heads": "heads=4", "mla": "mla=8+10", "experts": "experts=3",
+    "low-rank": "low-rank=0.q:6,2.up:9,1.down:5",
 }
 # Encoder-decoders, whose stacks are made smaller one by one.
 T5 = dict(vocab_size=VOCABULARY, d_model=48, d_kv=8, d_ff=80, num_layers=3, num_decoder_layers=2, num_heads=6, bos_token_id=0,
@@ -54,40 +54,40 @@ MASKED = {
     "distilbert": ("distilbert", dict(vocab_size=VOCABULARY, dim=48, n_layers=3, n_heads=6, hidden_dim=80,
                                       max_position_embeddings=CONTEXT)),
 }
-OF_STACKS = {"layers": "without=0", "width": "width=50", "ranks": "ranks=0.q:6,1.up:9,1.down:5"}
-OF_EXPERTS = {"ranks": "ranks=0.q:6,2.o:9,1.k:5"}  # whose layers have no MLP of their own
+OF_STACKS = {"layers": "remove-layers=0", "mlp": "mlp=50", "low-rank": "low-rank=0.q:6,1.up:9,1.down:5"}
+OF_EXPERTS = {"low-rank": "low-rank=0.q:6,2.o:9,1.k:5"}  # whose layers have no MLP of their own
 ASKED = {  # where it is not that of FORMS
-    "mixtral": OF_EXPERTS, "qwen3_moe": OF_EXPERTS, "deepseek_v3": {"ranks": "ranks=0.o:6,2.up:9,1.down:5"},
+    "mixtral": OF_EXPERTS, "qwen3_moe": OF_EXPERTS, "deepseek_v3": {"low-rank": "low-rank=0.o:6,2.up:9,1.down:5"},
     "deepseek_v3-groups": {"experts": "experts=4"},
 }
-SEVERAL = ("hidden,width", "heads,kv-heads,width", "head-width,hidden", "layers,width")
-WHOLE = {"hidden": "hidden=48", "latent": "latent=16+16"}
+SEVERAL = ("hidden-size,mlp", "heads,kv-heads,width", "head-width,hidden", "layers,width")
+WHOLE = {"hidden-size": "hidden-size=48", "mla": "mla=16+16"}
 LITTLE_CACHE = "0.3"  # of a latent that keeps rotary keys alone
 # The forms that each must take, and no others: docs/plan.md, "The forms".
-DENSE = {"layers", "width", "ranks"}
-ROTARY = DENSE | {"hidden", "head-width", "kv-heads", "heads", "latent"}
+DENSE = {"layers", "mlp", "low-rank"}
+ROTARY = DENSE | {"hidden-size", "head-dim", "kv-heads", "heads", "mla"}
 TAKES = {
-    "llama": ROTARY, "llama-biased": ROTARY - {"latent"}, "mistral": ROTARY, "qwen2": ROTARY,
-    "qwen3": DENSE | {"hidden", "heads"}, "phi3": DENSE | {"hidden", "kv-heads", "heads"},
-    "gemma": DENSE | {"hidden", "kv-heads", "heads"}, "gemma2": DENSE | {"heads"}, "gemma3": DENSE | {"heads"},
-    "phi": DENSE | {"heads"}, "mixtral": {"layers", "experts", "ranks"}, "qwen3_moe": {"layers", "experts", "ranks"},
+    "llama": ROTARY, "llama-biased": ROTARY - {"mla"}, "mistral": ROTARY, "qwen2": ROTARY,
+    "qwen3": DENSE | {"hidden-size", "heads"}, "phi3": DENSE | {"hidden-size", "kv-heads", "heads"},
+    "gemma": DENSE | {"hidden-size", "kv-heads", "heads"}, "gemma2": DENSE | {"heads"}, "gemma3": DENSE | {"heads"},
+    "phi": DENSE | {"heads"}, "mixtral": {"layers", "experts", "low-rank"}, "qwen3_moe": {"layers", "experts", "low-rank"},
     "deepseek_v3": DENSE, "gpt2": DENSE,
 }
 # Tied where those are not, and the other way round, with other biases and experts: the forms that this matters to.
 VARIANTS = {
-    "llama-attention-biased": ("llama", dict(LLAMA, attention_bias=True), ("latent",)),
-    "mistral-tied": ("mistral", dict(LLAMA, sliding_window=None, tie_word_embeddings=True), ("hidden", "latent")),
-    "qwen2-untied": ("qwen2", LLAMA, ("hidden", "latent")),
-    "phi3-tied": ("phi3", dict(WITHOUT_HEAD_DIM, tie_word_embeddings=True), ("hidden", "kv-heads")),
+    "llama-attention-biased": ("llama", dict(LLAMA, attention_bias=True), ("mla",)),
+    "mistral-tied": ("mistral", dict(LLAMA, sliding_window=None, tie_word_embeddings=True), ("hidden-size", "mla")),
+    "qwen2-untied": ("qwen2", LLAMA, ("hidden-size", "mla")),
+    "phi3-tied": ("phi3", dict(WITHOUT_HEAD_DIM, tie_word_embeddings=True), ("hidden-size", "kv-heads")),
     "deepseek_v3-groups": ("deepseek_v3", dict(MODELS["deepseek_v3"][1], first_k_dense_replace=1, moe_intermediate_size=20,
                                                n_routed_experts=6, n_group=2, topk_group=1, num_experts_per_tok=1),
                            ("layers", "experts")),
-    "gpt2-untied": ("gpt2", dict(GPT2, tie_word_embeddings=False), ("layers", "width")),
+    "gpt2-untied": ("gpt2", dict(GPT2, tie_word_embeddings=False), ("layers", "mlp")),
 }
-ONE_FILE = {"llama-biased": ("width", "kv-heads"), "gpt2": ("width", "ranks")}
+ONE_FILE = {"llama-biased": ("mlp", "kv-heads"), "gpt2": ("mlp", "low-rank")}
 # Of examples/shakespeare-llama, whose logits vary by 4; it is stored in bfloat16, but written in float32.
-TRAINED = ("without=2", "width=384", "hidden=144", "head-width=16", "kv-heads=1", "heads=4", "latent=32+32")
-TRAINED_WHOLE = ("hidden=192", "latent=64+64")
+TRAINED = ("remove-layers=2", "mlp=384", "hidden-size=144", "head-dim=16", "kv-heads=1", "heads=4", "mla=32+32")
+TRAINED_WHOLE = ("hidden-size=192", "mla=64+64")
 UNSUPPORTED, NOT_REACHABLE = 5, 6  # exit codes
 REFUSED = "refused"
 faults = []
@@ -153,7 +153,7 @@ def asked_of(name):
 
 def cases_of(name, forms):
     """Pairs of a form and what is asked of it."""
-    return [case for case in (*asked_of(name).items(), *WHOLE.items(), ("latent", LITTLE_CACHE)) if case[0] in forms]
+    return [case for case in (*asked_of(name).items(), *WHOLE.items(), ("mla", LITTLE_CACHE)) if case[0] in forms]
 
 
 def check_loaded(form, choice, facts, out, subject):
@@ -164,7 +164,7 @@ def check_loaded(form, choice, facts, out, subject):
     expect_same("with a cache", model(x[:, -3:], past_key_values=first.past_key_values).logits[0], theirs[-3:])
     # What corrects the choice of experts is in the files, but no parameter of the model.
     count = model.num_parameters() + sum(weight.numel() for place, weight in model.named_buffers() if "correction" in place)
-    if form != "ranks" and facts["parameters_after"] != count:
+    if form != "low-rank" and facts["parameters_after"] != count:
         raise ValueError(f"{count} parameters, not {facts['parameters_after']}")
     held = cached_bytes(first.past_key_values, len(subject.ids))
     if held != facts["kv_cache_bytes_per_token_after"]:
@@ -178,9 +178,9 @@ def check_loaded(form, choice, facts, out, subject):
 
 def check_form(subject, takes, form, choice, sharded=True):
     out, plan = subject.scratch / f"{subject.folder.name}-{choice}", subject.scratch / "plan.json"
-    texts = ("--token-file", subject.text)
-    asked = (("--by", choice, "--keep", "0.85") if form == "several"
-             else ("--by", form, "--kv-bytes", choice) if choice == LITTLE_CACHE else ("--set", choice))
+    texts = ("--calibration-token-file", subject.text)
+    asked = (("--method", choice, "--keep", "0.85") if form == "several"
+             else ("--method", form, "--kv-bytes", choice) if choice == LITTLE_CACHE else ("--set", choice))
     can = planned(subject.folder, texts, (*asked, "--length", CONTEXT), plan)
     if can != takes.issuperset(parts_of(form, choice)):
         raise ValueError("can be planned" if can else "cannot be planned")
@@ -194,18 +194,18 @@ def check_form(subject, takes, form, choice, sharded=True):
 
 
 def check_menu(subject, takes):
-    ran = run("plan", subject.folder, "--token-file", subject.text, "--length", CONTEXT, "--format", "json", "--quiet")
+    ran = run("plan", subject.folder, "--calibration-token-file", subject.text, "--length", CONTEXT, "--format", "json", "--quiet")
     if ran.returncode:
         raise ValueError(ran.stderr.strip())
-    forms = {row["form"] for row in json.loads(ran.stdout)["rows"]}
+    forms = {row["method"] for row in json.loads(ran.stdout)["rows"]}
     if forms != takes:
         raise ValueError(f"the menu has or lacks {', '.join(forms ^ takes)}")
 
 
 def check_fewest_experts(subject):
     """The score of a group is that of its two best experts: with fewer than two there is none."""
-    asked = ("--by", "experts", "--keep", "0.75")
-    ran = run("plan", subject.folder, "--token-file", subject.text, "--length", CONTEXT, *asked, "--quiet")
+    asked = ("--method", "experts", "--keep", "0.75")
+    ran = run("plan", subject.folder, "--calibration-token-file", subject.text, "--length", CONTEXT, *asked, "--quiet")
     if ran.returncode != NOT_REACHABLE:
         raise ValueError(f"exit code {ran.returncode}: {ran.stderr.strip()}")
 
@@ -223,7 +223,7 @@ def check_count(model, facts, choice):
     # Marian's positions, which no file holds; BERT's bias of its head, which the files have twice, and one is unused.
     computed = {*(model._keys_to_ignore_on_save or ()), "cls.predictions.decoder.bias"}
     count = sum(weight.numel() for place, weight in model.named_parameters() if place not in computed)
-    if not choice.startswith("ranks") and facts["parameters_after"] != count:
+    if not choice.startswith("low-rank") and facts["parameters_after"] != count:
         raise ValueError(f"{count} parameters, not {facts['parameters_after']}")
 
 
@@ -255,7 +255,7 @@ def check_trained(choice, text, scratch):
     """Of figures that are rounded to float32 alone, though the model's own are bfloat16's."""
     folder, out, ids = ROOT / "examples" / "shakespeare-llama", scratch / f"trained-{choice}", list(range(5, 69))
     fitted = ("--sequences", 4, "--eval-sequences", 1, "--set", choice)
-    planned_and_made(folder, folder, ("--text-file", text), fitted, out, scratch, "--dtype", "F32")
+    planned_and_made(folder, folder, ("--calibration-file", text), fitted, out, scratch, "--dtype", "F32")
     theirs = load(out)(torch.tensor([ids])).logits[0]
     expect_same("in attnscope", logits_of(out, ids, scratch), theirs)
     if choice in TRAINED_WHOLE:
@@ -275,7 +275,7 @@ def tried(cases):
 
 def check_with_texts(scratch):
     """Encoder-decoders and models that fill masks, which are fitted to words."""
-    rng, texts = np.random.default_rng(3), ("--text-file", scratch / "sources.txt", "--target-file", scratch / "targets.txt")
+    rng, texts = np.random.default_rng(3), ("--calibration-file", scratch / "sources.txt", "--calibration-target-file", scratch / "targets.txt")
     lines = [[f"w{at}" for at in rng.integers(3, VOCABULARY, rng.integers(6, 14))] for _ in range(90)]
     texts[1].write_text("".join(" ".join(line) + "\n" for line in lines))
     texts[3].write_text("".join(" ".join(line[::-1]) + "\n" for line in lines))
@@ -301,8 +301,8 @@ def check_with_texts(scratch):
 def check_adapters(name, subject):
     folder, scratch, x = subject.folder, subject.scratch, torch.tensor([subject.ids])
     tuned, adapter = scratch / f"{name}-tuned", scratch / f"{name}-lora"
-    asked = ("--set", asked_of(name)["ranks"], "--length", CONTEXT)
-    make_tuned = partial(planned_and_made, folder, folder, ("--token-file", subject.text), asked, tuned, scratch)
+    asked = ("--set", asked_of(name)["low-rank"], "--length", CONTEXT)
+    make_tuned = partial(planned_and_made, folder, folder, ("--calibration-token-file", subject.text), asked, tuned, scratch)
     if not tried([(f"{name} for an adapter", make_tuned)]):
         return
     cases = {"of a rank": partial(check_fixed_rank, folder, tuned, adapter.with_suffix(".rank"), x),

@@ -19,27 +19,27 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HELD_OUT_BYTES = 23_000
 # What is asked for, what a prototype in NumPy and transformers lost in nats, and the most that is allowed.
 LLAMA = [
-    (("--by", "ranks", "--keep", "0.8"), 0.009, 0.015),
-    (("--by", "latent", "--kv-bytes", "780"), 0.016, 0.03),
-    (("--set", "hidden=144"), 0.020, 0.03),
-    (("--set", "width=384"), 0.024, 0.03),
+    (("--method", "low-rank", "--keep", "0.8"), 0.009, 0.015),
+    (("--method", "mla", "--kv-bytes", "780"), 0.016, 0.03),
+    (("--set", "hidden-size=144"), 0.020, 0.03),
+    (("--set", "mlp=384"), 0.024, 0.03),
     (("--set", "heads=4"), 0.031, 0.05),
-    (("--by", "hidden,width", "--keep", "0.7"), 0.044, 0.044),
-    (("--set", "head-width=16"), 0.046, 0.07),
-    (("--set", "without=2"), 0.081, 0.11),
+    (("--method", "hidden-size,mlp", "--keep", "0.7"), 0.044, 0.044),
+    (("--set", "head-dim=16"), 0.046, 0.07),
+    (("--set", "remove-layers=2"), 0.081, 0.11),
     (("--set", "kv-heads=1"), 0.090, 0.11),
-    (("--by", "latent", "--kv-bytes", "0.26"), 0.181, 0.22),
-    (("--set", "latent=64+64"), 0.000, 0.002),
+    (("--method", "mla", "--kv-bytes", "0.26"), 0.181, 0.22),
+    (("--set", "mla=64+64"), 0.000, 0.002),
 ]
 GPT2 = [
-    (("--by", "ranks", "--keep", "0.8"), 0.029, 0.04),
-    (("--set", "width=576"), 0.026, 0.04),
-    (("--set", "without=3"), 0.048, 0.07),
+    (("--method", "low-rank", "--keep", "0.8"), 0.029, 0.04),
+    (("--set", "mlp=576"), 0.026, 0.04),
+    (("--set", "remove-layers=3"), 0.048, 0.07),
 ]
 
 
 def planned(binary, model, words, text, held_out):
-    ran = subprocess.run([binary, "plan", ROOT / "examples" / model, "--text-file", text, "--eval-file", held_out,
+    ran = subprocess.run([binary, "plan", ROOT / "examples" / model, "--calibration-file", text, "--eval-file", held_out,
                           "--sequences", "64", "--threads", "1", *words, "--format", "json", "--quiet"],
                          capture_output=True, text=True, check=False)
     if ran.returncode:

@@ -30,9 +30,9 @@ from plan_method_references import read, write
 RIDGE, PROBED, KEEPS = 0.01, 128, (0.7, 0.4)
 # Of each form how it is cut in place, what is asked for, and the matrix that is fitted to what stays.
 CUTS = {
-    "llama-biased": {"width": (plan_method_references.width, 50, "down"), "heads": (plan_method_references.heads, 4, "o"),
-                     "head-width": (plan_method_references.head_width, 4, None), "kv-heads": (plan_method_references.kv_heads, 1, None)},
-    "gpt2": {"width": (plan_method_references.width, 50, "down")},
+    "llama-biased": {"mlp": (plan_method_references.width, 50, "down"), "heads": (plan_method_references.heads, 4, "o"),
+                     "head-dim": (plan_method_references.head_width, 4, None), "kv-heads": (plan_method_references.kv_heads, 1, None)},
+    "gpt2": {"mlp": (plan_method_references.width, 50, "down")},
 }
 faults = []
 
@@ -97,14 +97,14 @@ def lagrangian(weights, energies, shapes, budget):
 
 def plan_of(folder, text, scratch, *words):
     path = scratch / "plan.json"
-    ran = run("plan", folder, "--token-file", text, "--length", CONTEXT, "--probe-tokens", PROBED, *words, "-o", path, "--quiet")
+    ran = run("plan", folder, "--calibration-token-file", text, "--length", CONTEXT, "--probe-tokens", PROBED, *words, "-o", path, "--quiet")
     if ran.returncode:
         raise ValueError(ran.stderr.strip())
     return json.loads(path.read_text())
 
 
 def written(folder, text, scratch, name):
-    ran = run("shrink", folder, scratch / "plan.json", "--token-file", text, "-o", scratch / name, "--quiet")
+    ran = run("shrink", folder, scratch / "plan.json", "--calibration-token-file", text, "-o", scratch / name, "--quiet")
     if ran.returncode:
         raise ValueError(ran.stderr.strip())
     return scratch / name
@@ -159,7 +159,7 @@ def check_allocation(name, keep, rows, energies, weights, shapes):
 def check_ranks(name, original, folder, text, tokens, scratch):
     found = None
     for keep in KEEPS:
-        report = plan_of(folder, text, scratch, "--by", "ranks", "--keep", str(keep), "--ridge", str(RIDGE))
+        report = plan_of(folder, text, scratch, "--method", "low-rank", "--keep", str(keep), "--ridge", str(RIDGE))
         texts, rows = texts_of(tokens, report["parameters"]["sequences"]), report["rows"]
         matrices = [(layer, matrix) for layer in range(len(layers_of(original))) for matrix in places_of(original)]
         if sorted((row["layer"], row["matrix"]) for row in rows) != sorted(matrices):
@@ -188,7 +188,7 @@ def check_cut(name, form, original, folder, text, tokens, scratch):
 
 
 def check_layers(name, _, folder, text, tokens, scratch):
-    plan_of(folder, text, scratch, "--set", "without=1")
+    plan_of(folder, text, scratch, "--set", "remove-layers=1")
     smaller, skipped = load(written(folder, text, scratch, f"{name}-layers")), load(folder)
     del layers_of(skipped)[1]
     x = torch.tensor([tokens[:24]])
@@ -210,7 +210,7 @@ def check_masks(scratch):
     ids = np.random.default_rng(2).integers(0, 43, 600).tolist()
     text = scratch / "words.txt"
     text.write_text(" ".join(words[at] for at in ids))
-    ran = run("plan", folder, "--text-file", text, "--length", 16, "--set", "width=40", "--format", "json", "--quiet")
+    ran = run("plan", folder, "--calibration-file", text, "--length", 16, "--set", "mlp=40", "--format", "json", "--quiet")
     if ran.returncode:
         raise ValueError(ran.stderr.strip())
     held_out, losses = [at + 5 for at in ids[540:]], []

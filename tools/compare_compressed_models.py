@@ -26,7 +26,7 @@ class Ways:
     def __init__(self, arguments, scratch):
         self.arguments, self.scratch = arguments, scratch
         self.file = pathlib.Path(arguments.text) if arguments.text else self.own_text()
-        self.text = ["--text-file", self.file, "--quiet"]
+        self.text = ["--calibration-file", self.file, "--quiet"]
 
     def own_text(self):
         from tokenizers import Tokenizer
@@ -54,7 +54,7 @@ class Ways:
 
     def measured(self, folder):
         """A plan that changes nothing measures what is there."""
-        report = json.loads(self.run("plan", folder, *self.text, "--by", "width", "--keep", 1, "--format", "json"))
+        report = json.loads(self.run("plan", folder, *self.text, "--method", "mlp", "--keep", 1, "--format", "json"))
         return report["models"][0]["plan"]["perplexity_before"]
 
 
@@ -128,12 +128,12 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         ways = Ways(arguments, pathlib.Path(scratch))
         rows, keep = [], arguments.keep
-        plans = {method: ways.planned("--by", "ranks", "--keep", keep, "--method", method)
+        plans = {method: ways.planned("--method", "low-rank", "--keep", keep, "--rank-allocation", method)
                  for method in ("kl", "energy", "uniform", "plain")}
         rows.append(("as it is", plans["kl"]["perplexity_before"]))
-        rows += [(f"ranks, --method {method}", plan["perplexity_after"]) for method, plan in plans.items()]
+        rows += [(f"ranks, --rank-allocation {method}", plan["perplexity_after"]) for method, plan in plans.items()]
         if arguments.width:
-            rows.append((f"width {arguments.width}", ways.planned("--set", f"width={arguments.width}")["perplexity_after"]))
+            rows.append((f"width {arguments.width}", ways.planned("--set", f"mlp={arguments.width}")["perplexity_after"]))
         model = AutoModelForCausalLM.from_pretrained(arguments.model, dtype=torch.float32)
         moments = second_moments(model, windows_of(ways))
         rows.append(("SVD-LLM: Cholesky, the same share of all", changed(

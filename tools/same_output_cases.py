@@ -52,7 +52,7 @@ EVERY_FORMAT = {
     ],
     "read": ["", "--matrix qk --head 1 --directions 2 --top 4", "--matrix up --names embedding", "--copying --layers 0",
              "--layers 0 --head 0 --pairs 4", "--tokens 1,2,3,4,5 --directions 1"],
-    "lens": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --states layers,mid", "--tokens 1,2,3,4,5 --grid"],
+    "lens": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --states resid_pre,resid_mid", "--tokens 1,2,3,4,5 --grid"],
     "ablate": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --ablation zero --components layers --layers 0",
                "--induction --length 8", "--induction --length 8 --receiver 1,0"],
     "circuits": [
@@ -184,16 +184,16 @@ def shared_stores():
 # ---- Smaller models -----------------------------------------------------------------------------
 
 FITTED = "--text-file examples/README.md --length 64 --sequences 8 --eval-sequences 2 --probe-tokens 64"
-TARGETS = ["--set without=1,4", "--set width=300", "--set hidden=144", "--set head-width=16", "--set kv-heads=1",
-           "--set heads=4", "--set latent=32+32", "--set ranks=0.q:20,3.up:40", "--by ranks --keep 0.8 --round 8",
-           "--by ranks --keep 0.7 --method energy", "--by ranks --keep 0.7 --method uniform --ridge 0.1",
-           "--by ranks --keep 0.7 --method plain --matrix q,up --layers 1-3", "--by latent --kv-bytes 0.3",
-           "--by width --keep 0.9 --score-positions last", "--by width --keep 0.9 --lines",
-           "--by width --max-perplexity +5%", "--by width --keep 0.9 --seed 3", "--by hidden,width --keep 0.9",
-           "--by kv-heads,layers --kv-bytes 0.5"]
-REFUSED_PLANS = ["--by width", "--keep 0.5", "--by heads --keep 2", "--by width --keep 0.01", "--set heads=5",
-                 "--set ranks=0.q:150", "--set ranks=9.q:1", "--set x=1", "--by experts --keep 0.5",
-                 "--by width,ranks --keep 0.5", "--by width --keep 0.9 --target-file examples/README.md"]
+TARGETS = ["--set remove-layers=1,4", "--set mlp=300", "--set hidden-size=144", "--set head-dim=16", "--set kv-heads=1",
+           "--set heads=4", "--set mla=32+32", "--set low-rank=0.q:20,3.up:40", "--method low-rank --keep 0.8 --round 8",
+           "--method low-rank --keep 0.7 --rank-allocation energy", "--method low-rank --keep 0.7 --rank-allocation uniform --ridge 0.1",
+           "--method low-rank --keep 0.7 --rank-allocation plain --matrix q,up --layers 1-3", "--method latent --kv-bytes 0.3",
+           "--method mlp --keep 0.9 --score-positions last", "--method mlp --keep 0.9 --lines",
+           "--method mlp --max-perplexity +5%", "--method mlp --keep 0.9 --seed 3", "--method hidden,width --keep 0.9",
+           "--method kv-heads,layers --kv-bytes 0.5"]
+REFUSED_PLANS = ["--method mlp", "--keep 0.5", "--method heads --keep 2", "--method mlp --keep 0.01", "--set heads=5",
+                 "--set low-rank=0.q:150", "--set low-rank=9.q:1", "--set x=1", "--method experts --keep 0.5",
+                 "--method mlp,ranks --keep 0.5", "--method mlp --keep 0.9 --target-file examples/README.md"]
 
 
 def planned():
@@ -203,7 +203,7 @@ def planned():
         yield from in_every_format(f"plan {path} {FITTED}")
     for target in TARGETS + REFUSED_PLANS:
         run = shlex.split(f"plan {model} {FITTED} {target}")
-        shrink = shlex.split(f"shrink {model} plan.json --text-file examples/README.md -o smaller")
+        shrink = shlex.split(f"shrink {model} plan.json --calibration-file examples/README.md -o smaller")
         yield [Command(run), Command(run + ["-o", "plan.json", "--quiet"]), Command(shrink + ["--format", "json"]),
                Command(shlex.split(f"diff {model} smaller --lora lora --per-head --format csv")),
                Command(shlex.split(f"diff {model} lora"))]

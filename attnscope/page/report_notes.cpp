@@ -45,9 +45,9 @@ class Gathered {
 }  // namespace
 
 std::vector<std::string> ReportFile::notes() const {
-  Gathered skipped, skipped, notes;
+  Gathered skipped_analyses, skipped, notes;
   for (const LeftOut& entry : left_out_) {
-    skipped.add(" of " + entry.model + ": " + entry.why, words_of(entry.part));
+    skipped_analyses.add(" of " + entry.model + ": " + entry.why, words_of(entry.part));
   }
   std::map<std::string, std::string> first_skipped;  // of each model
   for (const PackedPart& part : parts_) {
@@ -58,7 +58,7 @@ std::vector<std::string> ReportFile::notes() const {
     first_skipped.emplace(part.model, place_words(first) + ": " + first.reason);
   }
   std::vector<std::string> out;
-  for (const auto& [of, parts] : skipped.lines()) out.push_back("left out: " + join(parts) + of);
+  for (const auto& [of, parts] : skipped_analyses.lines()) out.push_back("left out: " + join(parts) + of);
   for (const auto& [model, parts] : skipped.lines()) {
     out.push_back("skipped of " + model + ": in " + join(parts) + "; the first is " +
                   first_skipped.at(model));

@@ -115,14 +115,15 @@ TEST(Memory, PlansTakeWhatTheySay) {
   const auto file = fs::file_size(fs::path(model) / "model.safetensors");
   const std::string tokens =
       folder.write("tokens.bin", shard_bytes(random_tokens(1200, 10))).string();
-  for (const Words& form : {Words{"--set", "without=1"},
-                            {"--set", "width=1280"},
-                            {"--set", "hidden=448"},
-                            {"--set", "latent=128+128"},
-                            {"--by", "ranks", "--keep", "0.8"}}) {
+  for (const Words& form : {Words{"--set", "remove-layers=1"},
+                            {"--set", "mlp=1280"},
+                            {"--set", "hidden-size=448"},
+                            {"--set", "mla=128+128"},
+                            {"--method", "low-rank", "--keep", "0.8"}}) {
     SCOPED_TRACE(command_text(form));
-    const Words command = {"plan",     model, "--token-file",   tokens, "--sequences", "4",
-                           "--length", "256", "--probe-tokens", "256",  "--threads",   "2"};
+    const Words command = {
+        "plan",     model, "--calibration-token-file", tokens, "--sequences", "4",
+        "--length", "256", "--probe-tokens",           "256",  "--threads",   "2"};
     const RunResult run = run_attnscope(
         command + form, {.timeout = std::chrono::milliseconds(240s), .measures_memory = true});
     EXPECT_EQ(run.exit_code, 0) << run.err;

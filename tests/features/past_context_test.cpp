@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                     PastContext{"llama", {"attention", "--heatmap", "1,0"}},
                     PastContext{"llama", {"ablate", "--components", "mlp"}},
                     PastContext{"llama", {"lens"}}, PastContext{"llama", {"lens", "--grid"}},
-                    PastContext{"llama", {"read", "--directions", "1"}},
+                    PastContext{"llama", {"directions", "--directions", "1"}},
                     PastContext{"qwen2_moe", {"experts"}}, PastContext{"deepseek_v2", {"circuits"}},
                     PastContext{"deepseek_v2", {"spectrum", "--matrix", "qk"}}));
 

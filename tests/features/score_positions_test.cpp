@@ -53,7 +53,7 @@ class ScoredText : public testing::Test {
     const json lens = report_of(scored("lens", positions))["rows"].back();
     EXPECT_NEAR(lens["loss"].get<double>(), loss, kLossTolerance);
     EXPECT_EQ(lens["predicted"], count);
-    EXPECT_EQ(lens["places"], count);
+    EXPECT_EQ(lens["positions"], count);
     const json ablate =
         report_of(scored("ablate", positions) + Words{"--components", "mlp"})["rows"][0];
     EXPECT_NEAR(ablate["loss"].get<double>(), loss, kLossTolerance);
@@ -125,7 +125,7 @@ TEST_F(ScoredText, MeansOfMapsAreOfTheQueriesThatPredictThem) {
     EXPECT_NEAR(row["mean_distance"].get<double>(), distance / 3, 12 * kMapTolerance);
     EXPECT_NEAR(row["sink_mass"].get<double>(), sink / 3, kMapTolerance);
     EXPECT_NEAR(row["previous_token"].get<double>(), before / 3, kMapTolerance);
-    EXPECT_NEAR(row["diagonal"].get<double>(), own / 3, kMapTolerance);
+    EXPECT_NEAR(row["current_token"].get<double>(), own / 3, kMapTolerance);
     double ratio = 0;
     for (const char* position : {"3", "7", "8"}) {
       ratio += report_of(scored("attention", position))["rows"][at]["output_ratio"].get<double>();

@@ -62,9 +62,9 @@ TEST(CliTargetFile, LinesAreChosenByNumberAndSeed) {
       return report;
     };
     const json usual = of({"--sequences", "2"});
-    EXPECT_EQ(usual["parameters"]["sample"], 0) << command;
+    EXPECT_EQ(usual["parameters"]["seed"], 0) << command;
     EXPECT_EQ(usual["rows"], of({"--sequences", "2", "--seed", "0"})["rows"]);
-    EXPECT_TRUE(of({"--sequences", "2", "--consecutive"})["parameters"]["sample"].is_null());
+    EXPECT_TRUE(of({"--sequences", "2", "--consecutive"})["parameters"]["seed"].is_null());
     expect_refusal(Words{command} + lines + Words{"--sequences", "99"}, kUsage,
                    {"targets.txt", "fewer than the 99 of --sequences"});
     expect_refusal(Words{command} + lines + Words{"--length", "3"}, kUsage, {"--target-file"});

@@ -230,7 +230,7 @@ inline std::vector<WorkItemCase> work_item_cases() {
              request.texts.masks.resize(models.size());
              run_ablate(models, request, {}, sink);
            },
-       .parameters = {{"how", "mean"}},
+       .parameters = {{"ablation", "mean"}},
        .sequences = sequences,
        .finish = part_by_layers},
       {.name = "ablate_induction",

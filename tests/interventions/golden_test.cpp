@@ -48,7 +48,7 @@ TEST_P(DirectLogits, AttendedTokenEffectIsTransformers) {
   for (const json& row : rows) {
     if (!row["head"].is_null()) heads.push_back(row);
   }
-  expect_rows(heads, golden["raises"], 1e-5, 0);
+  expect_rows(heads, golden["attended_token_effect"], 1e-5, 0);
 }
 
 TEST_P(DirectLogits, PartsAreTransformersAndSumToTheLogit) {
@@ -59,7 +59,7 @@ TEST_P(DirectLogits, PartsAreTransformersAndSumToTheLogit) {
   double sum = 0;
   json parts = json::array();
   for (const json& row : report["rows"]) {
-    sum += row["direct"].get<double>();
+    sum += row["direct_effect"].get<double>();
     const std::string component = row["component"];
     if (component == "head" || component == "mlp") parts.push_back(row);
   }
@@ -83,7 +83,7 @@ TEST(Attribution, OfOneTokenAgainstAnotherIsTheDifferenceOfTheirLogits) {
   const json report = report_of(Words{"predict"} + text +
                                 Words{"--attribution", "--token", " be", "--against", " the"});
   double sum = 0;
-  for (const json& row : report["rows"]) sum += row["direct"].get<double>();
+  for (const json& row : report["rows"]) sum += row["direct_effect"].get<double>();
   const json most_likely = report_of(Words{"predict"} + text + Words{"--top", "1024"})["rows"];
   double be = 0, the = 0;
   for (const json& row : most_likely) {
@@ -105,9 +105,10 @@ TEST(Attribution, SumsToTheLogitWhereBranchesHaveNorms) {
     double sum = 0;
     std::map<std::pair<std::int64_t, std::int64_t>, double> heads;
     for (const json& row : found["rows"]) {
-      sum += row["direct"].get<double>();
+      sum += row["direct_effect"].get<double>();
       if (row["component"] != "head") continue;
-      heads[{row["layer"].get<std::int64_t>(), row["head"].get<std::int64_t>()}] = row["direct"];
+      heads[{row["layer"].get<std::int64_t>(), row["head"].get<std::int64_t>()}] =
+          row["direct_effect"];
     }
     EXPECT_NEAR(sum, found["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
     // The same numbers as beside what parts are worth.
@@ -115,7 +116,7 @@ TEST(Attribution, SumsToTheLogitWhereBranchesHaveNorms) {
     for (const json& row : ablated["rows"]) {
       if (row["component"] != "head") continue;
       EXPECT_NEAR((heads[{row["layer"].get<std::int64_t>(), row["head"].get<std::int64_t>()}]),
-                  row["direct"].get<double>(), 1e-5);
+                  row["direct_effect"].get<double>(), 1e-5);
     }
   }
 }
@@ -164,7 +165,7 @@ TEST(Ablate, ModelsWhoseLayersReadMoreThanTheStreamRunWholePasses) {
   ASSERT_FALSE(report["rows"].empty());
   for (const json& row : report["rows"]) {
     EXPECT_NEAR(row["loss"].get<double>(), loss, 1e-6);
-    EXPECT_TRUE(row["direct"].is_null());
+    EXPECT_TRUE(row["direct_effect"].is_null());
   }
 }
 
@@ -204,7 +205,7 @@ TEST(Ablate, ModelsWithoutATextToPredictAreRefused) {
         "1,0"},
        "reaches no later layer as it is"},
       {{"lens", data_path("stacks/wav2vec2"), "--tokens", "1,2,3"}, "reads no text"},
-      {{"read", data_path("stacks/t5"), "--stack", "cross"}, "what its encoder gives"}};
+      {{"directions", data_path("stacks/t5"), "--stack", "cross"}, "what its encoder gives"}};
   for (const auto& [command, reason] : refused) {
     SCOPED_TRACE(command_text(command));
     const RunResult run = run_attnscope(command);
@@ -224,7 +225,8 @@ TEST(Ablate, IntoAHybridModelTakesOutOnlyLayersThatAttend) {
 
 TEST(Lens, OfATextIsTheModelAtItsLastState) {
   const Words text = {kShakespeare, "--text", "To be, or not to be"};
-  const json report = report_of(Words{"lens"} + text + Words{"--states", "layers,mid", "--grid"});
+  const json report =
+      report_of(Words{"lens"} + text + Words{"--states", "resid_pre,resid_mid", "--grid"});
   const json next = report_of(Words{"predict"} + text + Words{"--top", "1"})["rows"][0];
   const json& last = report["rows"].back();
   EXPECT_EQ(last["top_token"], next["token_id"]);

@@ -111,12 +111,13 @@ TEST(PlantedHeads, CopyOrSuppressAttendedTokens) {
       rows_of_heads(Words{"attention", planted_model(folder)} + on_planted_text(folder, tokens));
   ASSERT_EQ(heads.size(), static_cast<std::size_t>(kPlanted));
   const double expected = expected_effect(tokens, 2);
-  EXPECT_NEAR(heads[kCopies]["raises"].get<double>(), expected, 1e-5 * expected);
-  EXPECT_NEAR(heads[kSuppresses]["raises"].get<double>(), -expected, 1e-5 * expected);
-  EXPECT_EQ(heads[kInert]["raises"], 0.0);
+  EXPECT_NEAR(heads[kCopies]["attended_token_effect"].get<double>(), expected, 1e-5 * expected);
+  EXPECT_NEAR(heads[kSuppresses]["attended_token_effect"].get<double>(), -expected,
+              1e-5 * expected);
+  EXPECT_EQ(heads[kInert]["attended_token_effect"], 0.0);
   for (const json& head : {heads[kCopies], heads[kSuppresses]}) {
     EXPECT_LT(2 * head["attended_token_effect_error"].get<double>(),
-              std::abs(head["raises"].get<double>()));
+              std::abs(head["attended_token_effect"].get<double>()));
   }
 }
 
@@ -142,12 +143,12 @@ TEST(PlantedHeads, HaveTheEffectTheyWereBuiltFor) {
 
 TEST(PlantedHeads, WriteTheTokensThatTheyReadOrTheirOpposites) {
   const TempFolder folder;
-  const json report = report_of({"read", planted_model(folder), "--names", "embedding"});
+  const json report = report_of({"directions", planted_model(folder), "--names", "embedding"});
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::string, json>> lists;
   for (const json& row : report["rows"]) {
     ASSERT_NE(row["head"], kInert) << "its circuit is zero";
-    lists[{row["head"], row["direction"]}][std::string(row["side"]) + std::string(row["pole"])] =
-        row["tokens"][0]["token_id"];
+    lists[{row["head"], row["direction"]}][std::string(row["singular_vector"]) +
+                                           std::string(row["sign"])] = row["tokens"][0]["token_id"];
   }
   ASSERT_EQ(lists.size(), 6u);  // three directions each
   for (const auto& [place, first] : lists) {

@@ -31,7 +31,7 @@ struct FiguredText {
     for (const auto& window : windows) {
       const json report =
           report_of({"predict", model, "--attribution", "--tokens", ids_text(window)});
-      for (const json& row : report["rows"]) sum += row["direct"].get<double>();
+      for (const json& row : report["rows"]) sum += row["direct_effect"].get<double>();
     }
     return sum / static_cast<double>(windows.size());
   }
@@ -105,14 +105,14 @@ TEST_F(Stories260K, AHeadsAblationEffectIsTheReferences) {
 TEST_F(Stories260K, DirectEffectsAreThoseOfTheReference) {
   EXPECT_NEAR(text_.summed_attribution(), 21.714082, 2e-5);
   const json head = row_at(rows("attention", {"--layers", "4"}), 4, 3);
-  EXPECT_NEAR(head["raises"].get<double>(), -.135612, 1e-5);
+  EXPECT_NEAR(head["attended_token_effect"].get<double>(), -.135612, 1e-5);
 }
 
 /// The direction of she and he, which the null does not tell from chance.
 TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
-  const json report = report_of(
-      {"read", text_.model, "--layers", "4", "--head", "0", "--directions", "1", "--copying"});
-  EXPECT_EQ(report["models"][0]["naming"]["untrained"], 258);
+  const json report = report_of({"directions", text_.model, "--layers", "4", "--head", "0",
+                                 "--directions", "1", "--copying"});
+  EXPECT_EQ(report["models"][0]["candidate_tokens"]["untrained"], 258);
   const struct {
     std::vector<std::int64_t> ids;
     double coherence;
@@ -123,7 +123,7 @@ TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
     EXPECT_NEAR(row["token_copying"].get<double>(), .903872560, 2e-8);
     EXPECT_NEAR(row["full_copying"].get<double>(), .970483, 1e-6);
     EXPECT_EQ(row["named"], false);
-    if (row["side"] != "write") continue;
+    if (row["singular_vector"] != "write") continue;
     // Six generators of the reference gave .244 to .306.
     EXPECT_NEAR(row["random_coherence"].get<double>(), .275, .045);
     for (const auto& [ids, coherence] : signs) {

@@ -34,7 +34,7 @@ REFUSED = {
     ("predict", "stack"): "has no stack",
     ("lens", "stack"): "has no stack",
     ("ablate", "stack"): "has no stack",
-    ("read", "stack"): "has no stack",
+    ("directions", "stack"): "has no stack",
     ("lens", "length"): "text: is needed",  # of a single token, none is foretold
     ("ablate", "length"): "text: is needed",
     **dict.fromkeys(  # no encoder-decoder here has a tokenizer

@@ -54,7 +54,7 @@ def test_charts_are_those_of_a_report(part: str, of_report: Charts, gpt2: str, l
     ("asked", "charts"),
     [
         ({}, {"plan-cost"}),
-        ({"by": "layers", "set": "without=2"}, {"plan-layers", "plan-influence"}),
+        ({"by": "layers", "set": "remove-layers=2"}, {"plan-layers", "plan-influence"}),
         ({"by": "ranks", "keep": 0.8}, {"plan-ranks"}),
     ],
 )

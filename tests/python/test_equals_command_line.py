@@ -43,11 +43,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("predict", {"text": TEXT, "top": 3, "generate": 5},
      ["--text", TEXT, "--top", "3", "--generate", "5"]),
     ("predict", {"text": TEXT, "attribution": True}, ["--text", TEXT, "--attribution"]),
-    ("lens", {"text": TEXT, "states": "layers,mid"}, ["--text", TEXT, "--states", "layers,mid"]),
-    ("read", {"matrix": "qk", "layers": 0, "top": 3},
+    ("lens", {"text": TEXT, "states": "resid_pre,resid_mid"}, ["--text", TEXT, "--states", "resid_pre,resid_mid"]),
+    ("directions", {"matrix": "qk", "layers": 0, "top": 3},
      ["--matrix", "qk", "--layers", "0", "--top", "3"]),
     ("lens", {"text": TEXT, "grid": True}, ["--text", TEXT, "--grid"]),
-    ("ablate", {"text": TEXT, "how": "zero", "layers": 0},
+    ("ablate", {"text": TEXT, "ablation": "zero", "layers": 0},
      ["--text", TEXT, "--ablation", "zero", "--layers", "0"]),
     ("ablate", {"induction": True, "sequences": 2, "into": (1, 0)},
      ["--induction", "--sequences", "2", "--receiver", "1,0"]),
@@ -144,8 +144,8 @@ def test_plan_shrink_and_diff(llama: str, program: str, tmp_path: pathlib.Path) 
     text = tmp_path / "text.txt"
     text.write_text("".join(f"To be {line}, or not to be, that is the question.\n" * 3
                             for line in range(60)))
-    keywords: dict[str, Any] = {"text_file": text, "length": 32, "sequences": 4, "set": "width=300"}
-    words = ["--text-file", str(text), "--length", "32", "--sequences", "4", "--set", "width=300"]
+    keywords: dict[str, Any] = {"text_file": text, "length": 32, "sequences": 4, "set": "mlp=300"}
+    words = ["--text-file", str(text), "--length", "32", "--sequences", "4", "--set", "mlp=300"]
     model = asc.open(llama)
     planned = model.plan(**keywords)
     assert planned.to_json() == printed(program, ["plan", llama, *words, "--format", "json"])

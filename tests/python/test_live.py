@@ -113,7 +113,7 @@ def test_maps_across_two_texts_have_a_stack_and_no_measures_of_places() -> None:
     wanted = [entropy(across[0, 0]), entropy(across[1, 0, :3, :6])]
     assert row["entropy"] == pytest.approx(np.mean(wanted), abs=1e-6)
     assert row["uniform_sink_mass"] == pytest.approx((1 / 9 + 1 / 6) / 2)
-    for name in ("previous_token", "uniform_previous_token", "diagonal", "mean_distance"):
+    for name in ("previous_token", "uniform_previous_token", "current_token", "mean_distance"):
         assert row.get(name) is None
     assert len(padded.charts) > 0
 

@@ -219,7 +219,7 @@ def test_attention_maps(gpt2: str) -> None:
         row = row_of(table, layer=layer, head=head)
         assert row["energy_rank"] == energy_rank(maps[layer, head], 0.9)
         mass = np.sort((maps[layer, head] ** 2).sum(axis=0))[::-1]
-        assert row["columns"] == (np.cumsum(mass) < 0.9 * mass.sum()).sum() + 1
+        assert row["energy_columns"] == (np.cumsum(mass) < 0.9 * mass.sum()).sum() + 1
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.name)

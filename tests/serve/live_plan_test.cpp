@@ -36,7 +36,7 @@ class ServedText : public ::testing::Test {
     return {};
   }
   json printed(Words words) const {
-    words.insert(words.begin() + 1, {model_.string(), "--text-file", file_, "--quiet"});
+    words.insert(words.begin() + 1, {model_.string(), "--calibration-file", file_, "--quiet"});
     return report_of(words)["rows"];
   }
   std::string state_of(const Server& server, const std::string& id) const {
@@ -58,10 +58,13 @@ TEST_F(ServedText, IsFittedToAsACommandDoes) {
   const json job = server.finished(server.start("/api/plan", {{"text", text_}}));
   EXPECT_EQ(job["state"], "done") << job;
   EXPECT_EQ(rows_of(server, "plan"), printed({"plan"}));
-  EXPECT_EQ(rows_of(server, "plan_layers"), printed({"plan", "--by", "layers", "--keep", "0.999"}));
-  EXPECT_EQ(rows_of(server, "plan_ranks"), printed({"plan", "--by", "ranks", "--keep", "0.8"}));
+  EXPECT_EQ(rows_of(server, "plan_layers"),
+            printed({"plan", "--method", "depth", "--keep", "0.999"}));
+  EXPECT_EQ(rows_of(server, "plan_ranks"),
+            printed({"plan", "--method", "low-rank", "--keep", "0.8"}));
   const json results = server.get("/api/results");
-  EXPECT_TRUE(contains(results["reports"].at(0)["again"].get<std::string>(), "--text-file FILE"));
+  EXPECT_TRUE(
+      contains(results["reports"].at(0)["again"].get<std::string>(), "--calibration-file FILE"));
   EXPECT_GT(fs::file_size(store), 0u);
 
   // Another text takes its place; one that cannot be fitted to leaves it.

@@ -127,7 +127,7 @@ TEST_F(CliStore, ViewsOfAttentionHoldTheMeans) {
   EXPECT_GT(items(), 1);
   const Words fields = {"sequences",          "energy_rank",   "columns",
                         "first_column_share", "entropy",       "sink_mass",
-                        "previous_token",     "diagonal",      "mean_distance",
+                        "previous_token",     "current_token", "mean_distance",
                         "learned_sink_mass",  "mean_max_rank", "mean_energy_columns"};
   expect_means(rows, query(store(), "SELECT layer, head, " + join(fields) + " FROM attention"),
                fields);

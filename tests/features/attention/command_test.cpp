@@ -34,7 +34,7 @@ TEST_F(Attention, MeansAreOverTheWindowsOfAFile) {
   EXPECT_EQ(all["parameters"]["source"], "tokens.bin");
   EXPECT_EQ(all["parameters"]["sequences"], 3);
   EXPECT_EQ(all["parameters"]["length"], 12);
-  EXPECT_EQ(all["parameters"]["sample"], nullptr);
+  EXPECT_EQ(all["parameters"]["seed"], nullptr);
   std::vector<json> each;
   for (std::size_t window = 0; window < 3; ++window) {
     const auto first = tokens_.begin() + static_cast<std::ptrdiff_t>(12 * window);
@@ -45,9 +45,9 @@ TEST_F(Attention, MeansAreOverTheWindowsOfAFile) {
     EXPECT_EQ(row["sequences"], 3);
     const bool whole = row["head"].is_null();
     const Words names = whole ? Words{"mean_max_rank", "mean_energy_columns"}
-                              : Words{"energy_rank", "columns",       "first_column_share",
-                                      "entropy",     "sink_mass",     "previous_token",
-                                      "diagonal",    "mean_distance", "learned_sink_mass"};
+                              : Words{"energy_rank",   "columns",       "first_column_share",
+                                      "entropy",       "sink_mass",     "previous_token",
+                                      "current_token", "mean_distance", "learned_sink_mass"};
     for (const std::string& name : names) {
       double sum = 0, squares = 0;
       for (const json& one : each) {
@@ -87,9 +87,9 @@ TEST_F(Attention, EveryWayToNameTokensIsRun) {
                          "--sequences", "4",          "--length",    "20"};
   const json following = report_of(windows + Words{"--consecutive"});
   EXPECT_EQ(following["parameters"]["source"], "book.txt");
-  EXPECT_EQ(following["parameters"]["sample"], nullptr);
+  EXPECT_EQ(following["parameters"]["seed"], nullptr);
   const json sampled = report_of(windows + Words{"--seed", "7"});
-  EXPECT_EQ(sampled["parameters"]["sample"], 7);
+  EXPECT_EQ(sampled["parameters"]["seed"], 7);
   EXPECT_EQ(sampled["rows"].size(), following["rows"].size());
   EXPECT_NE(sampled["rows"], following["rows"]);
   EXPECT_EQ(sampled, report_of(windows + Words{"--seed", "7"}));
@@ -100,16 +100,16 @@ TEST_F(Attention, WindowsAreRandomWhereThereAreMoreThanAreMeasured) {
   const Words file = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "8"};
   const auto some = [&](const Words& more) { return report_of(file + more); };
   const json usual = some({"--sequences", "4"});  // of 5
-  EXPECT_EQ(usual["parameters"]["sample"], 0);
+  EXPECT_EQ(usual["parameters"]["seed"], 0);
   EXPECT_EQ(usual, some({"--sequences", "4", "--seed", "0"}));
   const json in_order = some({"--sequences", "4", "--consecutive"});
-  EXPECT_EQ(in_order["parameters"]["sample"], nullptr);
+  EXPECT_EQ(in_order["parameters"]["seed"], nullptr);
   EXPECT_NE(in_order["rows"], usual["rows"]);
   EXPECT_NE(in_order["parameters"]["tokens_hash"], usual["parameters"]["tokens_hash"]);
   // All that there are come in order, and so does one, which has no error.
   for (const Words& asked : {Words{}, Words{"--sequences", "5"}, Words{"--sequences", "1"}}) {
     const json report = some(asked);
-    EXPECT_EQ(report["parameters"]["sample"], nullptr);
+    EXPECT_EQ(report["parameters"]["seed"], nullptr);
     EXPECT_EQ(report, some(asked + Words{"--consecutive"}));
   }
   EXPECT_EQ(some({})["parameters"]["sequences"], 5);
@@ -142,7 +142,7 @@ TEST_F(Attention, LeavesTheFirstKeyOutOfRanksAndColumns) {
     if (row["head"].is_null()) continue;
     EXPECT_LE(row["energy_rank"], whole["energy_rank"].get<double>() + 1);
     for (const json& column : row["top_columns"]) EXPECT_NE(column, 0);
-    for (const char* name : {"entropy", "sink_mass", "previous_token", "diagonal"}) {
+    for (const char* name : {"entropy", "sink_mass", "previous_token", "current_token"}) {
       EXPECT_EQ(row[name], whole[name]) << name;
     }
   }

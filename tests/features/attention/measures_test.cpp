@@ -47,7 +47,7 @@ TEST(MapMeasures, AreTheFieldsOfRowsInTheirOrder) {
   std::vector<const Field*> means;
   for (const Field& field : find_row_kind("attention").fields) {
     // What a head raises, and how much it adds to the stream, is not a measure of its map alone.
-    const bool of_map = field.name != "raises" && field.name != "output_ratio";
+    const bool of_map = field.name != "attended_token_effect" && field.name != "output_ratio";
     if (!field.mean_of.empty() && of_map) means.push_back(&field);
   }
   ASSERT_EQ(means.size(), map_measures().size());
@@ -63,7 +63,7 @@ TEST(AttentionMap, MeasuresByHand) {
   EXPECT_NEAR(got.value("entropy").value(), 3.5 * std::log(2.0) / 4, 1e-11);
   EXPECT_DOUBLE_EQ(got.value("sink_mass").value(), 2.0 / 4);
   EXPECT_DOUBLE_EQ(got.value("previous_token").value(), (0.5 + 0.25 + 0) / 3);
-  EXPECT_DOUBLE_EQ(got.value("diagonal").value(), (1 + 0.5 + 0.25 + 0.5) / 4);
+  EXPECT_DOUBLE_EQ(got.value("current_token").value(), (1 + 0.5 + 0.25 + 0.5) / 4);
   EXPECT_DOUBLE_EQ(got.value("distance").value(), (0 + 0.5 + (1 + 0.25) + 1) / 4);
   EXPECT_EQ(got.value("learned_sink_mass"), 0);
   // Squares of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375; three hold 0.97, two 0.87.
@@ -136,7 +136,7 @@ TEST(AttentionMap, OfOneTokenHasNoPreviousOne) {
           measured(map_of({{1}}), {.exclude_first_token = exclude_first_token, .causal = causal});
       EXPECT_EQ(got.value("energy_rank"), exclude_first_token ? 0 : 1);
       EXPECT_FALSE(got.value("previous_token"));
-      EXPECT_EQ(got.value("diagonal"), 1);
+      EXPECT_EQ(got.value("current_token"), 1);
       EXPECT_EQ(got.value("distance"), 0);
     }
   }
@@ -179,7 +179,7 @@ void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got
   EXPECT_NEAR(got.value("entropy").value(), entropy / queries, 1e-11 * (1 + entropy / queries));
   EXPECT_NEAR(got.value("distance").value(), distance / queries, 1e-12 * queries);
   EXPECT_NEAR(got.value("sink_mass").value(), sink / queries, 1e-14);
-  EXPECT_NEAR(got.value("diagonal").value(), diagonal / queries, 1e-14);
+  EXPECT_NEAR(got.value("current_token").value(), diagonal / queries, 1e-14);
   EXPECT_NEAR(got.value("previous_token").value(), previous / (queries - 1), 1e-14);
 
   const std::int64_t first = options.exclude_first_token ? 1 : 0;
@@ -293,7 +293,7 @@ TEST(AttentionMap, AcrossTwoTextsHasNoMeasuresOfPositions) {
   EXPECT_EQ(got.value("columns"), 2);      // 2, 0.25, 0.25: 0.9 of them is 2.25
   EXPECT_NEAR(got.value("sink_mass").value(), 2.0 / 3, 1e-7);
   EXPECT_NEAR(got.value("entropy").value(), std::log(2.0) / 3, 1e-7);
-  for (const char* of_places : {"previous_token", "diagonal", "distance"}) {
+  for (const char* of_places : {"previous_token", "current_token", "distance"}) {
     EXPECT_FALSE(got.value(of_places)) << of_places;
   }
 }

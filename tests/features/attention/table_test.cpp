@@ -24,7 +24,7 @@ Record head_row(const std::string& model, std::int64_t layer, std::int64_t head,
           {"sink_mass_error", 0.01},
           {"previous_token", 0.25 + step},
           {"previous_token_error", Value()},
-          {"diagonal", 0.125},
+          {"current_token", 0.125},
           {"entropy", 2.0 - step},
           {"mean_distance", 7.5 + step}};
 }

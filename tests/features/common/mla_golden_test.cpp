@@ -198,7 +198,7 @@ TEST(MlaMatrix, ALayoutFileSaysTheSameAsTheConfig) {
   const json layout = {{"schema", "attnscope-layout/1"},
                        {"prefix", "model."},
                        {"layers", 2},
-                       {"width", 24},
+                       {"hidden_size", 24},
                        {"heads", 4},
                        {"head_dim", 10},
                        {"value_dim", 5},

@@ -25,7 +25,7 @@ TEST_P(PromptGoldens, AreTransformersWithHooks) {
                                 Words{"--layers", golden["layers"]})["rows"];
     expect_rows(rows, wanted, 1e-5, 1e-4);
     if (how != "corrupted") {
-      EXPECT_TRUE(rows[0]["restored"].is_null());
+      EXPECT_TRUE(rows[0]["denoising_effect"].is_null());
     }
   }
   expect_rows(report_of(Words{"lens"} + prompts)["rows"], golden["lens"], 1e-5, 1e-4);
@@ -34,7 +34,7 @@ TEST_P(PromptGoldens, AreTransformersWithHooks) {
   json parts = json::array();
   double sum = 0, share = 0;
   for (const json& row : report["rows"]) {
-    sum += row["direct"].get<double>();
+    sum += row["direct_effect"].get<double>();
     share += row["share"].get<double>();
     if (row["component"] == "head" || row["component"] == "mlp") parts.push_back(row);
   }
@@ -68,68 +68,70 @@ TEST(Prompts, TheWholeHasNoErrorAsAShare) {
 TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
   const TempFolder folder;
   const auto ablated = [&](const std::string& right, const std::string& wrong) {
-    const std::string line = "{\"clean\": \"I say that thou\", \"right\": \" " + right +
-                             "\", \"wrong\": \" " + wrong + "\"}\n";
+    const std::string line = "{\"clean\": \"I say that thou\", \"correct\": \" " + right +
+                             "\", \"incorrect\": \" " + wrong + "\"}\n";
     return run_attnscope({"ablate", kShakespeare, "--prompts",
                           folder.write("p.jsonl", line).string(), "--layers", "0", "--format",
                           "json"});
   };
   const json found = json::parse(ablated("art", "are").out);
   for (const json& row : found["rows"]) {
-    EXPECT_EQ(row["how"], "mean");
-    EXPECT_TRUE(row["destroyed"].is_number());
+    EXPECT_EQ(row["ablation"], "mean");
+    EXPECT_TRUE(row["noising_effect"].is_number());
     EXPECT_TRUE(row["noising_effect_error"].is_null());  // of one prompt
-    EXPECT_TRUE(row["restored"].is_null());
+    EXPECT_TRUE(row["denoising_effect"].is_null());
     EXPECT_TRUE(row["corrupted_logit_difference"].is_null());
     EXPECT_NEAR(row["logit_difference"].get<double>(), 5.7358, 1e-3);
   }
   // Where the wrong answer is ahead, there is nothing to share, and it says so.
   const RunResult none = ablated("are", "art");
   EXPECT_TRUE(contains(none.err, "there are no shares of it")) << none.err;
-  EXPECT_TRUE(json::parse(none.out)["rows"][0]["destroyed"].is_null());
+  EXPECT_TRUE(json::parse(none.out)["rows"][0]["noising_effect"].is_null());
 }
 
 /// Before the cap of its logits, as what parts add is.
 TEST(Prompts, PartsOfACappedModelSumToItsPreference) {
   const TempFolder folder;
-  const auto prompts = folder.write("p.jsonl",
-                                    "{\"clean\": [1, 5, 9, 2], \"right\": 7, \"wrong\": 3}\n"
-                                    "{\"clean\": [4, 5, 6, 2], \"right\": 8, \"wrong\": 3}\n");
+  const auto prompts =
+      folder.write("p.jsonl",
+                   "{\"clean\": [1, 5, 9, 2], \"correct\": 7, \"incorrect\": 3}\n"
+                   "{\"clean\": [4, 5, 6, 2], \"correct\": 8, \"incorrect\": 3}\n");
   const json found =
       json::parse(run_attnscope({"predict", data_path("forward/gemma2"), "--attribution",
                                  "--prompts", prompts.string(), "--format", "json"})
                       .out);
   double sum = 0;
-  for (const json& row : found["rows"]) sum += row["direct"].get<double>();
+  for (const json& row : found["rows"]) sum += row["direct_effect"].get<double>();
   EXPECT_NEAR(sum, found["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
 }
 
 TEST(Prompts, FaultsOfAFileNameItsLine) {
   const TempFolder folder;
-  const std::string good = R"({"clean": "To be", "right": " or", "wrong": " the"})";
+  const std::string good = R"({"clean": "To be", "correct": " or", "incorrect": " the"})";
   const struct {
     std::string text, fault;
   } faults[] = {
       {"", "holds no prompts"},
       {"\n  \n", "holds no prompts"},
-      {good + "\n{\"clean\": \"a\", \"right\": \" b\"}", "line 2: has no 'wrong'"},
-      {"{\"right\": \" be\", \"wrong\": \" the\"}", "line 1: has no 'clean'"},
-      {"{\"clean\": \"\", \"right\": \" be\", \"wrong\": \" the\"}", "line 1: 'clean' is empty"},
+      {good + "\n{\"clean\": \"a\", \"correct\": \" b\"}", "line 2: has no 'wrong'"},
+      {"{\"correct\": \" be\", \"incorrect\": \" the\"}", "line 1: has no 'clean'"},
+      {"{\"clean\": \"\", \"correct\": \" be\", \"incorrect\": \" the\"}",
+       "line 1: 'clean' is empty"},
       {"[1, 2]", "line 1: is no JSON object"},
       {good + "\n\n{\"clean\": ", "line 3"},
       {"{\"clean\": \"a\xff\"}", "line 1: is not UTF-8 at byte 12"},
-      {R"({"clean": "To be", "right": " shakespeares", "wrong": " the"})", "expected one"},
-      {R"({"clean": "To be", "right": " the", "wrong": " the"})", "are the same token"},
-      {R"({"clean": "To be", "right": 5, "wrong": 5000})", "5000"},
-      {R"({"clean": [1, -2], "right": 5, "wrong": 6})", "neither a text nor ids of tokens"},
-      {R"({"clean": {"a": 1}, "right": 5, "wrong": 6})", "neither a text nor ids of tokens"},
-      {R"({"clean": "To be", "corrupted": "To be or", "right": 5, "wrong": 6})",
+      {R"({"clean": "To be", "correct": " shakespeares", "incorrect": " the"})", "expected one"},
+      {R"({"clean": "To be", "correct": " the", "incorrect": " the"})", "are the same token"},
+      {R"({"clean": "To be", "correct": 5, "incorrect": 5000})", "5000"},
+      {R"({"clean": [1, -2], "correct": 5, "incorrect": 6})", "neither a text nor ids of tokens"},
+      {R"({"clean": {"a": 1}, "correct": 5, "incorrect": 6})", "neither a text nor ids of tokens"},
+      {R"({"clean": "To be", "corrupted": "To be or", "correct": 5, "incorrect": 6})",
        "line 1: 'clean' is 2 tokens, 'corrupted' 3"},
-      {R"({"clean": "To be", "corupted": "To do", "right": 5, "wrong": 6})",
+      {R"({"clean": "To be", "corupted": "To do", "correct": 5, "incorrect": 6})",
        "line 1: has 'corupted', which is none of clean, corrupted, right and wrong"},
-      {good + "\n" + R"({"clean": "To be", "corrupted": "To do", "right": 5, "wrong": 6})",
+      {good + "\n" + R"({"clean": "To be", "corrupted": "To do", "correct": 5, "incorrect": 6})",
        "line 2: has a 'corrupted', and line 1 has none"},
-      {R"({"clean": "To be", "clean": "To do", "right": 5, "wrong": 6})", "line 1"}};
+      {R"({"clean": "To be", "clean": "To do", "correct": 5, "incorrect": 6})", "line 1"}};
   for (const auto& [text, fault] : faults) {
     SCOPED_TRACE(text);
     const std::string file = folder.write("p.jsonl", text).string();
@@ -144,7 +146,8 @@ TEST(Prompts, FaultsOfAFileNameItsLine) {
 TEST(Prompts, WhatTheyCannotAskIsRefused) {
   const TempFolder folder;
   const std::string ids =
-      folder.write("p.jsonl", "{\"clean\": [1, 2, 3], \"right\": 5, \"wrong\": 6}\n").string();
+      folder.write("p.jsonl", "{\"clean\": [1, 2, 3], \"correct\": 5, \"incorrect\": 6}\n")
+          .string();
   const std::string texts = source_path("examples/prompts.jsonl");
   const struct {
     Words command;

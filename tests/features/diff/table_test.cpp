@@ -31,7 +31,7 @@ Report change_report() {
                              {"heads", 4},
                              {"kv_heads", 2},
                              {"head_dim", 16},
-                             {"width", 64},
+                             {"hidden_size", 64},
                              {"dtype", "BF16"}});
   }
   return report;

@@ -10,7 +10,7 @@ namespace attnscope::test {
 namespace {
 
 json directions_rows(const std::string& model, const Words& more) {
-  return report_of(Words{"read", source_path("examples/" + model)} + more)["rows"];
+  return report_of(Words{"directions", source_path("examples/" + model)} + more)["rows"];
 }
 
 /// The first ids of a row's tokens.
@@ -58,7 +58,7 @@ TEST(Directions, NamesTheFirstDirectionsOfTheExamples) {
     const json rows = directions_rows(list.model, {"--layers", list.layer, "--head", list.head,
                                                    "--matrix", list.matrix, "--directions", "1"});
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const json& row) {
-      return row["side"] == list.side && first_ids(row, list.ids.size()) == list.ids;
+      return row["singular_vector"] == list.side && first_ids(row, list.ids.size()) == list.ids;
     });
     ASSERT_NE(found, rows.end()) << rows.dump(1);
     EXPECT_NEAR((*found)["value"].get<double>(), list.value, 1e-6);
@@ -74,13 +74,13 @@ TEST(Directions, TokensThatTrainingNeverSawNameNothing) {
     const Words words = {
         "read", source_path(std::string("examples/") + model), "--layers", "1", "--head", "0"};
     const json skipped = report_of(words), all = report_of(words + Words{"--all-tokens"});
-    EXPECT_EQ(skipped["models"][0]["naming"]["untrained"], 220);
-    EXPECT_EQ(skipped["models"][0]["naming"]["tokens"], 1024 - 220);
-    EXPECT_EQ(all["models"][0]["naming"]["tokens"], 1024);
+    EXPECT_EQ(skipped["models"][0]["candidate_tokens"]["untrained"], 220);
+    EXPECT_EQ(skipped["models"][0]["candidate_tokens"]["tokens"], 1024 - 220);
+    EXPECT_EQ(all["models"][0]["candidate_tokens"]["tokens"], 1024);
   }
   // No such bytes are known of a model without a tokenizer.
-  const json unknown = report_of({"read", data_path("forward/llama"), "--layers", "0"});
-  EXPECT_TRUE(unknown["models"][0]["naming"]["untrained"].is_null());
+  const json unknown = report_of({"directions", data_path("forward/llama"), "--layers", "0"});
+  EXPECT_TRUE(unknown["models"][0]["candidate_tokens"]["untrained"].is_null());
   EXPECT_TRUE(unknown["rows"][0]["rarity"].is_null());
 }
 
@@ -104,7 +104,7 @@ TEST(Directions, SignsOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
 /// A model of random weights has no names but by chance: 1 % of its lists, and here none of 72 by
 /// more than luck.
 TEST(Directions, ARandomModelHasHardlyAnyNames) {
-  const json rows = report_of({"read", data_path("forward/llama"), "--matrix", "qk"})["rows"];
+  const json rows = report_of({"directions", data_path("forward/llama"), "--matrix", "qk"})["rows"];
   ASSERT_FALSE(rows.empty());
   std::size_t named = 0;
   for (const json& row : rows) named += row["named"].get<bool>() ? 1 : 0;
@@ -128,7 +128,7 @@ TEST(Directions, CopyingOfTokensIsThatOfTheReference) {
     EXPECT_NEAR(rows[0]["full_copying"].get<double>(), full, 1e-6);
   }
   const RunResult qk = run_attnscope(
-      {"read", source_path("examples/shakespeare-gpt2"), "--matrix", "qk", "--copying"});
+      {"directions", source_path("examples/shakespeare-gpt2"), "--matrix", "qk", "--copying"});
   EXPECT_EQ(qk.exit_code, 2);
   EXPECT_TRUE(contains(qk.err, "--copying: is of ov")) << qk.err;
 }
@@ -156,8 +156,8 @@ TEST(Directions, TextCorrelationIsTheReferences) {
                 "--sequences", "2", "--length", "128"});
     std::size_t seen = 0;
     for (const json& row : rows) {
-      EXPECT_EQ(row["text_correlation"].is_null(), row["side"] == "write");
-      if (row["side"] != side) continue;
+      EXPECT_EQ(row["text_correlation"].is_null(), row["singular_vector"] == "write");
+      if (row["singular_vector"] != side) continue;
       ++seen;
       const std::size_t at = row["direction"].get<std::size_t>() - 1;
       EXPECT_NEAR(row["text_correlation"].get<double>(), hold[at], 2e-6);
@@ -167,7 +167,8 @@ TEST(Directions, TextCorrelationIsTheReferences) {
 }
 
 TEST(Directions, TextCorrelationNeedsEnoughKindsOfTokens) {
-  const Words model = {"read", data_path("forward/llama"), "--layers", "1", "--directions", "1"};
+  const Words model = {"directions", data_path("forward/llama"), "--layers", "1", "--directions",
+                       "1"};
   for (const char* few : {"5,5,5", "1,2,3,4,5,6,7,8,9,9,9"}) {
     const RunResult run = run_attnscope(model + Words{"--tokens", few, "--format", "json"});
     const json report = json::parse(run.out);
@@ -185,8 +186,9 @@ TEST(Directions, TextCorrelationNeedsEnoughKindsOfTokens) {
 
 /// What an encoder gives is no text of the decoder's own.
 TEST(Directions, ADecoderHasNoTextCorrelation) {
-  const RunResult run = run_attnscope({"read", data_path("gguf-encoder-decoders/t5-gated.gguf"),
-                                       "--tokens", "1,2,3", "--layers", "0", "--format", "json"});
+  const RunResult run =
+      run_attnscope({"directions", data_path("gguf-encoder-decoders/t5-gated.gguf"), "--tokens",
+                     "1,2,3", "--layers", "0", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "whether names hold is not known")) << run.err;
 }
@@ -215,35 +217,36 @@ TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
                  {{"--pairs", "3", "--top", "4", "--layers", "0", "--head", "0"}, "--pairs"}};
   for (const auto& [words, reason] : refused) {
     const RunResult run =
-        run_attnscope(Words{"read", source_path("examples/shakespeare-gpt2")} + words);
+        run_attnscope(Words{"directions", source_path("examples/shakespeare-gpt2")} + words);
     EXPECT_EQ(run.exit_code, 2);
     EXPECT_TRUE(contains(run.err, reason)) << run.err;
   }
   const RunResult bert = run_attnscope(
-      {"read", data_path("forward/bert"), "--layers", "0", "--head", "0", "--pairs", "3"});
+      {"directions", data_path("forward/bert"), "--layers", "0", "--head", "0", "--pairs", "3"});
   EXPECT_NE(bert.exit_code, 0);
   EXPECT_TRUE(contains(bert.err, "tokens do not name what it writes")) << bert.err;
 }
 
 TEST(Directions, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
   for (const char* matrix : {"kv", "q", "router"}) {
-    expect_refusal({"read", source_path("examples/shakespeare-gpt2"), "--matrix", matrix}, kUsage,
+    expect_refusal({"directions", source_path("examples/shakespeare-gpt2"), "--matrix", matrix},
+                   kUsage,
                    {"--matrix: '" + std::string(matrix) + "' is not among its matrices: ov, qk"});
   }
 }
 
 TEST(Directions, WhatCannotBeNamedIsLeftOutWithItsReason) {
-  const RunResult bert = run_attnscope({"read", data_path("forward/bert"), "--layers", "0"});
+  const RunResult bert = run_attnscope({"directions", data_path("forward/bert"), "--layers", "0"});
   EXPECT_EQ(bert.exit_code, 0) << bert.err;
   EXPECT_TRUE(contains(bert.err, "what is written is not named")) << bert.err;
   EXPECT_TRUE(contains(bert.out, "reads"));
   EXPECT_FALSE(contains(bert.out, "writes"));
   const RunResult head =
-      run_attnscope({"read", source_path("examples/shakespeare-gpt2"), "--head", "6"});
+      run_attnscope({"directions", source_path("examples/shakespeare-gpt2"), "--head", "6"});
   EXPECT_EQ(head.exit_code, 2);
   EXPECT_TRUE(contains(head.err, "has heads 0 to 5")) << head.err;
   const RunResult matrix =
-      run_attnscope({"read", source_path("examples/shakespeare-gpt2"), "--matrix", "gate"});
+      run_attnscope({"directions", source_path("examples/shakespeare-gpt2"), "--matrix", "gate"});
   EXPECT_EQ(matrix.exit_code, 2);
 }
 

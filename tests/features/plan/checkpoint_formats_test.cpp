@@ -11,32 +11,32 @@ class PlanOfMlaModels : public PlanOfTokens {};
 TEST_F(PlanOfMlaModels, TakesLayersWidthAndRanks) {
   for (const char* name : {"deepseek_v3", "deepseek_v3-bias", "deepseek_v2", "minicpm3"}) {
     EXPECT_EQ(compared_forms(tiny_model(name), 48),
-              (std::set<std::string>{"layers", "width", "ranks"}))
+              (std::set<std::string>{"depth", "mlp", "low-rank"}))
         << name;
   }
   // Of layers with experts these go, no neurons; of the second no group can lose one.
   EXPECT_EQ(compared_forms(tiny_model("kimi_k25"), 48),
-            (std::set<std::string>{"layers", "experts", "ranks"}));
+            (std::set<std::string>{"depth", "experts", "low-rank"}));
   EXPECT_EQ(compared_forms(tiny_model("deepseek_v3-experts"), 48),
-            (std::set<std::string>{"layers", "ranks"}));
+            (std::set<std::string>{"depth", "low-rank"}));
 }
 
 TEST_F(PlanOfMlaModels, WhatIsWrittenIsWhatWasPlanned) {
   for (const char* name : {"deepseek_v3", "deepseek_v3-bias", "deepseek_v2", "minicpm3"}) {
-    expect_written_as_planned(tiny_model(name), 48, {"--set", "without=1"});
-    expect_written_as_planned(tiny_model(name), 48, {"--by", "width", "--keep", "0.9"});
-    expect_written_as_planned(tiny_model(name), 48, {"--by", "ranks", "--keep", "0.7"});
+    expect_written_as_planned(tiny_model(name), 48, {"--set", "remove-layers=1"});
+    expect_written_as_planned(tiny_model(name), 48, {"--method", "mlp", "--keep", "0.9"});
+    expect_written_as_planned(tiny_model(name), 48, {"--method", "low-rank", "--keep", "0.7"});
   }
   expect_written_as_planned(tiny_model("kimi_k25"), 48, {"--set", "experts=6"});
   for (const char* name : {"kimi_k25", "deepseek_v3-experts"}) {
-    expect_written_as_planned(tiny_model(name), 48, {"--set", "without=0"});
-    expect_written_as_planned(tiny_model(name), 48, {"--set", "without=1"});
-    expect_written_as_planned(tiny_model(name), 48, {"--by", "ranks", "--keep", "0.7"});
+    expect_written_as_planned(tiny_model(name), 48, {"--set", "remove-layers=0"});
+    expect_written_as_planned(tiny_model(name), 48, {"--set", "remove-layers=1"});
+    expect_written_as_planned(tiny_model(name), 48, {"--method", "low-rank", "--keep", "0.7"});
   }
 }
 
 TEST_F(PlanOfMlaModels, RefusesRanksOfMatricesFromTheLatentsUp) {
-  for (const char* set : {"ranks=0.q_b:2", "ranks=1.kv_b:2"}) {
+  for (const char* set : {"low-rank=0.q_b:2", "low-rank=1.kv_b:2"}) {
     const RunResult run =
         run_attnscope(on_tokens({"plan", tiny_model("deepseek_v3"), "--set", set}, 48));
     EXPECT_TRUE(run.exit_code == kUsage || run.exit_code == kUnsupported) << run.err;
@@ -50,7 +50,7 @@ class PlanOfQuantized : public PlanOfTokens, public ::testing::WithParamInterfac
 TEST_P(PlanOfQuantized, LeavesAPlainModelAndSaysSo) {
   allowed_of_nll_ = 2e-3;  // matrices that stay are measured as they were, and written in bfloat16
   const std::string model = data_path(std::string("quantized/") + GetParam());
-  for (const char* set : {"width=40", "hidden=56", "kv-heads=1", "latent=16+16"}) {
+  for (const char* set : {"mlp=40", "hidden-size=56", "kv-heads=1", "mla=16+16"}) {
     const std::string err = expect_written_as_planned(model, 40, {"--set", set});
     EXPECT_TRUE(contains(err, "quantised weights were written as BF16")) << err;
     EXPECT_EQ(written_dtypes(), std::set<std::string>{"BF16"});
@@ -64,7 +64,7 @@ TEST_P(PlanOfQuantized, IsWrittenInTheDtypeThatIsAskedFor) {
   allowed_of_nll_ = 2e-2;  // the plan measures what is rounded to bfloat16
   for (const std::string dtype : {"F32", "F16"}) {
     const std::string err =
-        expect_written_as_planned(model, 40, {"--set", "width=40"}, {"--dtype", dtype});
+        expect_written_as_planned(model, 40, {"--set", "mlp=40"}, {"--dtype", dtype});
     EXPECT_TRUE(contains(err, "quantised weights were written as " + dtype)) << err;
     EXPECT_EQ(written_dtypes(/*all=*/true), std::set<std::string>{dtype});
     const json config = json::parse(read_file(path("out") + "/config.json"));
@@ -75,8 +75,8 @@ TEST_P(PlanOfQuantized, IsWrittenInTheDtypeThatIsAskedFor) {
 
 TEST_P(PlanOfQuantized, HasTheMethodsOfItsArchitecture) {
   EXPECT_EQ(compared_forms(data_path(std::string("quantized/") + GetParam()), 40),
-            (std::set<std::string>{"width", "hidden", "head-width", "kv-heads", "heads", "latent",
-                                   "ranks"}));
+            (std::set<std::string>{"mlp", "hidden-size", "head-dim", "kv-heads", "heads", "mla",
+                                   "low-rank"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, PlanOfQuantized,
@@ -146,17 +146,17 @@ class PlanOfGguf : public PlanOfTokens {
 TEST_F(PlanOfGguf, OfQuantizedWeightsLeavesAPlainModelAndSaysSo) {
   const std::string model = quantized_llama();
   EXPECT_EQ(compared_forms(model, 48),
-            (std::set<std::string>{"layers", "width", "hidden", "head-width", "kv-heads", "heads",
-                                   "latent", "ranks"}));
+            (std::set<std::string>{"depth", "mlp", "hidden-size", "head-dim", "kv-heads", "heads",
+                                   "mla", "low-rank"}));
   allowed_of_nll_ = 2e-3;  // as of others
-  for (const char* set : {"without=0", "width=40", "hidden=24", "kv-heads=1", "latent=8+8"}) {
+  for (const char* set : {"remove-layers=0", "mlp=40", "hidden-size=24", "kv-heads=1", "mla=8+8"}) {
     const std::string err = expect_written_as_planned(model, 48, {"--set", set});
     EXPECT_TRUE(contains(err, "quantised weights were written as BF16")) << err;
     EXPECT_EQ(written_dtypes(), std::set<std::string>{"BF16"});
   }
   allowed_of_nll_ = 2e-2;  // the plan measures what is rounded to bfloat16
   const std::string err =
-      expect_written_as_planned(model, 48, {"--set", "width=40"}, {"--dtype", "F32"});
+      expect_written_as_planned(model, 48, {"--set", "mlp=40"}, {"--dtype", "F32"});
   EXPECT_TRUE(contains(err, "quantised weights were written as F32")) << err;
   EXPECT_EQ(written_dtypes(/*all=*/true), std::set<std::string>{"F32"});
 }
@@ -166,7 +166,7 @@ TEST_F(PlanOfGguf, OfPlainWeightsLeavesThemAsTheyAre) {
     const std::string model =
         scratch_.write(name, read_file(data_path(std::string("gguf/") + name))).string();
     const std::string err =
-        expect_written_as_planned(model, 32, {"--by", "width", "--keep", "0.9"});
+        expect_written_as_planned(model, 32, {"--method", "mlp", "--keep", "0.9"});
     EXPECT_FALSE(contains(err, "quantised weights")) << err;
     EXPECT_FALSE(written_dtypes(/*all=*/true).contains("BF16")) << name;
     EXPECT_FALSE(contains(read_file(path("out") + "/config.json"), "quantization_config"));
@@ -176,7 +176,7 @@ TEST_F(PlanOfGguf, OfPlainWeightsLeavesThemAsTheyAre) {
 /// Repositories of pipelines have one.
 TEST_F(PlanOfTokens, OfAFormWithoutASmallerSizeSaysSo) {
   const RunResult run =
-      run_attnscope(on_tokens({"plan", data_path("forward/dots1"), "--by", "experts"}, 48));
+      run_attnscope(on_tokens({"plan", data_path("forward/dots1"), "--method", "experts"}, 48));
   EXPECT_EQ(run.exit_code, 6) << run.err;
   EXPECT_TRUE(contains(run.err, "experts can have no size but the model's own")) << run.err;
 }
@@ -187,7 +187,7 @@ TEST_F(PlanOfTokens, AFolderNamedTokenizerBesideTheWeightsIsPassedOver) {
   }
   scratch_.write("model/tokenizer/vocab.json", "{}");
   scratch_.write("model/vocab.txt", "a\n");
-  expect_written_as_planned(path("model"), 48, {"--set", "width=20"});
+  expect_written_as_planned(path("model"), 48, {"--set", "mlp=20"});
   EXPECT_EQ(files_in(path("out")),
             (Words{"README.md", "config.json", "model.safetensors", "vocab.txt"}));
 }

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 class PlanCombination : public PlanCase {
  protected:
   json combined(const std::string& forms, const std::string& target, const std::string& value) {
-    output_of(plan(kPlanExample, {"--by", forms, target, value, "-o", path("plan.json")}));
+    output_of(plan(kPlanExample, {"--method", forms, target, value, "-o", path("plan.json")}));
     return json::parse(read_file(path("plan.json")));
   }
 
@@ -39,7 +39,7 @@ class PlanCombination : public PlanCase {
 };
 
 TEST_F(PlanCombination, WhatIsWrittenIsWhatWasPlanned) {
-  const json report = combined("kv-heads,width", "--keep", "0.85");
+  const json report = combined("kv-heads,mlp", "--keep", "0.85");
   const json plan = report["models"][0]["plan"];
   const auto before = plan["parameters_before"].get<double>();
   const auto after = plan["parameters_after"].get<double>();
@@ -47,11 +47,11 @@ TEST_F(PlanCombination, WhatIsWrittenIsWhatWasPlanned) {
   EXPECT_GT(after, 0.84 * before);  // the last step is as small as it can be
   Words make = shrink(kPlanExample, "plan.json", "out");
   make.insert(make.end(), {"--format", "json"});
-  const json made = json::parse(output_of(make))["models"][0]["shrunk"];
+  const json made = json::parse(output_of(make))["models"][0]["compressed"];
   EXPECT_EQ(made["parameters"], plan["parameters_after"]);
   EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]);
   EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
-  EXPECT_EQ(made["form"], plan["form"]);
+  EXPECT_EQ(made["method"], plan["method"]);
 }
 
 using PlanCombinationSearch = PlanCombination;  // the longest of them
@@ -59,8 +59,8 @@ using PlanCombinationResume = PlanCombination;  // after a stop
 
 TEST_F(PlanCombinationSearch, EachTargetTakesWhatItNeeds) {
   // Half of the cache is one of two key/value heads: no neuron goes for it.
-  const json cache = combined("kv-heads,width", "--kv-bytes", "0.5")["models"][0]["plan"];
-  EXPECT_EQ(cache["form"], "kv-heads");
+  const json cache = combined("kv-heads,mlp", "--kv-bytes", "0.5")["models"][0]["plan"];
+  EXPECT_EQ(cache["method"], "kv-heads");
   EXPECT_EQ(cache["sizes"], json::array({1}));
   const json loss = combined("width,kv-heads", "--max-perplexity", "+2%")["models"][0]["plan"];
   EXPECT_LT(loss["parameters_after"].get<double>(), loss["parameters_before"].get<double>());
@@ -68,7 +68,8 @@ TEST_F(PlanCombinationSearch, EachTargetTakesWhatItNeeds) {
 }
 
 TEST_F(PlanCombinationResume, GoesOnAfterTheLastStepThatAStoreHas) {
-  Words words = plan(kPlanExample, {"--by", "kv-heads,width", "--keep", "0.9", "--format", "csv"});
+  Words words =
+      plan(kPlanExample, {"--method", "kv-heads,mlp", "--keep", "0.9", "--format", "csv"});
   const std::string reference = output_of(words), store = path("rows.sqlite");
   words.insert(words.end(), {"--store", store});
   const long kept = stop_after(4, words, store);
@@ -91,17 +92,17 @@ TEST_F(PlanCombination, RefusesWhatDoesNotCombine) {
     EXPECT_EQ(run.exit_code, code) << run.err;
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
-  expect({"--by", "width,ranks", "--keep", "0.5"}, 2, "ranks is planned alone");
-  expect({"--by", "width,latent", "--keep", "0.5"}, 2, "latent is planned alone");
-  expect({"--by", "width,nothing", "--keep", "0.5"}, 2, "'nothing' is not a form");
-  expect({"--by", "hidden,width", "--set", "width=9"}, 2, "another form");
-  expect({"--by", "kv-heads,heads", "--keep", "0.1"}, 6, "the nearest");
-  expect({"--by", "kv-heads,heads", "--keep", "1"}, 6, "leaves no step");
+  expect({"--method", "width,ranks", "--keep", "0.5"}, 2, "ranks is planned alone");
+  expect({"--method", "width,latent", "--keep", "0.5"}, 2, "latent is planned alone");
+  expect({"--method", "width,nothing", "--keep", "0.5"}, 2, "'nothing' is not a form");
+  expect({"--method", "hidden-size,mlp", "--set", "mlp=9"}, 2, "another form");
+  expect({"--method", "kv-heads,heads", "--keep", "0.1"}, 6, "the nearest");
+  expect({"--method", "kv-heads,heads", "--keep", "1"}, 6, "leaves no step");
 }
 
 TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
-  const json plan = combined("hidden,width", "--keep", "0.75");
-  ASSERT_EQ(plan["models"][0]["plan"]["form"], "hidden,width");
+  const json plan = combined("hidden-size,mlp", "--keep", "0.75");
+  ASSERT_EQ(plan["models"][0]["plan"]["method"], "hidden-size,mlp");
   json other = plan;
   other["schema"] = "attnscope/1";
   expect_refused(other, "schema: expected \"attnscope/2\"");
@@ -109,7 +110,7 @@ TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
   other["models"][0]["plan"]["sizes"] = {1};
   expect_refused(other, "sizes: expected one size per form, 2, got 1");
   other = plan;
-  other["models"][0]["plan"]["form"] = "width,width";
+  other["models"][0]["plan"]["method"] = "mlp,mlp";
   expect_refused(other, "these forms do not combine");
   other = plan;
   other["rows"] = json::array();
@@ -126,7 +127,7 @@ TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
 }
 
 TEST_F(PlanCombinationResume, GoesOnFromWhateverMomentItWasStoppedAt) {
-  combined("hidden,width", "--keep", "0.75");
+  combined("hidden-size,mlp", "--keep", "0.75");
   output_of(shrink(kPlanExample, "plan.json", "whole"));
   std::mt19937 random(7);  // NOLINT: the same moments each time
   for (int time = 0; time < 8; ++time) {

@@ -20,15 +20,15 @@ TEST_F(PlanSearch, TheComparisonHasEveryMethodThatTheArchitectureAllows) {
   std::set<std::string> forms;
   const json report = planned(kPlanExample, {});
   for (const json& row : report["rows"]) {
-    forms.insert(row["form"].get<std::string>());
+    forms.insert(row["method"].get<std::string>());
     EXPECT_NEAR(row["perplexity"].get<double>(), std::exp(row["mean_nll"].get<double>()), 1e-9);
-    EXPECT_EQ(row["loadable"], row["form"] != "ranks");
+    EXPECT_EQ(row["loadable"], row["method"] != "low-rank");
   }
   EXPECT_EQ(forms.size(), 8u);
   forms.clear();
   const json of_gpt2 = planned(kPlanGpt2, {});
-  for (const json& row : of_gpt2["rows"]) forms.insert(row["form"].get<std::string>());
-  EXPECT_EQ(forms, (std::set<std::string>{"layers", "width", "ranks"}));
+  for (const json& row : of_gpt2["rows"]) forms.insert(row["method"].get<std::string>());
+  EXPECT_EQ(forms, (std::set<std::string>{"depth", "mlp", "low-rank"}));
 }
 
 /// What a plan says of each form is what the written model has.
@@ -36,29 +36,29 @@ TEST_F(Plan, WhatIsWrittenIsWhatWasPlanned) {
   const struct {
     std::string name;
     Words words;
-  } forms[] = {{"layers", {"--set", "without=2"}},
-               {"width", {"--by", "width", "--keep", "0.8"}},
-               {"hidden", {"--set", "hidden=144"}},
-               {"head-width", {"--by", "head-width", "--kv-bytes", "0.5"}},
+  } forms[] = {{"depth", {"--set", "remove-layers=2"}},
+               {"mlp", {"--method", "mlp", "--keep", "0.8"}},
+               {"hidden-size", {"--set", "hidden-size=144"}},
+               {"head-dim", {"--method", "head-dim", "--kv-bytes", "0.5"}},
                {"kv-heads", {"--set", "kv-heads=1"}},
                {"heads", {"--set", "heads=4"}},
-               {"latent", {"--set", "latent=32+32"}},
-               {"ranks", {"--by", "ranks", "--keep", "0.7"}}};
+               {"mla", {"--set", "mla=32+32"}},
+               {"low-rank", {"--method", "low-rank", "--keep", "0.7"}}};
   for (const auto& [name, words] : forms) {
     Words write = plan(kPlanExample, words);
     write.insert(write.end(), {"-o", path(name + ".json")});
     output_of(write);
     Words make = shrink(kPlanExample, name + ".json", name);
     make.insert(make.end(), {"--format", "json"});
-    const json made = json::parse(output_of(make))["models"][0]["shrunk"];
+    const json made = json::parse(output_of(make))["models"][0]["compressed"];
     std::ifstream file(path(name + ".json"));
     const json plan = json::parse(file)["models"][0]["plan"];
-    EXPECT_EQ(plan["form"], name);
-    EXPECT_EQ(made["form"], name);
+    EXPECT_EQ(plan["method"], name);
+    EXPECT_EQ(made["method"], name);
     // The same float32 products in another order: the bytes that are written were measured.
     EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4) << name;
     EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]) << name;
-    if (name != "ranks") {
+    if (name != "low-rank") {
       EXPECT_EQ(made["flops_per_token"], plan["flops_per_token_after"]) << name;
       EXPECT_EQ(made["parameters"], plan["parameters_after"]) << name;
     }
@@ -70,20 +70,20 @@ TEST_F(Plan, WhatIsWrittenIsWhatWasPlanned) {
 /// It is measured all the same: `hidden` at full width turns the stream and unties the head.
 TEST_F(Plan, AWholeModelLosesNothing) {
   for (const std::string set :
-       {"hidden=192", "head-width=32", "kv-heads=2", "heads=6", "width=512"}) {
+       {"hidden-size=192", "head-dim=32", "kv-heads=2", "heads=6", "mlp=512"}) {
     const json plan = planned(kPlanExample, {"--set", set})["models"][0]["plan"];
     const double before = plan["mean_nll_before"].get<double>();
     // Numbers that are made anew are rounded to bfloat16 once more: 2^-9 of each, at random.
     EXPECT_NEAR(plan["mean_nll_after"].get<double>(), before, 5e-3) << set;
   }
   // All rotary keys and all values in a latent: rounded to bfloat16, as the model is.
-  const json plan = planned(kPlanExample, {"--set", "latent=64+64"})["models"][0]["plan"];
+  const json plan = planned(kPlanExample, {"--set", "mla=64+64"})["models"][0]["plan"];
   EXPECT_NEAR(plan["mean_nll_after"].get<double>(), plan["mean_nll_before"].get<double>(), 0.01);
 }
 
 TEST_F(Plan, ThreadsAndMemoryChangeNoByte) {
   output_of([&] {
-    Words words = plan(kPlanExample, {"--set", "width=300", "-o", path("plan.json")});
+    Words words = plan(kPlanExample, {"--set", "mlp=300", "-o", path("plan.json")});
     return words;
   }());
   Words one = shrink(kPlanExample, "plan.json", "one"),
@@ -103,26 +103,27 @@ TEST_F(Plan, RefusesWhatCannotBe) {
     EXPECT_EQ(run.exit_code, code) << run.err;
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
-  expect(plan(kPlanGpt2, {"--by", "heads", "--keep", "0.9"}), 5, "can take layers, width, ranks");
-  expect(plan(kPlanExample, {"--by", "width", "--keep", "0"}), 2, "a share above 0, at most 1");
-  expect(plan(kPlanExample, {"--by", "width", "--keep", "1.2"}), 2, "a share above 0, at most 1");
-  expect(plan(kPlanExample, {"--by", "width", "--kv-bytes", "-1"}), 2, "a share above 0");
-  expect(plan(kPlanExample, {"--by", "width", "--keep", "0.05"}), 6, "the nearest");
-  expect(plan(kPlanExample, {"--by", "width", "--max-perplexity", "1.5"}), 6, "as it is");
+  expect(plan(kPlanGpt2, {"--method", "heads", "--keep", "0.9"}), 5,
+         "can take layers, width, ranks");
+  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0"}), 2, "a share above 0, at most 1");
+  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "1.2"}), 2, "a share above 0, at most 1");
+  expect(plan(kPlanExample, {"--method", "mlp", "--kv-bytes", "-1"}), 2, "a share above 0");
+  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0.05"}), 6, "the nearest");
+  expect(plan(kPlanExample, {"--method", "mlp", "--max-perplexity", "1.5"}), 6, "as it is");
   expect(plan(kPlanExample, {"--keep", "0.5"}), 2, "is needed");
-  expect(plan(kPlanExample, {"--by", "width", "--keep", "0.5", "--set", "width=3"}), 2,
+  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0.5", "--set", "mlp=3"}), 2,
          "second target");
   expect(plan(kPlanExample, {"--set", "heads=5"}), 2, "is no size");
-  expect(plan(kPlanExample, {"--by", "width", "--layers", "0", "--keep", "0.5"}), 2,
+  expect(plan(kPlanExample, {"--method", "mlp", "--layers", "0", "--keep", "0.5"}), 2,
          "ranks differ");
   expect({"plan", kPlanExample}, 2, "is needed");
-  expect(plan(data_path("forward/llama"), {"--by", "width", "--keep", "0.5"}), 2,
-         "give token ids with --token-file");
+  expect(plan(data_path("forward/llama"), {"--method", "mlp", "--keep", "0.5"}), 2,
+         "give token ids with --calibration-token-file");
 }
 
 TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
-  output_of(plan(kPlanExample, {"--by", "ranks", "--keep", "0.8", "-o", path("plan.json")}));
-  output_of(plan(kPlanExample, {"--by", "width", "-o", path("menu.json")}));
+  output_of(plan(kPlanExample, {"--method", "low-rank", "--keep", "0.8", "-o", path("plan.json")}));
+  output_of(plan(kPlanExample, {"--method", "mlp", "-o", path("menu.json")}));
   const auto expect = [&](const Words& words, int code, const std::string& says) {
     const RunResult run = run_attnscope(words);
     EXPECT_EQ(run.exit_code, code) << run.err;
@@ -190,7 +191,7 @@ TEST(Diff, OfAModelAndItself) {
 /// A plan of ranks makes a fine-tuned model of a kind: its adapter gives it back.
 TEST_F(Plan, AnAdapterHoldsADifference) {
   output_of(
-      plan(kPlanExample, {"--set", "ranks=0.q:20,3.up:40,5.down:30", "-o", path("plan.json")}));
+      plan(kPlanExample, {"--set", "low-rank=0.q:20,3.up:40,5.down:30", "-o", path("plan.json")}));
   Words make = shrink(kPlanExample, "plan.json", "tuned");
   make.insert(make.end(), {"--dtype", "F32"});
   output_of(make);
@@ -215,13 +216,13 @@ TEST_F(Plan, AnAdapterHoldsADifference) {
 
 /// Weights in float32, which are copied where there is room, and decoded in each pass where not.
 TEST_F(PlanSearch, CopiesOfWeightsChangeNothing) {
-  Words write = plan(kPlanExample, {"--set", "hidden=192", "-o", path("whole.json")});
+  Words write = plan(kPlanExample, {"--set", "hidden-size=192", "-o", path("whole.json")});
   output_of(write);
   Words make = shrink(kPlanExample, "whole.json", "float32");
   make.insert(make.end(), {"--dtype", "F32"});
   output_of(make);
-  for (const std::string forms : {"layers", "width", "ranks", "latent"}) {
-    Words words = plan(path("float32"), {"--by", forms, "--format", "json"});
+  for (const std::string forms : {"depth", "mlp", "low-rank", "mla"}) {
+    Words words = plan(path("float32"), {"--method", forms, "--format", "json"});
     std::erase(words, "--quiet");
     std::vector<RunResult> runs;
     for (const std::string memory : {"2G", "24M"}) {
@@ -254,7 +255,7 @@ TEST_F(PlanResume, AStoppedPlanGoesOnWhereItWas) {
   const RunResult exported = run_attnscope({"export", store, "--format", "csv"});
   EXPECT_TRUE(contains(exported.err, "holds no rows")) << exported.err;
   // Another text, or another ridge, is another plan.
-  words.insert(words.end(), {"--by", "ranks", "--keep", "0.8", "--ridge", "0.02"});
+  words.insert(words.end(), {"--method", "low-rank", "--keep", "0.8", "--ridge", "0.02"});
   output_of(words);
   EXPECT_GT(query_number(store, "SELECT computed" + of_last), 0);
 }

@@ -67,7 +67,7 @@ class PlanEdited : public PlanCase {
 };
 
 TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
-  const json plan = made_plan({"--by", "width", "--keep", "0.8"});
+  const json plan = made_plan({"--method", "mlp", "--keep", "0.8"});
   const std::vector<BadEdit> edits = {
       {"schema list", [](json& to) { to["schema"] = {0}; }, "schema: expected \"attnscope/2\""},
       {"command list", [](json& to) { to["command"] = {0}; }, "command: expected \"plan\""},
@@ -98,17 +98,17 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
        "models[0].plan.size: 513 is out of range"},
       {"size of uint64", [](json& to) { plan_of(to)["size"] = 18446744073709551615ULL; },
        "models[0].plan.size: 18446744073709551615 is out of range"},
-      {"form", [](json& to) { plan_of(to)["form"] = "wide"; },
+      {"method", [](json& to) { plan_of(to)["method"] = "wide"; },
        "models[0].plan.form: unknown form 'wide'"},
       {"form of other models",
        [](json& to) {
-         plan_of(to)["form"] = "experts";
-         for (json& row : to["rows"]) row["form"] = "experts";
+         plan_of(to)["method"] = "experts";
+         for (json& row : to["rows"]) row["method"] = "experts";
        },
        "models[0].plan.form: it has no experts"},
       {"ridge", [](json& to) { to["parameters"]["ridge"] = -0.5; },
        "parameters.ridge: expected a finite number of at least 0"},
-      {"method", [](json& to) { to["parameters"]["method"] = "best"; },
+      {"rank_allocation", [](json& to) { to["parameters"]["rank_allocation"] = "best"; },
        "parameters.method: unknown method 'best'"},
       {"sequences", [](json& to) { to["parameters"]["sequences"] = -3; },
        "parameters.sequences: -3 is out of range"},
@@ -123,7 +123,7 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
        "rows[2]: expected an object"},
       {"row of another model", [](json& to) { to["rows"][2]["model"] = "other"; },
        "rows[2].model: expected 'shakespeare-llama'"},
-      {"row of another form", [](json& to) { to["rows"][2]["form"] = "heads"; },
+      {"row of another form", [](json& to) { to["rows"][2]["method"] = "heads"; },
        "rows[2].form: the plan has no such form"},
       {"row missing", [](json& to) { to["rows"].erase(2); },
        "rows: expected 6 rows (models[0].plan.parts), got 5"},
@@ -148,7 +148,7 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
       {"model number", [](json& to) { to["models"][0] = 5; }, "models[0]: expected an object"},
       {"ridge huge", [](json& to) { to["parameters"]["ridge"] = 1e308; },
        "parameters.ridge: 1e+308 is out of range, expected a number from 0 to 1e+12"},
-      {"choice", [](json& to) { plan_of(to)["choice"] = "MLP 512 → 1"; },
+      {"description", [](json& to) { plan_of(to)["description"] = "MLP 512 → 1"; },
        "models[0].plan.choice: is 'MLP 512 → 1', expected 'MLP 512 → "},
       {"loadable", [](json& to) { plan_of(to)["loadable"] = false; },
        "models[0].plan.loadable: expected true"},
@@ -159,9 +159,9 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
        "rows[1].parameters_after: is 1, expected"},
       {"row with a rank", [](json& to) { to["rows"][1]["rank"] = 3; },
        "rows[1].rank: expected null"},
-      {"row with a loss", [](json& to) { to["rows"][1]["loss"] = 0.5; },
+      {"row with a loss", [](json& to) { to["rows"][1]["loss_increase"] = 0.5; },
        "rows[1].loss: expected null"},
-      {"unknown field of a row", [](json& to) { to["rows"][1]["ranks"] = 3; },
+      {"unknown field of a row", [](json& to) { to["rows"][1]["low-rank"] = 3; },
        "rows[1].ranks: unknown field"},
       {"kept null", [](json& to) { to["rows"][4]["kept"] = nullptr; },
        "rows[4].kept: expected a list of whole numbers"},
@@ -170,7 +170,7 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
 }
 
 TEST_F(PlanEdited, OfLayersIsRefusedByRowAndField) {
-  const json plan = made_plan({"--set", "without=4"});
+  const json plan = made_plan({"--set", "remove-layers=4"});
   const std::vector<BadEdit> edits = {
       {"no layer stays",
        [](json& to) {
@@ -187,7 +187,8 @@ TEST_F(PlanEdited, OfLayersIsRefusedByRowAndField) {
 
 /// Each number of a row in turn, as something that no such number is.
 TEST_F(PlanEdited, FieldOfARowIsRefusedByTypeAndRange) {
-  for (const Words& how : {Words{"--set", "without=4"}, Words{"--by", "ranks", "--keep", "0.7"}}) {
+  for (const Words& how :
+       {Words{"--set", "remove-layers=4"}, Words{"--method", "low-rank", "--keep", "0.7"}}) {
     const json plan = made_plan(how);
     for (const auto& [name, value] : plan["rows"][1].items()) {
       const std::string field = name, place = "rows[1]." + name;
@@ -205,7 +206,7 @@ TEST_F(PlanEdited, FieldOfARowIsRefusedByTypeAndRange) {
 }
 
 TEST_F(PlanEdited, OfRanksMayHaveLowerOnes) {
-  json plan = made_plan({"--by", "ranks", "--keep", "0.7"});
+  json plan = made_plan({"--method", "low-rank", "--keep", "0.7"});
   json& row = plan["rows"][0];
   ASSERT_TRUE(row["rank"].is_number_integer());
   row["rank"] = row["rank"].get<int>() - 1;
@@ -218,7 +219,7 @@ TEST_F(PlanEdited, OfRanksMayHaveLowerOnes) {
 }
 
 TEST_F(PlanEdited, PerplexityThatIsNotMeasuredIsNoted) {
-  const json plan = made_plan({"--set", "without=4"});
+  const json plan = made_plan({"--set", "remove-layers=4"});
   for (const std::string when : {"before", "after"}) {
     json edited = plan;
     plan_of(edited)["mean_nll_" + when] = 1;
@@ -233,7 +234,7 @@ TEST_F(PlanEdited, PerplexityThatIsNotMeasuredIsNoted) {
 }
 
 TEST_F(PlanEdited, IsRefusedBeforeTheTextIsRead) {
-  json plan = made_plan({"--set", "width=300"});
+  json plan = made_plan({"--set", "mlp=300"});
   plan_of(plan)["parameters_after"] = 1;
   scratch_.write("edited.json", plan.dump());
   Words words = shrink(kPlanExample, "edited.json", "out");
@@ -244,17 +245,17 @@ TEST_F(PlanEdited, IsRefusedBeforeTheTextIsRead) {
 }
 
 TEST_F(PlanEdited, OfLayersMayKeepOthers) {
-  json plan = made_plan({"--set", "without=4"});
+  json plan = made_plan({"--set", "remove-layers=4"});
   plan["rows"][3]["order"] = 0;
   scratch_.write("edited.json", plan.dump());
   Words words = shrink(kPlanExample, "edited.json", "smaller");
   words.insert(words.end(), {"--format", "json"});
   const json made = json::parse(output_of(words));
-  EXPECT_EQ(made["models"][0]["shrunk"]["choice"], "6 → 4 (without 3-4)");
+  EXPECT_EQ(made["models"][0]["compressed"]["description"], "6 → 4 (without 3-4)");
 }
 
 TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
-  const json plan = made_plan({"--by", "ranks", "--keep", "0.7"});
+  const json plan = made_plan({"--method", "low-rank", "--keep", "0.7"});
   const std::vector<BadEdit> edits = {
       {"rank 0", [](json& to) { to["rows"][0]["rank"] = 0; }, "rows[0].rank: 0 is out of range"},
       {"rank large", [](json& to) { to["rows"][0]["rank"] = 1'000'000'000; },
@@ -287,7 +288,7 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
        "rows[0].break_even_rank: is 180, expected 95"},
       {"parameters after of the plan", [](json& to) { plan_of(to)["parameters_after"] = 1; },
        "models[0].plan.parameters_after: is 1, expected"},
-      {"choice", [](json& to) { plan_of(to)["choice"] = "1 matrix as factors"; },
+      {"description", [](json& to) { plan_of(to)["description"] = "1 matrix as factors"; },
        "models[0].plan.choice: is '1 matrix as factors'"},
       {"size", [](json& to) { plan_of(to)["size"] = 1; }, "models[0].plan.size: is 1, expected"},
       {"loadable", [](json& to) { plan_of(to)["loadable"] = true; },
@@ -301,8 +302,8 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
 }
 
 TEST_F(PlanEdited, OfSeveralFormsIsRefusedByRowAndField) {
-  const json plan = made_plan({"--by", "hidden,width", "--keep", "0.75"});
-  ASSERT_EQ(plan["models"][0]["plan"]["form"], "hidden,width");
+  const json plan = made_plan({"--method", "hidden-size,mlp", "--keep", "0.75"});
+  ASSERT_EQ(plan["models"][0]["plan"]["method"], "hidden-size,mlp");
   const std::vector<BadEdit> edits = {
       {"kept negative", [](json& to) { to["rows"].back()["kept"][0] = -2; },
        "rows[6].kept[0]: -2 is out of range"},
@@ -317,7 +318,7 @@ TEST_F(PlanEdited, OfSeveralFormsIsRefusedByRowAndField) {
 }
 
 TEST_F(PlanEdited, TwoRunsIntoOneFolderDoNotMix) {
-  made_plan({"--set", "width=300"});
+  made_plan({"--set", "mlp=300"});
   output_of(shrink(kPlanExample, "plan.json", "alone"));
   RunningCommand first(shrink(kPlanExample, "plan.json", "out"));
   ASSERT_TRUE(first.wait_until(

@@ -41,7 +41,8 @@ class PlanOfEncoderDecoders : public PlanCase {
   }
 
   Words with_texts(Words words) const {
-    words.insert(words.end(), {"--text-file", text_, "--target-file", targets_, "--quiet"});
+    words.insert(words.end(),
+                 {"--calibration-file", text_, "--calibration-target-file", targets_, "--quiet"});
     return words;
   }
 
@@ -57,25 +58,25 @@ class PlanOfEncoderDecoders : public PlanCase {
 TEST_F(PlanOfEncoderDecoders, WhatIsWrittenIsWhatWasPlanned) {
   for (const std::string name : {"t5", "bart"}) {
     for (const std::string stack : {"encoder", "decoder"}) {
-      for (const std::string set : {"without=0", "width=10", "ranks=0.q:3,1.up:5"}) {
+      for (const std::string set : {"remove-layers=0", "mlp=10", "low-rank=0.q:3,1.up:5"}) {
         const std::string out = name + stack + set, model = path(name) + ":" + stack;
         output_of(with_texts({"plan", model, "--set", set, "-o", path("plan.json")}));
         const json made = json::parse(output_of(with_texts(
             {"shrink", path(name), path("plan.json"), "-o", path(out), "--format", "json"})));
         const json plan = json::parse(read_file(path("plan.json")))["models"][0];
-        const json shrunk = made["models"][0]["shrunk"];
+        const json shrunk = made["models"][0]["compressed"];
         EXPECT_EQ(plan["stack"], stack);
         EXPECT_NEAR(shrunk["mean_nll"].get<double>(), plan["plan"]["mean_nll_after"].get<double>(),
                     1e-4)
             << out;
         EXPECT_NE(plan["plan"]["mean_nll_after"], plan["plan"]["mean_nll_before"]) << out;
-        if (!set.starts_with("ranks")) {
+        if (!set.starts_with("low-rank")) {
           EXPECT_EQ(shrunk["parameters"], plan["plan"]["parameters_after"]) << out;
         }
         // The other stack is what it was.
         const json info = json::parse(output_of({"info", path(out), "--format", "json"}));
         for (const json& other : info["models"]) {
-          if (set != "without=0" || other["stack"] == "cross") continue;
+          if (set != "remove-layers=0" || other["stack"] == "cross") continue;
           const json before = json::parse(output_of({"info", path(name), "--format", "json"}));
           for (const json& was : before["models"]) {
             if (was["stack"] != other["stack"]) continue;
@@ -100,11 +101,11 @@ TEST_F(PlanOfEncoderDecoders, ScoresChosenTokensOfTargets) {
   const std::string targets = scratch_.write("last_targets.txt", last_lines(targets_)).string();
   const Words at = {"--score-positions", "2-"};
   const json held = report_of(Words{"predict", path("t5") + ":decoder", "--text-file", sources,
-                                    "--target-file", targets, "--perplexity"} +
+                                    "--calibration-target-file", targets, "--perplexity"} +
                               at);
   for (const char* stack : {":encoder", ":decoder"}) {
-    const json plan = report_of(
-        with_texts(Words{"plan", path("t5") + stack, "--by", "ranks", "--keep", "0.8"} + at));
+    const json plan = report_of(with_texts(
+        Words{"plan", path("t5") + stack, "--method", "low-rank", "--keep", "0.8"} + at));
     EXPECT_NEAR(plan["models"][0]["plan"]["mean_nll_before"].get<double>(),
                 held["models"][0]["perplexity"]["mean_nll"].get<double>(), 1e-5)
         << stack;
@@ -121,7 +122,7 @@ TEST_F(PlanOfEncoderDecoders, OneWidthOfBothStacksIsPlannedOfEither) {
   std::map<std::string, json> kept;
   for (const std::string stack : {"encoder", "decoder"}) {
     const json plan = json::parse(output_of(
-        with_texts({"plan", path("t5") + ":" + stack, "--set", "width=10", "--format", "json"})));
+        with_texts({"plan", path("t5") + ":" + stack, "--set", "mlp=10", "--format", "json"})));
     const json& facts = plan["models"][0]["plan"];
     EXPECT_EQ(plan["rows"][0]["model"], "t5:" + stack);
     for (const json& row : plan["rows"]) {
@@ -147,9 +148,9 @@ TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
   };
   const std::string sources = head_and_tail(text_, "sources");
   const std::string targets = head_and_tail(targets_, "targets");
-  const Words held = {"--text-file",
+  const Words held = {"--calibration-file",
                       sources,
-                      "--target-file",
+                      "--calibration-target-file",
                       targets,
                       "--eval-file",
                       path("sources-tail.txt"),
@@ -160,13 +161,13 @@ TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
     words.insert(words.end(), held.begin(), held.end());
     return words;
   };
-  const Words words = {"plan", path("bart") + ":decoder", "--set", "width=10", "--format", "json"};
+  const Words words = {"plan", path("bart") + ":decoder", "--set", "mlp=10", "--format", "json"};
   const json one = json::parse(output_of(with_texts(words)));
   const json two = json::parse(output_of(with_held(words)));
   EXPECT_EQ(one["models"][0]["plan"], two["models"][0]["plan"]);
-  EXPECT_EQ(two["parameters"]["held_out"], "sources-tail.txt");
+  EXPECT_EQ(two["parameters"]["eval_file"], "sources-tail.txt");
   output_of(
-      with_held({"plan", path("bart") + ":decoder", "--set", "width=10", "-o", path("held.json")}));
+      with_held({"plan", path("bart") + ":decoder", "--set", "mlp=10", "-o", path("held.json")}));
   output_of(with_held({"shrink", path("bart"), path("held.json"), "-o", path("held")}));
   expect(with_texts({"plan", path("bart") + ":decoder", "--eval-file", sources}), 2,
          "--eval-target-file: is needed");
@@ -178,12 +179,14 @@ TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
   const std::string t5 = path("t5");
   expect(with_texts({"plan", t5}), 2, "MODEL:encoder");
   expect(with_texts({"plan", t5 + ":cross"}), 5, "stays whole");
-  expect({"plan", t5 + ":decoder", "--text-file", text_}, 2, "--target-file");
+  expect({"plan", t5 + ":decoder", "--calibration-file", text_}, 2, "--calibration-target-file");
   expect(with_texts({"plan", t5 + ":decoder", "--seed", "1"}), 2, "not of pairs");
   expect(with_texts({"plan", kPlanExample}), 2, "has no source");
   const std::string one = scratch_.write("one.txt", "w2 w3\n").string();
-  expect({"plan", t5 + ":decoder", "--text-file", one, "--target-file", one}, 2, "too few");
-  output_of(with_texts({"plan", t5 + ":encoder", "--set", "without=0", "-o", path("plan.json")}));
+  expect({"plan", t5 + ":decoder", "--calibration-file", one, "--calibration-target-file", one}, 2,
+         "too few");
+  output_of(
+      with_texts({"plan", t5 + ":encoder", "--set", "remove-layers=0", "-o", path("plan.json")}));
   expect(with_texts({"shrink", t5 + ":decoder", path("plan.json"), "-o", path("out")}), 2,
          "not of this stack");
   EXPECT_FALSE(fs::exists(path("out")));

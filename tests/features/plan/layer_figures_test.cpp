@@ -10,7 +10,7 @@ json layer_rows(const json& golden) {
   const Words text = windows_of(golden, folder);
   const RunResult run = run_attnscope(
       Words{"plan"} + text +
-      Words{"--eval-file", text[2], "--set", "without=1", "--format", "json", "--quiet"});
+      Words{"--eval-file", text[2], "--set", "remove-layers=1", "--format", "json", "--quiet"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   return json::parse(run.out)["rows"];
 }
@@ -49,8 +49,8 @@ TEST(PlanLayers, OfParallelLayersHaveNoInfluenceOfTheirParts) {
     EXPECT_TRUE(row["block_influence"].is_number());
     EXPECT_TRUE(row["attention_influence"].is_null());
     EXPECT_TRUE(row["mlp_influence"].is_null());
-    EXPECT_TRUE(row["attention_loss"].is_number());
-    EXPECT_TRUE(row["mlp_loss"].is_number());
+    EXPECT_TRUE(row["attention_loss_increase"].is_number());
+    EXPECT_TRUE(row["mlp_loss_increase"].is_number());
   }
 }
 

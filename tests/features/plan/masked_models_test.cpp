@@ -37,8 +37,8 @@ class PlanMasked : public ::testing::Test {
   }
 
   RunResult planned(const Words& more,
-                    const Words& target = {"--by", "ranks", "--keep", "0.8"}) const {
-    Words words = {"plan", scratch_.path().string(), "--text-file", text_, "--quiet"};
+                    const Words& target = {"--method", "low-rank", "--keep", "0.8"}) const {
+    Words words = {"plan", scratch_.path().string(), "--calibration-file", text_, "--quiet"};
     words.insert(words.end(), target.begin(), target.end());
     words.insert(words.end(), more.begin(), more.end());
     return run_attnscope(words);
@@ -59,7 +59,8 @@ TEST_F(PlanMasked, MeasuresWhereTokensAreMasked) {
 
 /// A layer's parts are measured as whole models, whose projections give zeros.
 TEST_F(PlanMasked, MeasuresLayersAndTheirParts) {
-  const RunResult run = planned({"--length", "8", "--format", "json"}, {"--set", "without=0"});
+  const RunResult run =
+      planned({"--length", "8", "--format", "json"}, {"--set", "remove-layers=0"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const json report = json::parse(run.out);
   for (const json& row : report["rows"]) {
@@ -67,9 +68,10 @@ TEST_F(PlanMasked, MeasuresLayersAndTheirParts) {
       const double influence = row.at(part + std::string("_influence"));
       EXPECT_TRUE(influence > 0 && influence < 2) << row.dump();
     }
-    EXPECT_NE(row["attention_loss"], row["loss"]);
-    EXPECT_NE(row["mlp_loss"], row["loss"]);
-    EXPECT_TRUE(row["attention_loss"].is_number() && row["mlp_loss"].is_number()) << row.dump();
+    EXPECT_NE(row["attention_loss_increase"], row["loss_increase"]);
+    EXPECT_NE(row["mlp_loss_increase"], row["loss_increase"]);
+    EXPECT_TRUE(row["attention_loss_increase"].is_number() && row["mlp_loss_increase"].is_number())
+        << row.dump();
   }
 }
 

@@ -58,7 +58,7 @@ class PlanNotFinite : public PlanCase {
 
   Words on_tokens(Words words) const {
     const auto tokens = scratch_.write("tokens.bin", shard_bytes(random_tokens(400, 10)));
-    words.insert(words.end(), {"--token-file", tokens.string(), "--quiet"});
+    words.insert(words.end(), {"--calibration-token-file", tokens.string(), "--quiet"});
     if (words.front() == "plan") words.insert(words.end(), {"--length", "16"});
     return words;
   }
@@ -101,17 +101,17 @@ TEST_F(PlanNotFinite, TheComparisonKeepsTheMatrixAndSkipsWhatMixesIt) {
   const std::string model = with_dead_neuron();
   const json report = json::parse(output_of(on_tokens({"plan", model, "--format", "json"})));
   std::set<std::string> forms;
-  for (const json& row : report["rows"]) forms.insert(row["form"].get<std::string>());
-  EXPECT_EQ(forms, (std::set<std::string>{"layers", "width", "head-width", "kv-heads", "heads",
-                                          "latent", "ranks"}));
+  for (const json& row : report["rows"]) forms.insert(row["method"].get<std::string>());
+  EXPECT_EQ(forms, (std::set<std::string>{"depth", "mlp", "head-dim", "kv-heads", "heads", "mla",
+                                          "low-rank"}));
   EXPECT_EQ(skipped_places(report), std::set<std::string>{"0 gate"});
-  const RunResult run = run_attnscope(on_tokens({"plan", model, "--set", "hidden=8"}));
+  const RunResult run = run_attnscope(on_tokens({"plan", model, "--set", "hidden-size=8"}));
   EXPECT_EQ(run.exit_code, 6) << run.err;
 }
 
 TEST_F(PlanNotFinite, WhereNoMatrixIsLeftThereAreNoRanks) {
   const RunResult run =
-      run_attnscope(on_tokens({"plan", with_dead_neuron(), "--by", "ranks", "--keep", "0.8",
+      run_attnscope(on_tokens({"plan", with_dead_neuron(), "--method", "low-rank", "--keep", "0.8",
                                "--layers", "0", "--matrix", "gate"}));
   EXPECT_EQ(run.exit_code, 6);
   EXPECT_TRUE(contains(run.err, "no matrix is left whose rank could be lowered: gate of layer 0"))
@@ -120,7 +120,8 @@ TEST_F(PlanNotFinite, WhereNoMatrixIsLeftThereAreNoRanks) {
 
 TEST_F(PlanNotFinite, ShrinkWritesTheMatrixAsItWas) {
   const std::string model = with_dead_neuron();
-  output_of(on_tokens({"plan", model, "--by", "ranks", "--keep", "0.8", "-o", path("plan.json")}));
+  output_of(
+      on_tokens({"plan", model, "--method", "low-rank", "--keep", "0.8", "-o", path("plan.json")}));
   std::ifstream file(path("plan.json"));
   const json plan = json::parse(file);
   EXPECT_EQ(skipped_places(plan), std::set<std::string>{"0 gate"});
@@ -131,7 +132,7 @@ TEST_F(PlanNotFinite, ShrinkWritesTheMatrixAsItWas) {
     if (row["tensor"] != "model.layers.0.mlp.gate_proj.weight") continue;
     EXPECT_EQ(row["change"], "kept");
   }
-  output_of(on_tokens({"plan", model, "--set", "ranks=0.up:2", "-o", path("one.json")}));
+  output_of(on_tokens({"plan", model, "--set", "low-rank=0.up:2", "-o", path("one.json")}));
   json edited = json::parse(read_file(path("one.json")));
   for (json& row : edited["rows"]) {  // of the same shape as the matrix with infinity
     if (row["layer"] == 0 && row["matrix"] == "up") row["matrix"] = "gate";
@@ -147,7 +148,7 @@ TEST_F(PlanNotFinite, NoFolderStaysWhereTheWrittenModelGivesNaN) {
   TinyLlama tiny = runnable_llama();
   set_element(tiny.tensor("model.layers.0.mlp.up_proj.weight"), 3, 5, 1e5F);  // infinity in F16
   const std::string model = tiny.write(scratch_, "large");
-  output_of(on_tokens({"plan", model, "--set", "without=1", "-o", path("plan.json")}));
+  output_of(on_tokens({"plan", model, "--set", "remove-layers=1", "-o", path("plan.json")}));
   const RunResult run = run_attnscope(
       on_tokens({"shrink", model, path("plan.json"), "--dtype", "F16", "-o", path("out")}));
   EXPECT_EQ(run.exit_code, 6) << run.err;

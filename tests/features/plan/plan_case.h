@@ -31,8 +31,8 @@ class PlanCase : public ::testing::Test {
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
 
   Words plan(const std::string& model, const Words& more) const {
-    Words words = {"plan",        model, "--text-file",      text_, "--length",       "64",
-                   "--sequences", "12",  "--eval-sequences", "3",   "--probe-tokens", "64",
+    Words words = {"plan",        model, "--calibration-file", text_, "--length",       "64",
+                   "--sequences", "12",  "--eval-sequences",   "3",   "--probe-tokens", "64",
                    "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -46,7 +46,8 @@ class PlanCase : public ::testing::Test {
 
   Words shrink(const std::string& model, const std::string& plan_file,
                const std::string& folder) const {
-    return {"shrink", model, path(plan_file), "--text-file", text_, "-o", path(folder), "--quiet"};
+    return {"shrink", model, path(plan_file), "--calibration-file",
+            text_,    "-o",  path(folder),    "--quiet"};
   }
 
   /// Items that a store has; none before it has tables.

@@ -16,7 +16,7 @@ class PlanOfTokens : public ::testing::Test {
 
   Words on_tokens(Words words, std::uint64_t vocabulary) const {
     const auto shard = scratch_.write("tokens.bin", shard_bytes(random_tokens(400, vocabulary)));
-    words.insert(words.end(), {"--token-file", shard.string(), "--quiet"});
+    words.insert(words.end(), {"--calibration-token-file", shard.string(), "--quiet"});
     if (words.front() == "plan") words.insert(words.end(), {"--length", "16"});
     return words;
   }
@@ -24,7 +24,7 @@ class PlanOfTokens : public ::testing::Test {
   std::set<std::string> compared_forms(const std::string& model, std::uint64_t vocabulary) const {
     const json report = report_of(on_tokens({"plan", model}, vocabulary));
     std::set<std::string> forms;
-    for (const json& row : report["rows"]) forms.insert(row["form"].get<std::string>());
+    for (const json& row : report["rows"]) forms.insert(row["method"].get<std::string>());
     return forms;
   }
 
@@ -41,11 +41,11 @@ class PlanOfTokens : public ::testing::Test {
     const RunResult run = run_attnscope(make + more);
     EXPECT_EQ(run.exit_code, 0) << run.err;
     if (run.exit_code != 0) return run.err;
-    const json made = json::parse(run.out)["models"][0]["shrunk"];
-    EXPECT_EQ(made["form"], plan["form"]);
-    EXPECT_EQ(made["choice"], plan["choice"]);
+    const json made = json::parse(run.out)["models"][0]["compressed"];
+    EXPECT_EQ(made["method"], plan["method"]);
+    EXPECT_EQ(made["description"], plan["description"]);
     EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]);
-    if (plan["form"] != "ranks") {
+    if (plan["method"] != "low-rank") {
       EXPECT_EQ(made["parameters"], plan["parameters_after"]);
     }
     EXPECT_NE(plan["mean_nll_after"], plan["mean_nll_before"]);

@@ -51,19 +51,19 @@ TEST_P(PlanSameBytes, ForAnyThreadsAndMemory) {
 
 INSTANTIATE_TEST_SUITE_P(
     Forms, PlanSameBytes,
-    ::testing::Values(FormToPlan{"layers", {"--by", "layers", "--keep", "0.9"}},
-                      FormToPlan{"width", {"--by", "width", "--keep", "0.9"}},
-                      FormToPlan{"hidden", {"--by", "hidden", "--keep", "0.8"}},
-                      FormToPlan{"head_width", {"--by", "head-width", "--kv-bytes", "0.5"}},
-                      FormToPlan{"kv_heads", {"--by", "kv-heads", "--kv-bytes", "0.5"}},
-                      FormToPlan{"heads", {"--by", "heads", "--keep", "0.95"}},
-                      FormToPlan{"latent", {"--by", "latent", "--kv-bytes", "0.5"}},
-                      FormToPlan{"ranks", {"--by", "ranks", "--keep", "0.7"}},
-                      FormToPlan{"combination", {"--by", "width,kv-heads", "--keep", "0.97"}}),
+    ::testing::Values(FormToPlan{"depth", {"--method", "depth", "--keep", "0.9"}},
+                      FormToPlan{"mlp", {"--method", "mlp", "--keep", "0.9"}},
+                      FormToPlan{"hidden-size", {"--method", "hidden-size", "--keep", "0.8"}},
+                      FormToPlan{"head_width", {"--method", "head-dim", "--kv-bytes", "0.5"}},
+                      FormToPlan{"kv_heads", {"--method", "kv-heads", "--kv-bytes", "0.5"}},
+                      FormToPlan{"heads", {"--method", "heads", "--keep", "0.95"}},
+                      FormToPlan{"mla", {"--method", "mla", "--kv-bytes", "0.5"}},
+                      FormToPlan{"low-rank", {"--method", "low-rank", "--keep", "0.7"}},
+                      FormToPlan{"combination", {"--method", "width,kv-heads", "--keep", "0.97"}}),
     [](const auto& form) { return form.param.name; });
 
 TEST_F(PlanOfBytes, AreTheSameInShards) {
-  output_of(plan(kPlanExample, {"--set", "hidden=144", "-o", path("plan.json")}));
+  output_of(plan(kPlanExample, {"--set", "hidden-size=144", "-o", path("plan.json")}));
   const Words shards = {"--shard-size", "700K"};
   make("one", shards + kOneThread);
   make("three", shards + kThreeThreads);
@@ -95,8 +95,16 @@ TEST(MethodComparisonSameBytes, ForAnyThreadsAndMemory) {
   const std::string tokens =
       folder.write("tokens.bin", shard_bytes(random_tokens(500, 48))).string();
   for (const char* name : {"llama", "qwen2", "gpt2", "gemma2", "deepseek_v3", "mixtral"}) {
-    const Words words = {"plan", tiny_model(name), "--token-file", tokens,    "--length",
-                         "16",   "--probe-tokens", "64",           "--quiet", "--eval-sequences",
+    const Words words = {"plan",
+                         tiny_model(name),
+                         "--calibration-token-file",
+                         tokens,
+                         "--length",
+                         "16",
+                         "--probe-tokens",
+                         "64",
+                         "--quiet",
+                         "--eval-sequences",
                          "2"};
     const std::string comparison = output_of(words + Words{"--format", "json", "--threads", "1"});
     EXPECT_GT(json::parse(comparison)["rows"].size(), 4u) << name;

@@ -18,7 +18,8 @@ class PlanScored : public PlanOfTokens {
   }
 
   Words plan(const Words& positions) const {
-    return Words{"plan", model_, "--token-file", shard_, "--length", "8", "--quiet"} + positions;
+    return Words{"plan", model_, "--calibration-token-file", shard_, "--length", "8", "--quiet"} +
+           positions;
   }
 
   /// Of the held-out examples: another path through the code, held against float64 sums of its own.
@@ -46,17 +47,17 @@ TEST_F(PlanScored, LossesAreThoseOfTheChosenTokens) {
     EXPECT_EQ(comparison["parameters"]["score_positions"], positions);
     losses.insert(before);
     for (const Words& target :
-         {Words{"--set", "without=0"}, Words{"--by", "ranks", "--keep", "0.7"},
-          Words{"--set", "width=16"}}) {
+         {Words{"--set", "remove-layers=0"}, Words{"--method", "low-rank", "--keep", "0.7"},
+          Words{"--set", "mlp=16"}}) {
       SCOPED_TRACE(command_text(target));
       const std::string file = path("plan.json"), out = path("out");
       std::filesystem::remove_all(out);
       output_of(plan(at) + target + Words{"-o", file});
       const json planned = json::parse(read_file(file))["models"][0]["plan"];
-      const json made =
-          report_of({"shrink", model_, file, "--token-file", shard_, "-o", out, "--quiet"});
+      const json made = report_of(
+          {"shrink", model_, file, "--calibration-token-file", shard_, "-o", out, "--quiet"});
       EXPECT_NEAR(planned["mean_nll_before"].get<double>(), before, kPlanLossTolerance);
-      EXPECT_NEAR(made["models"][0]["shrunk"]["mean_nll"].get<double>(),
+      EXPECT_NEAR(made["models"][0]["compressed"]["mean_nll"].get<double>(),
                   planned["mean_nll_after"].get<double>(), 1e-4);
       EXPECT_NEAR(planned["mean_nll_after"].get<double>(), loss(out, at), 1e-4);
     }
@@ -66,14 +67,16 @@ TEST_F(PlanScored, LossesAreThoseOfTheChosenTokens) {
 
 TEST_F(PlanScored, LossesWithoutLayersAreThoseOfTheChosenTokens) {
   const Words at = {"--score-positions", "3,5"};
-  const json report = report_of(plan(at) + Words{"--by", "layers", "--set", "without=1"});
+  const json report = report_of(plan(at) + Words{"--method", "depth", "--set", "remove-layers=1"});
   for (const json& row : report["rows"]) {
     const std::string out = path("out");
     std::filesystem::remove_all(out);
-    const std::string set = "without=" + std::to_string(row["layer"].get<int>());
+    const std::string set = "remove-layers=" + std::to_string(row["layer"].get<int>());
     output_of(plan(at) + Words{"--set", set, "-o", path("plan.json")});
-    output_of({"shrink", model_, path("plan.json"), "--token-file", shard_, "-o", out, "--quiet"});
-    EXPECT_NEAR(row["loss"].get<double>(), loss(out, at) - loss(model_, at), 1e-4) << row.dump();
+    output_of({"shrink", model_, path("plan.json"), "--calibration-token-file", shard_, "-o", out,
+               "--quiet"});
+    EXPECT_NEAR(row["loss_increase"].get<double>(), loss(out, at) - loss(model_, at), 1e-4)
+        << row.dump();
   }
 }
 
@@ -85,12 +88,12 @@ TEST_F(PlanScored, AMaskIsOfTheWholeTextAndGivenAgainToShrink) {
   const std::string file = scratch_.write("mask.txt", mask).string();
   const std::string of_held = scratch_.write("held.txt", mask.substr(0, 4 * 9)).string();
   const Words at = {"--score-positions", file};
-  output_of(plan(at) + Words{"--set", "without=0", "-o", path("plan.json")});
+  output_of(plan(at) + Words{"--set", "remove-layers=0", "-o", path("plan.json")});
   const json report = json::parse(read_file(path("plan.json")));
   EXPECT_EQ(report["parameters"]["score_positions"], "mask.txt");
   EXPECT_NEAR(report["models"][0]["plan"]["mean_nll_before"].get<double>(),
               loss(model_, {"--score-positions", of_held, "--consecutive"}), kPlanLossTolerance);
-  const Words shrink = {"shrink", model_, path("plan.json"), "--token-file",
+  const Words shrink = {"shrink", model_, path("plan.json"), "--calibration-token-file",
                         shard_,   "-o",   path("out"),       "--quiet"};
   const RunResult without = run_attnscope(shrink);
   EXPECT_EQ(without.exit_code, kUsage);
@@ -133,8 +136,9 @@ TEST_F(PlanScored, LinesAreExamples) {
   const std::string file = scratch_.write("lines.txt", text).string();
   const std::string held_file = scratch_.write("held.txt", held).string();
   for (const Words& at : {Words{}, Words{"--score-positions", "last"}}) {
-    const json plan = report_of(
-        Words{"plan", model, "--text-file", file, "--lines", "--set", "without=2", "--quiet"} + at);
+    const json plan = report_of(Words{"plan", model, "--calibration-file", file, "--lines", "--set",
+                                      "remove-layers=2", "--quiet"} +
+                                at);
     EXPECT_EQ(plan["parameters"]["lines"], true);
     EXPECT_EQ(plan["parameters"]["eval_windows"], 6);
     const json lens = report_of(Words{"lens", model, "--text-file", held_file, "--lines"} + at);

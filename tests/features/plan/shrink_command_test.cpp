@@ -38,7 +38,7 @@ class Shrink : public PlanCase {
 };
 
 TEST_F(Shrink, GoesOnWhereItWasStopped) {
-  for (const std::string set : {"width=300", "latent=32+32"}) {
+  for (const std::string set : {"mlp=300", "mla=32+32"}) {
     make_plan({"--set", set});
     output_of(shrink(kPlanExample, "plan.json", "whole " + set));
     const std::string name = "stopped " + set;
@@ -67,14 +67,14 @@ TEST_F(Shrink, GoesOnWhereItWasStopped) {
 }
 
 TEST_F(Shrink, OfAnotherPlanTakesNoLayers) {
-  make_plan({"--set", "width=300"});
+  make_plan({"--set", "mlp=300"});
   {
     RunningCommand command(shrink(kPlanExample, "plan.json", "out"));
     command.wait_until([&] { return layers_kept("out") >= 2; });
     command.send(SIGKILL);
     command.wait();
   }
-  make_plan({"--set", "width=200"});
+  make_plan({"--set", "mlp=200"});
   output_of(shrink(kPlanExample, "plan.json", "whole"));
   output_of(shrink(kPlanExample, "plan.json", "out"));
   expect_same("whole", "out");
@@ -82,7 +82,7 @@ TEST_F(Shrink, OfAnotherPlanTakesNoLayers) {
 
 /// As on a full disk: no file grows longer.
 TEST_F(Shrink, LeavesNothingHalfWrittenWhereFilesCannotGrow) {
-  make_plan({"--set", "width=300"});
+  make_plan({"--set", "mlp=300"});
   output_of(shrink(kPlanExample, "plan.json", "whole"));
   for (const std::uint64_t limit : {20'000u, 400'000u, 2'000'000u}) {
     const RunResult run =
@@ -110,21 +110,22 @@ TEST_F(Shrink, OfAnEncoderIsMeasuredByMasks) {
   scratch_.write("bert/vocab.txt", vocabulary);
   text_ = scratch_.write("words.txt", text).string();
   const auto of_bert = [&](const Words& more) {
-    Words words = {"plan", folder.string(), "--text-file", text_, "--length", "16", "--quiet"};
+    Words words = {"plan", folder.string(), "--calibration-file", text_, "--length",
+                   "16",   "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   };
   std::set<std::string> forms;
   const json comparison = json::parse(output_of(of_bert({"--format", "json"})));
   for (const json& row : comparison["rows"]) {
-    forms.insert(row["form"].get<std::string>());
+    forms.insert(row["method"].get<std::string>());
   }
-  EXPECT_EQ(forms, (std::set<std::string>{"layers", "width", "ranks"}));
-  for (const std::string set : {"without=0", "width=20", "ranks=0.q:4,1.up:9"}) {
+  EXPECT_EQ(forms, (std::set<std::string>{"depth", "mlp", "low-rank"}));
+  for (const std::string set : {"remove-layers=0", "mlp=20", "low-rank=0.q:4,1.up:9"}) {
     output_of(of_bert({"--set", set, "-o", path("plan.json")}));
     Words make = shrink(folder.string(), "plan.json", "smaller " + set);
     make.insert(make.end(), {"--format", "json"});
-    const json made = json::parse(output_of(make))["models"][0]["shrunk"];
+    const json made = json::parse(output_of(make))["models"][0]["compressed"];
     const json planned = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
     EXPECT_NEAR(made["mean_nll"].get<double>(), planned["mean_nll_after"].get<double>(), 1e-4);
     EXPECT_NE(planned["mean_nll_after"], planned["mean_nll_before"]);

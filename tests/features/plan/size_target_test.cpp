@@ -27,8 +27,8 @@ class PlanSizes : public PlanCase {
 class PlanMethods : public PlanSizes, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(PlanMethods, GiveRanksThatAreMultiplesOfRound) {
-  const json report = planned(
-      kPlanExample, {"--by", "ranks", "--keep", "0.6", "--method", GetParam(), "--round", "8"});
+  const json report = planned(kPlanExample, {"--method", "low-rank", "--keep", "0.6",
+                                             "--rank-allocation", GetParam(), "--round", "8"});
   EXPECT_GT(matrices_of_multiples(report, 8), 20);
   double before = 0, after = 0;
   for (const json& row : report["rows"]) {
@@ -46,20 +46,20 @@ INSTANTIATE_TEST_SUITE_P(All, PlanMethods, ::testing::Values("kl", "energy", "un
 TEST_F(PlanSizes, WidthsAreMultiplesOfRound) {
   const auto size_of_plan = [&](const std::string& form, const std::string& keep,
                                 const std::string& round) {
-    const json report = planned(kPlanExample, {"--by", form, "--keep", keep, "--round", round});
+    const json report = planned(kPlanExample, {"--method", form, "--keep", keep, "--round", round});
     const json& plan = report["models"][0]["plan"];
     EXPECT_LE(plan["parameters_after"].get<double>(),
               std::stod(keep) * plan["parameters_before"].get<double>());
     return plan["size"].get<std::int64_t>();
   };
-  for (const std::string form : {"width", "hidden", "head-width"}) {
-    const std::string keep = form == "head-width" ? "0.92" : "0.83";
+  for (const std::string form : {"mlp", "hidden-size", "head-dim"}) {
+    const std::string keep = form == "head-dim" ? "0.92" : "0.83";
     const std::int64_t any = size_of_plan(form, keep, "1"), eights = size_of_plan(form, keep, "8");
     EXPECT_EQ(eights % 8, 0) << form;
     EXPECT_LE(eights, any) << form;
-    EXPECT_GT(eights + (form == "hidden" ? 24 : 8), any) << form;  // hidden: of 6 heads, too
+    EXPECT_GT(eights + (form == "hidden-size" ? 24 : 8), any) << form;  // hidden: of 6 heads, too
   }
-  const json comparison = planned(kPlanExample, {"--by", "width,hidden", "--round", "32"});
+  const json comparison = planned(kPlanExample, {"--method", "width,hidden", "--round", "32"});
   EXPECT_GT(comparison["rows"].size(), 3u);
   for (const json& row : comparison["rows"])
     EXPECT_EQ(row["size"].get<int>() % 32, 0) << row.dump();
@@ -67,12 +67,12 @@ TEST_F(PlanSizes, WidthsAreMultiplesOfRound) {
 
 /// What a shrunk model has is what was planned, also where ranks were rounded.
 TEST_F(PlanSizes, RoundedPlansAreWritten) {
-  for (const std::string form : {"ranks", "width"}) {
-    output_of(plan(kPlanExample,
-                   {"--by", form, "--keep", "0.8", "--round", "8", "-o", path(form + ".json")}));
+  for (const std::string form : {"low-rank", "mlp"}) {
+    output_of(plan(kPlanExample, {"--method", form, "--keep", "0.8", "--round", "8", "-o",
+                                  path(form + ".json")}));
     const json plan = json::parse(read_file(path(form + ".json")))["models"][0]["plan"];
     const json made = json::parse(output_of(shrink(kPlanExample, form + ".json", form) +
-                                            Words{"--format", "json"}))["models"][0]["shrunk"];
+                                            Words{"--format", "json"}))["models"][0]["compressed"];
     EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
   }
 }
@@ -94,7 +94,7 @@ class MethodComparisonOrder : public PlanCase, public ::testing::WithParamInterf
       return before > 0 ? 1 - row[what].get<double>() / before : 0;
     };
     for (const json& row : report["rows"]) {
-      const std::string name = row["form"];
+      const std::string name = row["method"];
       if (forms.empty() || forms.back().name != name) {
         for (const ComparedForm& other : forms) EXPECT_NE(other.name, name) << "stands twice";
         forms.push_back({.name = name, .loadable = row["loadable"]});

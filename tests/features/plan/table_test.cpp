@@ -25,7 +25,7 @@ Record planned_model() {
           {"heads", 6},
           {"kv_heads", 2},
           {"head_dim", 32},
-          {"width", 192},
+          {"hidden_size", 192},
           {"dtype", "BF16"},
           {"parameters", 2'558'400},
           {"kv_cache_bytes_per_token", 1536}};
@@ -35,7 +35,7 @@ Report plan_report() {
   Report report;
   report.command = "plan";
   report.parameters = {{"source", "book.txt"}, {"sequences", 64},    {"length", 256},
-                       {"held_out", Value()},  {"eval_windows", 32}, {"eval_sequences", 48}};
+                       {"eval_file", Value()}, {"eval_windows", 32}, {"eval_sequences", 48}};
   return report;
 }
 
@@ -49,26 +49,26 @@ Record comparison_row(const std::string& form, const std::string& choice, std::i
                       std::int64_t bytes, double perplexity, bool loadable,
                       const std::string& remark) {
   return {{"model", "tiny"},
-          {"form", form},
-          {"choice", choice},
+          {"method", form},
+          {"description", choice},
           {"parameters", parameters},
           {"kv_cache_bytes_per_token", bytes},
-          {"work", static_cast<double>(parameters) / 2'558'400},
+          {"relative_flops", static_cast<double>(parameters) / 2'558'400},
           {"perplexity", perplexity},
-          {"loss", std::log(perplexity / kPerplexity)},
+          {"loss_increase", std::log(perplexity / kPerplexity)},
           {"loadable", loadable},
-          {"remark", remark}};
+          {"note", remark}};
 }
 
 TEST(PlanTable, OfAComparisonShowsSavingsCostAndLoading) {
   Report report = plan_report();
   report.models = {planned_model().add("perplexity", kPerplexity)};
   report.rows = {
-      comparison_row("hidden", "192 → 168", 2'312'400, 1536, 22.39, true, "head untied"),
-      comparison_row("hidden", "192 → 96", 1'425'000, 1536, 28.4, true, "head untied"),
-      comparison_row("latent", "32 rotary + 32 + 1", 2'780'000, 780, 22.52, true, "as deepseek_v3"),
-      comparison_row("layers", "6 → 5 (without 2)", 2'164'800, 1280, 24.05, true, ""),
-      comparison_row("ranks", "42 matrices as factors", 2'090'000, 1536, 22.1, false,
+      comparison_row("hidden-size", "192 → 168", 2'312'400, 1536, 22.39, true, "head untied"),
+      comparison_row("hidden-size", "192 → 96", 1'425'000, 1536, 28.4, true, "head untied"),
+      comparison_row("mla", "32 rotary + 32 + 1", 2'780'000, 780, 22.52, true, "as deepseek_v3"),
+      comparison_row("depth", "6 → 5 (without 2)", 2'164'800, 1280, 24.05, true, ""),
+      comparison_row("low-rank", "42 matrices as factors", 2'090'000, 1536, 22.1, false,
                      "as factors, in own runtimes")};
   EXPECT_EQ(
       plan_table(report),
@@ -86,8 +86,8 @@ One form and its size; choose with by and keep, kv_bytes or max_perplexity. Noth
 
 Record plan_of(const std::string& form, const std::string& choice, std::int64_t parameters,
                std::int64_t bytes, double perplexity, bool loadable) {
-  return {{"form", form},
-          {"choice", choice},
+  return {{"method", form},
+          {"description", choice},
           {"parameters_before", 2'558'400},
           {"parameters_after", parameters},
           {"kv_cache_bytes_per_token_before", 1536},
@@ -100,13 +100,13 @@ Record plan_of(const std::string& form, const std::string& choice, std::int64_t 
           {"perplexity_after", perplexity},
           {"predicted_kl", Value()},
           {"loadable", loadable},
-          {"remark", form == "hidden" ? "head untied" : ""}};
+          {"note", form == "hidden-size" ? "head untied" : ""}};
 }
 
 TEST(PlanTable, OfOneFormSaysWhatItComesTo) {
   Report report = plan_report();
   report.models = {
-      planned_model().add("plan", plan_of("width", "MLP 512 → 384", 2'116'032, 1536, 22.71, true))};
+      planned_model().add("plan", plan_of("mlp", "MLP 512 → 384", 2'116'032, 1536, 22.71, true))};
   EXPECT_EQ(plan_table(report), kPlanTitle + R"(width                  MLP 512 → 384
 parameters             2.12 M   83%
 KV bytes                1,536  100%
@@ -117,16 +117,20 @@ loads in transformers  yes
 }
 
 Record removal(std::int64_t layer, double loss, Value order) {
-  return {{"model", "tiny"},     {"form", "layers"},
-          {"layer", layer},      {"block_influence", 0.25},
-          {"loss", loss},        {"attention_loss", loss / 2},
-          {"mlp_loss", Value()}, {"order", std::move(order)}};
+  return {{"model", "tiny"},
+          {"method", "depth"},
+          {"layer", layer},
+          {"block_influence", 0.25},
+          {"loss_increase", loss},
+          {"attention_loss_increase", loss / 2},
+          {"mlp_loss_increase", Value()},
+          {"order", std::move(order)}};
 }
 
 TEST(PlanTable, OfLayersListsRemovedLayersAndTheirImportance) {
   Report report = plan_report();
   report.models = {planned_model().add(
-      "plan", plan_of("layers", "6 → 4 (without 1-2)", 1'771'200, 1024, 26.5, true))};
+      "plan", plan_of("depth", "6 → 4 (without 1-2)", 1'771'200, 1024, 26.5, true))};
   report.rows = {removal(0, 2.5, Value()), removal(1, 0.0814, 2), removal(2, -0.0002, 1),
                  removal(3, 0.125, Value())};
   EXPECT_EQ(plan_table(report),
@@ -150,7 +154,7 @@ loads in transformers  yes
 
 Record rank_row(std::int64_t layer, const std::string& matrix, Value rank, Value expected) {
   return {{"model", "tiny"},
-          {"form", "ranks"},
+          {"method", "low-rank"},
           {"layer", layer},
           {"matrix", matrix},
           {"rank", std::move(rank)},
@@ -160,7 +164,7 @@ Record rank_row(std::int64_t layer, const std::string& matrix, Value rank, Value
 
 TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers) {
   Report report = plan_report();
-  Record plan = plan_of("ranks", "3 matrices as factors", 2'090'000, 1536, 22.37, false);
+  Record plan = plan_of("low-rank", "3 matrices as factors", 2'090'000, 1536, 22.37, false);
   Record made;
   for (const auto& [name, value] : plan.fields()) {
     made.add(name, name == "predicted_kl" ? Value(0.0123) : value);
@@ -194,12 +198,12 @@ TEST(PlanTable, OfShrinkSaysWhatWasWrittenAndMeasured) {
   Report report;
   report.command = "shrink";
   report.parameters = {{"plan", "plan.json"}, {"folder", "smaller"}};
-  report.models = {planned_model().add("shrunk", Record{{"form", "width"},
-                                                        {"choice", "MLP 512 → 384"},
-                                                        {"parameters", 2'116'032},
-                                                        {"bytes", 4'234'000},
-                                                        {"planned_perplexity", 22.71},
-                                                        {"perplexity", 22.709}})};
+  report.models = {planned_model().add("compressed", Record{{"method", "mlp"},
+                                                            {"description", "MLP 512 → 384"},
+                                                            {"parameters", 2'116'032},
+                                                            {"bytes", 4'234'000},
+                                                            {"planned_perplexity", 22.71},
+                                                            {"perplexity", 22.709}})};
   for (const char* change : {"kept", "cut", "cut", "replaced"}) {
     report.rows.push_back({{"model", "tiny"}, {"tensor", "a"}, {"change", change}});
   }

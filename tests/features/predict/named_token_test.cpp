@@ -36,7 +36,7 @@ class NamedToken : public testing::Test {
 };
 
 TEST_F(NamedToken, UnknownTextIsRefusedWithItsPieces) {
-  const std::string prompt = R"({"clean": "to be", "right": "zzz", "wrong": "not"})";
+  const std::string prompt = R"({"clean": "to be", "correct": "zzz", "incorrect": "not"})";
   const std::string prompts = folder_.write("p.jsonl", prompt).string();
   expect_refusals(
       kUsage,

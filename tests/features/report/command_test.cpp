@@ -198,8 +198,8 @@ TEST(CliReport, LongTextsKeepSmallMapsAndSayHowToGetWholeOnes) {
   bool wanted = false;
   for (const json& map : page.results["maps"]) {
     EXPECT_EQ(map["tokens"], 256);
-    if (map["side"] == 64) continue;
-    EXPECT_EQ(map["side"], 256);
+    if (map["singular_vector"] == 64) continue;
+    EXPECT_EQ(map["singular_vector"], 256);
     ++whole;
     wanted = wanted || (map["layer"] == 2 && map["head"] == 3);
   }

@@ -62,7 +62,7 @@ TEST(CliReportText, IsTheTextThatCorrelationsAreMeasuredOn) {
   EXPECT_TRUE(contains(read["again"].get<std::string>(), "--text \"Alice was very"));
   ASSERT_FALSE(read["rows"].empty());
   for (const json& row : read["rows"]) {
-    EXPECT_EQ(row["text_correlation"].is_number(), row["side"] == "read") << row;
+    EXPECT_EQ(row["text_correlation"].is_number(), row["singular_vector"] == "read") << row;
   }
   EXPECT_EQ(given.results["skipped"], json::array());
 }

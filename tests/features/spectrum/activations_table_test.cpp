@@ -36,7 +36,7 @@ TEST(ActivationTable, HasRanksOfWeightsOfWhatTheyGiveAndOfWhatTheyRead) {
                     {"layers", 2},
                     {"heads", 4},
                     {"head_dim", 16},
-                    {"width", 64},
+                    {"hidden_size", 64},
                     {"dtype", "F32"}}};
   report.rows = {row_on_text(0, "q", 50, 20, 30), row_on_text(0, "down", 60, 8, 110),
                  row_on_text(1, "q", 48, 22, 33)};

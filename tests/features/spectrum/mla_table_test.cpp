@@ -44,7 +44,7 @@ Report mla_report(const std::vector<std::string>& thresholds) {
                            {"heads", 128},
                            {"kv_heads", 128},
                            {"head_dim", 128},
-                           {"width", 16'384},
+                           {"hidden_size", 16'384},
                            {"dtype", "BF16"},
                            {"kv_cache_bytes_per_token", std::int64_t{8'257'536}},
                            {"mla_cache", mla_cache(512, 64, 145'152)},

@@ -34,15 +34,15 @@ TEST_F(TextEncodings, AByteOrderMarkChangesNothing) {
             expected);
 
   const auto [prompts, marked_prompts] =
-      both_of("p.jsonl", R"({"clean": "I say that thou", "right": " art", "wrong": " are"})");
+      both_of("p.jsonl", R"({"clean": "I say that thou", "correct": " art", "incorrect": " are"})");
   const Words lens = {"lens", gpt2_, "--format", "json", "--prompts"};
   EXPECT_EQ(output_of(lens + Words{marked_prompts}), output_of(lens + Words{prompts}));
 
   std::string long_text;
   for (int line = 0; line < 60; ++line) long_text += "To be, or not to be: that is\n";
   const auto [held_out, marked_held_out] = both_of("held.txt", long_text);
-  const Words plan = {"plan",      gpt2_,     "--text-file", held_out, "--set",
-                      "width=500", "--quiet", "--format",    "json",   "--eval-file"};
+  const Words plan = {"plan",    gpt2_,     "--text-file", held_out, "--set",
+                      "mlp=500", "--quiet", "--format",    "json",   "--eval-file"};
   EXPECT_EQ(output_of(plan + Words{marked_held_out}), output_of(plan + Words{held_out}));
 }
 
@@ -84,7 +84,7 @@ TEST_F(TextEncodings, DevicesAreRefusedBeforeTheyAreRead) {
         kIo, {{"text", {"predict", gpt2_, "--text-file", device}, said},
               {"prompts", {"lens", gpt2_, "--prompts", device}, said},
               {"held out",
-               {"plan", gpt2_, "--text-file", text, "--eval-file", device, "--set", "width=500"},
+               {"plan", gpt2_, "--text-file", text, "--eval-file", device, "--set", "mlp=500"},
                said},
               {"report", {"report", gpt2_, "--text-file", device, "-o", path("r.html")}, said}});
   }

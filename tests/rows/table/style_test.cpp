@@ -70,7 +70,7 @@ std::string table_of_histogram(const TempFolder& folder, const std::vector<int>&
                        {"layers", 1},
                        {"heads", 1},
                        {"head_dim", 16},
-                       {"width", 16},
+                       {"hidden_size", 16},
                        {"weights", {{{"role", "q"}, {"tensor", "w"}}}}};
   const std::string bins = std::to_string(counts.size());
   const std::string table =

@@ -18,7 +18,7 @@ class PlanTexts : public PlanCase {
   }
 };
 
-const Words kToWidth = {"--set", "width=500", "--format", "json"};
+const Words kToWidth = {"--set", "mlp=500", "--format", "json"};
 
 TEST_F(PlanTexts, OfLessThanOneWindowRunsAndSaysHowLittleItIs) {
   const RunResult run = run_plan(text_of("short.txt", 300), kToWidth);
@@ -54,8 +54,8 @@ TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
 TEST_F(PlanTexts, OfLessThanOneWindowGoWithLongerHeldOutOnes) {
   const std::string brief = text_of("brief.txt", 400), longer = text_of("longer.txt", 4000);
   const Words texts = {"--text-file", brief, "--eval-file", longer, "--quiet"};
-  for (const Words& target : {Words{"--set", "width=500"}, Words{"--set", "ranks=0.q:20,3.up:40"},
-                              Words{"--set", "without=2"}}) {
+  for (const Words& target : {Words{"--set", "mlp=500"}, Words{"--set", "low-rank=0.q:20,3.up:40"},
+                              Words{"--set", "remove-layers=2"}}) {
     SCOPED_TRACE(target.back());
     std::filesystem::remove_all(path("out"));
     output_of(Words{"plan", kPlanExample} + texts + target + Words{"-o", path("plan.json")});
@@ -73,7 +73,7 @@ TEST_F(PlanTexts, OfLessThanOneWindowGoWithLongerHeldOutOnes) {
 TEST_F(PlanTexts, OfLessThanOneWindowAreWrittenAsPlanned) {
   const std::string brief = text_of("brief.txt", 400);
   const Words texts = {"--text-file", brief, "--quiet"};
-  output_of(Words{"plan", kPlanExample, "--set", "width=500", "-o", path("plan.json")} + texts);
+  output_of(Words{"plan", kPlanExample, "--set", "mlp=500", "-o", path("plan.json")} + texts);
   const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
   const json made = json::parse(output_of(
       Words{"shrink", kPlanExample, path("plan.json"), "-o", path("out"), "--format", "json"} +

@@ -69,7 +69,7 @@ class HeadDimInPlace : public InPlace {
 TEST_P(HeadDimInPlace, IsTheModelWithZerosInPlaceOfTheOtherPairs) {
   const HeadShape& heads = model_.dimensions().heads;
   const std::int64_t half = heads.head_dim / 2, size = half;
-  const Choice choice = chosen(find_method("head-width"), size);
+  const Choice choice = chosen(find_method("head-dim"), size);
   EXPECT_EQ(choice.kept.front(), strongest_pairs(size / 2));
   const Model made = smaller(choice);
   EXPECT_EQ(made.dimensions().heads.head_dim, size);
@@ -102,7 +102,7 @@ TEST_P(MlaInPlace, IsTheModelWithItsKeysAndValues) {
   EXPECT_EQ(std::accumulate(components.begin(), components.end(), std::int64_t{0}), 5);
   constexpr std::int64_t kJoint = 9;
   const Model made =
-      smaller({.method = find_method("latent"), .size = 10, .joint = kJoint, .exact = true});
+      smaller({.method = find_method("mla"), .size = 10, .joint = kJoint, .exact = true});
   ASSERT_TRUE(made.dimensions().mla.has_value());
   const Model in_place = truncated_in_place([&](std::int64_t layer) {
     LayerMatrices own;

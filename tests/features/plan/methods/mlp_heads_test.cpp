@@ -38,7 +38,7 @@ class MlpInPlace : public InPlace {};
 
 TEST_P(MlpInPlace, IsTheModelWithFewerNeuronsAndARefit) {
   const std::int64_t width = model_.dimensions().mlp_width;
-  const Choice choice = chosen(find_method("width"), width * 3 / 4);
+  const Choice choice = chosen(find_method("mlp"), width * 3 / 4);
   const Model made = smaller(choice);
   EXPECT_EQ(made.dimensions().mlp_width, choice.size);
   const Model in_place = truncated_in_place([&](std::int64_t layer) {

@@ -15,13 +15,13 @@ TEST_P(PlanWithoutLayers, WritesWhatIsLeftAsGoodAsTheModelRunPastThem) {
   std::filesystem::create_symlink(GetParam().folder() / "model.safetensors",
                                   folder + "/model.safetensors");
   for (const int layer : {0, 1}) {
-    const std::string without = "without=" + std::to_string(layer);
+    const std::string without = "remove-layers=" + std::to_string(layer);
     expect_written_as_planned(folder, 48, {"--set", without});
     // The loss of each layer alone is of the model that is run past it.
     const json plan = json::parse(read_file(path("plan.json")));
     const json& facts = plan["models"][0]["plan"];
     const json& row = plan["rows"].at(static_cast<std::size_t>(layer));
-    const double past = facts["mean_nll_before"].get<double>() + row["loss"].get<double>();
+    const double past = facts["mean_nll_before"].get<double>() + row["loss_increase"].get<double>();
     EXPECT_NEAR(facts["mean_nll_after"].get<double>(), past, 1e-3) << without;
   }
 }
@@ -41,10 +41,10 @@ using PlanToMla = PlanCase;
 
 /// Below 3/8 of the cache: "Where less stays, only rotary keys are kept".
 TEST_F(PlanToMla, OfLittleCacheKeepsRotaryKeysAlone) {
-  output_of(plan(kPlanExample, {"--by", "latent", "--kv-bytes", "0.25", "-o", path("plan.json")}));
+  output_of(plan(kPlanExample, {"--method", "mla", "--kv-bytes", "0.25", "-o", path("plan.json")}));
   const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
   EXPECT_LE(plan["kv_cache_bytes_per_token_after"].get<double>(), 0.25 * 1536);
-  const json made = report_of(shrink(kPlanExample, "plan.json", "out"))["models"][0]["shrunk"];
+  const json made = report_of(shrink(kPlanExample, "plan.json", "out"))["models"][0]["compressed"];
   EXPECT_EQ(made["parameters"], plan["parameters_after"]);
   EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]);
   EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);

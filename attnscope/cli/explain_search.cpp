@@ -1,0 +1,133 @@
+#include "attnscope/cli/explain_search.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "attnscope/base/text.h"
+#include "attnscope/cli/command_line.h"
+#include "attnscope/cli/terms.h"
+#include "attnscope/features/all_commands.h"
+#include "attnscope/rows/field.h"
+#include "attnscope/rows/sink.h"
+#include "attnscope/rows/table/alignment.h"
+
+namespace attnscope {
+namespace {
+
+/// Lower case, words separated by one space, without a plural s: "attention sink".
+std::string normalized(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (const char each : text) {
+    const auto byte = static_cast<unsigned char>(each);
+    if (std::isalnum(byte) != 0 || byte >= 0x80 || each == '%') {
+      words.back() += static_cast<char>(std::tolower(byte));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  std::erase(words, "");
+  for (std::string& word : words) {
+    if (word.size() > 3 && word.ends_with('s') && !word.ends_with("ss")) word.pop_back();
+  }
+  return join(words, " ");
+}
+
+bool has_phrase(std::string_view text, std::string_view phrase) {
+  return (" " + std::string(text) + " ").find(" " + std::string(phrase) + " ") != std::string::npos;
+}
+
+bool has_all_words(std::string_view text, std::string_view phrase) {
+  const std::vector<std::string> words = split(std::string(phrase), ' ');
+  return std::ranges::all_of(words,
+                             [&](const std::string& word) { return has_phrase(text, word); });
+}
+
+/// How well a name and its meaning fit; 0: not.
+int score_of(const std::string& query, std::string_view name, std::string_view meaning) {
+  const std::string own = normalized(name), text = normalized(meaning);
+  if (own == query) return 100;
+  if (has_phrase(own, query)) return 60;
+  if (has_phrase(text, query)) return 40;
+  return has_all_words(own + " " + text, query) ? 20 : 0;
+}
+
+class Search {
+ public:
+  explicit Search(std::string_view query) : query_(normalized(query)) {}
+
+  void add(std::string name, std::string_view meaning, int score) {
+    if (score == 0 || !seen_.insert(name).second) return;
+    hits_.push_back({.name = std::move(name), .meaning = std::string(meaning), .score = score});
+  }
+
+  void add_terms() {
+    for (const Term& term : terms()) {
+      int best = 0;
+      for (const std::string& name : split(std::string(term.names), ';')) {
+        best = std::max(best, score_of(query_, name, term.meaning));
+      }
+      // What the glossary names answers a question better than a text that holds the same words.
+      add(std::string(term.use), term.meaning, best == 0 ? 0 : best + 5);
+    }
+  }
+
+  void add_commands() {
+    for (const Command& command : commands()) {
+      add(command.name, command.summary, score_of(query_, command.name, command.summary));
+      const SpellParameter spell = spelling(command);
+      for (const Parameter& parameter : command.parameters) {
+        const std::string help = spell_parameters(full_help(parameter), spell);
+        const std::string option = spell(parameter.name);
+        // Most options are those of several commands: each is shown once, of its first.
+        if (!options_.insert(option + help).second) continue;
+        add(command.name + " " + option, help, score_of(query_, parameter.name, help) * 9 / 10);
+      }
+    }
+  }
+
+  void add_fields() {
+    for (const FieldLocation& location : field_locations()) {
+      const Field& field = *location.field;
+      const std::string text = std::string(field.meaning) + " " + std::string(field.heading);
+      add(std::string(field.name), field.meaning, score_of(query_, field.name, text));
+    }
+  }
+
+  std::vector<SearchHit> best(std::size_t most) {
+    std::ranges::stable_sort(hits_, std::greater(), &SearchHit::score);
+    hits_.resize(std::min(hits_.size(), most));
+    return std::move(hits_);
+  }
+
+ private:
+  std::string query_;
+  std::set<std::string> seen_, options_;
+  std::vector<SearchHit> hits_;
+};
+
+}  // namespace
+
+std::vector<SearchHit> search_help(std::string_view query, std::size_t most) {
+  if (normalized(query).empty()) return {};
+  Search search(query);
+  search.add_terms();
+  search.add_commands();
+  search.add_fields();
+  return search.best(most);
+}
+
+void write_hits(const std::vector<SearchHit>& hits, std::ostream& out) {
+  for (const SearchHit& hit : hits) out << hit.name << "\n  " << hit.meaning << '\n';
+}
+
+void write_hits_json(const std::vector<SearchHit>& hits, std::ostream& out) {
+  using nlohmann::ordered_json;
+  ordered_json matches = ordered_json::array();
+  for (const SearchHit& hit : hits)
+    matches.push_back({{"name", hit.name}, {"meaning", hit.meaning}});
+  out << ordered_json{{"schema", kSchema}, {"matches", matches}}.dump(1) << '\n';
+}
+
+}  // namespace attnscope
