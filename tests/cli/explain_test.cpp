@@ -9,7 +9,7 @@ TEST(CliExplain, SaysWhatAFieldMeansAndWhereItStands) {
             "random_energy_at_rank: map of numbers by rank; share of the energy; only with --rank\n"
             "  the same share for a Gaussian matrix of this shape\n"
             "  in: rows of spectrum, rows of spectrum --tensor\n"
-            "  see: docs/metrics.md#the-null-of-a-spectrum\n");
+            "  see: docs/metrics.md#random-baseline-of-a-spectrum\n");
   EXPECT_EQ(output_of({"explain", "scope"}),
             "scope: text\n"
             "  which pairs: of rows of one head, of two heads, or of all rows\n"

@@ -9,7 +9,7 @@ using enum FieldForm;
 
 namespace {
 
-constexpr std::string_view kRead = "metrics.md#reading-directions";
+constexpr std::string_view kRead = "metrics.md#directions";
 
 Field of_read(std::string_view name, std::string_view meaning, std::string_view unit = "") {
   return {.name = name, .unit = unit, .meaning = meaning, .where = kRead};

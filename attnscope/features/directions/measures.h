@@ -1,5 +1,5 @@
 // Which tokens name a direction of the stream, and when a list of tokens means something.
-// Definitions: docs/metrics.md, "Reading directions".
+// Definitions: docs/metrics.md, "Directions".
 #pragma once
 
 #include <array>

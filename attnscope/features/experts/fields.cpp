@@ -8,7 +8,7 @@ namespace {
 using enum FieldType;
 using enum FieldForm;
 
-constexpr std::string_view kSpace = "metrics.md#what-experts-share";
+constexpr std::string_view kSpace = "metrics.md#expert-similarity";
 constexpr std::string_view kRouting = "metrics.md#routing";
 
 Field rank_field(std::string_view name, std::string_view meaning, Nulls nulls = Nulls::none) {

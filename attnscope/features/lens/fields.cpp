@@ -9,7 +9,7 @@ using enum FieldForm;
 
 namespace {
 
-constexpr std::string_view kLensSection = "metrics.md#lens";
+constexpr std::string_view kLensSection = "metrics.md#logit-lens";
 
 Field state_layer_field() {
   return {.name = "layer",
