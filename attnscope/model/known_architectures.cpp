@@ -238,27 +238,27 @@ constexpr std::array kFamilyGroups = {
                   return is_run(each) && !is_encoder(each) && !has_experts(each) && !each.mla &&
                          each.mixers == nullptr;
                 }},
-    FamilyGroup{"with experts",
+    FamilyGroup{"mixture-of-experts (MoE)",
                 [](const Architecture& each) { return is_run(each) && has_experts(each); }},
-    FamilyGroup{"with latent attention",
+    FamilyGroup{"multi-head latent attention (MLA)",
                 [](const Architecture& each) { return is_run(each) && each.mla.has_value(); }},
-    FamilyGroup{"with attention in some layers",
+    FamilyGroup{"hybrid (attention in some layers)",
                 [](const Architecture& each) { return is_run(each) && each.mixers != nullptr; }},
     FamilyGroup{"encoders",
                 [](const Architecture& each) {
                   return is_run(each) && is_encoder(each) && !each.patches && !each.audio;
                 }},
-    FamilyGroup{"encoders of images",
+    FamilyGroup{"vision encoders",
                 [](const Architecture& each) {
                   return (is_run(each) || !each.stacks.empty()) && reads_images(each);
                 }},
-    FamilyGroup{"encoders of sound",
+    FamilyGroup{"audio encoders",
                 [](const Architecture& each) {
                   return (is_run(each) || !each.stacks.empty()) && reads_audio(each);
                 }},
     FamilyGroup{"encoder-decoders",
                 [](const Architecture& each) { return has_stack(each, "decoder"); }},
-    FamilyGroup{"whose weights alone are analysed",
+    FamilyGroup{"weight analysis only",
                 [](const Architecture& each) { return !is_run(each) && each.stacks.empty(); }},
 };
 
