@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks every option and count that the documentation and `explain` name against the program.
+"""Checks options and counts in the documentation and in `explain` against the program.
 
     tools/check_docs.py BINARY
 
-- `explain`: an option that a field or a kind of row needs is in the help of its command;
-- README.md, CONTRIBUTING.md and docs/: every option in code exists, in the help of the command before it if there is one;
-- counts of what the project has ("six questions") are those of the files and of the program.
+- `explain`: every option that a field or row kind requires appears in the help of its command;
+- README.md, CONTRIBUTING.md and docs/: every option in code appears in the help of the command before it, or of any command;
+- counts in words ("six questions") match the number of files.
 
-Exits 1 with a line for each mistake."""
+Exits with 1 and prints a line for each error."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 WORDS = dict(zip("one two three four five six seven eight nine ten eleven twelve".split(), range(1, 13)))
-# Programs that the documentation calls, with options of their own.
+# Other programs in the documentation, whose options are not checked.
 OTHERS = {"pip", "pipx", "uv", "cmake", "ctest", "git", "python", "python3", "npm", "npx", "docker", "mpirun", "srun", "sbatch", "curl",
           "dev", "dask", "conda", "brew", "apt-get", "clang-format", "node", "pytest", "rustup", "cargo", "setarch", "taskset",
           "sqlite3", "duckdb", "huggingface-cli", "hf", "torchrun", "qemu", "numactl", "tools", "benchmarks", "tmux", "jq", "#SBATCH"}
@@ -50,7 +50,7 @@ def check_explain(binary, options):
 
 
 def code_of(text):
-    """Lines of fenced blocks, joined where a backslash continues them, and inline code."""
+    """Yield lines of fenced blocks, with continued lines joined, and inline code."""
     fences = re.split(r"^```.*$", text, flags=re.MULTILINE)
     for block in fences[1::2]:
         yield from block.replace("\\\n", " ").splitlines()
@@ -79,7 +79,7 @@ def check_options(path, options):
 
 
 def counts():
-    """What the documentation counts: a pattern of words, and how many there are."""
+    """Yield a pattern that finds a count in the documentation, and the true count."""
     questions = len([page for page in (ROOT / "docs/notebooks").glob("*.md") if page.name != "README.md"])
     yield r"(\w+) questions\b(?=\]| that people ask)", questions
 

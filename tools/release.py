@@ -22,7 +22,7 @@ PLACES = {"CMakeLists.txt": rf"project\(attnscope VERSION {NUMBER}", "CITATION.c
           "python/attnscope/_core.pyi": rf"^version: str = '{NUMBER}'$",
           "packaging/conda-forge/recipe.yaml": rf'^  version: "{NUMBER}"$',
           "packaging/homebrew/attnscope.rb": rf"attnscope-{NUMBER}\.tar\.gz"}
-UNRELEASED = "## Not released"
+UNRELEASED = "## Unreleased"
 
 
 def found(name):

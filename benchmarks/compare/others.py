@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""attnscope beside other tools: five jobs on two GPT-2s in one run; writes docs/comparison.md and README's short table.
+"""Compares attnscope with other tools: five tasks on two GPT-2s. Writes docs/comparison.md and the table in README.md.
 
     python3 -m venv build/others && build/others/bin/pip install --require-hashes -r benchmarks/compare/others_requirements.txt
     build/others/bin/python benchmarks/compare/others.py [--attnscope PROGRAM] [--threads 2] [--repeats 3]
 
-Each run is a process of its own, from nothing to its answer; the tools take turns.
+Each run is a separate process, timed from its start to the result. The tools take turns.
 """
 
 import argparse
@@ -33,11 +33,11 @@ TEXT = ("But, soft! what light through yonder window breaks? It is the east, and
         "the envious moon, Who is already sick and pale with grief, That thou her maid art far more fair than she.")
 TOKENS = 100
 JOBS = {
-    "ranks": "energy ranks of W_Q, W_K, W_V, W_O and the MLP's matrices, each layer",
-    "symmetry": "how symmetric W_QᵀW_K of each head is",
-    "ablation": "what the loss is without each head",
-    "maps": "entropy, weight on the first token and distance of each head's map",
-    "page": "a page on which all maps can be looked at",
+    "ranks": "energy rank of W_Q, W_K, W_V, W_O and the MLP matrices, per layer",
+    "symmetry": "symmetry of W_QᵀW_K, per head",
+    "ablation": "head ablation: loss with each head removed",
+    "maps": "attention entropy, mass on the first token and mean distance, per head",
+    "page": "HTML page with all attention maps",
 }
 TOOLS = {"attnscope": "attnscope", "lens": "TransformerLens", "notebook": "PyTorch",
          "weightwatcher": "WeightWatcher", "bertviz": "BertViz", "circuitsvis": "CircuitsVis"}
@@ -47,8 +47,8 @@ PACKAGES = {"lens": "transformer-lens", "notebook": "torch", "weightwatcher": "w
 
 class Run(NamedTuple):
     seconds: float
-    alone: float | None  # of them the job's, without imports and loading; attnscope is not asked
-    mib: float  # the most memory at once
+    alone: float | None  # seconds of the task without imports and loading; None for attnscope
+    mib: float  # peak memory
 
 
 # ---- Models -------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def example(scratch):
 
 
 def of_small_shape():
-    """Random weights in the shape of GPT-2 small (12 layers, width 768), wide enough that maps are not even."""
+    """Return random weights in the shape of GPT-2 small, with a standard deviation that makes attention clearly non-uniform."""
     folder = WORK / "gpt2-small-random"
     if not (folder / "tokens.json").exists():
         import torch
@@ -97,13 +97,13 @@ def knows(tool, job):
 
 
 def agreement(ours, theirs):
-    """The largest difference, as a share of the largest number, over what both have."""
+    """Return the largest difference of the shared results, relative to the largest number."""
     shared = ours.keys() & theirs.keys()
     return max(np.abs(ours[name] - theirs[name]).max() / np.abs(ours[name]).max() for name in shared) if shared else None
 
 
 def run_job(job, model, program, scratch, asked):
-    """Median runs by tool, and how far each agrees."""
+    """Return the median run of each tool, and its agreement with attnscope."""
     answer = {tool: scratch / f"{model.name}-{job}-{tool}" for tool in TOOLS if knows(tool, job)}
     words = {tool: [sys.executable, HERE / "others_jobs.py", tool, job, model, answer[tool]] for tool in answer}
     words["attnscope"] = others_attnscope.command(program, job, model, answer["attnscope"], asked.threads)

@@ -1,1 +1,1 @@
-"""The documentation site: everything that can be told by the program is asked of it when the site is built."""
+"""The documentation site. Commands, options, fields and examples come from the program when the site is built."""

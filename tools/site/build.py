@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds the documentation site: build.py PROGRAM FOLDER [--models DIR].
 
-FOLDER gets `html`, the site, and `cache`, what a second build need not run again. Needs docs/site/requirements.txt and the
-package of Python as built (./dev docs sees to both). --models: a folder of more trained models for the gallery, each with its
-license. Ends with 1 at a dead link, a dead anchor, or an example that fails.
+Writes the site to FOLDER/html, and results that a second build can reuse to FOLDER/cache. Needs the packages of
+docs/site/requirements.txt and the built Python package; ./dev docs installs both. --models: a folder of more trained models for
+the gallery, each with its license. Exits with 1 if a link or anchor is dead or an example fails.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def configuration(folder, nav):
     slugs = {"slugify": "SLUGS"}
     base["markdown_extensions"].append({"toc": {"permalink": True, **slugs}})
     text = yaml.safe_dump({**base, "docs_dir": "pages", "site_dir": "html", "nav": nav}, sort_keys=False, allow_unicode=True)
-    # Anchors as they are where the repository is read.
+    # The same anchors as on the repository's web pages.
     text = text.replace("slugify: SLUGS", "slugify: !!python/object/apply:pymdownx.slugs.slugify {kwds: {case: lower}}")
     path = folder / "mkdocs.yml"
     path.write_text(text)
@@ -41,14 +41,14 @@ def configuration(folder, nav):
 
 
 def language_models_index(program, commands, html):
-    """llms.txt: what is where, for programs that read; and the pages of commands as plain Markdown."""
+    """Write llms.txt, an index for language models, and every page as plain Markdown."""
     lines = ["# attnscope", "", f"> {program.text('--help').splitlines()[0]}", "", "## Commands", ""]
     for command in commands:
         lines.append(f"- [{command.name}](reference/commands/{command.name}.md): {command.summary}")
-    lines += ["", "## Reference", "", "- [Fields](reference/fields.md): what every field of every report means",
+    lines += ["", "## Reference", "", "- [Fields](reference/fields.md): the meaning of every field of every report",
               "- [HTTP API](openapi.json): the API of `attnscope serve`, as OpenAPI",
               "- [Schema](schema/attnscope-2.schema.json): the JSON Schema of every report",
-              "- [Errors](reference/errors.md): messages, and what to do", "", "## Guides", ""]
+              "- [Errors](reference/errors.md): error messages and their fixes", "", "## Guides", ""]
     lines += [f"- [{title}]({path})" for title, path in {**GUIDES, **INTERNALS}.items()]
     (html / "llms.txt").write_text("\n".join(lines) + "\n")
     pages = html.parent / "pages"
@@ -87,7 +87,7 @@ def main():
     notebook_pages.write(program, cache, pages)
 
     config = configuration(folder, navigation(pages, commands))
-    # Not with --quiet: what it does not say it does not count.
+    # Without --quiet: MkDocs counts only the warnings that it prints.
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", config], text=True,
                           capture_output=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""A page for each command: its options, and its examples with what they print."""
+"""Writes a page for each command: its options, and its examples with what they print."""
 
 from markdown import cell, code, fenced, table
 
@@ -8,7 +8,7 @@ MOST_LINES, MOST_COLUMNS = 36, 160
 def shortened(text):
     lines = [line if len(line) <= MOST_COLUMNS else line[:MOST_COLUMNS] + " …" for line in text.rstrip().splitlines()]
     left = len(lines) - MOST_LINES
-    return "\n".join(lines if left <= 1 else [*lines[:MOST_LINES], f"… {left} lines more"])
+    return "\n".join(lines if left <= 1 else [*lines[:MOST_LINES], f"… {left} more lines"])
 
 
 def example(run):
@@ -20,25 +20,25 @@ def example(run):
     if run.notes.strip():
         parts.append("Notes, on stderr:\n\n" + fenced(shortened(run.notes)))
     if run.was_run and not run.output.strip():
-        parts.append("It prints nothing; its result is in the file that it names.\n")
+        parts.append("No output: the result is in the file that the command names.\n")
     return "\n".join(parts)
 
 
 def asked_by(field):
-    """What asks for rows of the field's kind: "--mla", "a text"; None for the usual rows of its command."""
+    """Return what selects rows of the field's kind, e.g. "--mla" or "a text"; None for the default rows of its command."""
     return field["asked"] or (field["option"] and f"--{field['option'].replace('_', '-')}")
 
 
 def rows_of(command, fields):
-    """Fields of the command's rows, by the option that asks for rows of that kind."""
+    """Yield tables of the command's row fields, grouped by the option that selects the rows."""
     kinds = {}
     for field in fields:
         if field["command"] == command.name and field["part"] == "rows":
             kinds.setdefault(asked_by(field), []).append(field)
     for asked, found in kinds.items():
-        heading = f"## Rows with {asked}" if asked else "## Its rows"
+        heading = f"## Rows with {asked}" if asked else "## Rows"
         yield f"{heading}\n"
-        yield table(["field", "is", "unit"], [[code(field["path"]), cell(field["meaning"]), cell(field["unit"] or "")]
+        yield table(["field", "meaning", "unit"], [[code(field["path"]), cell(field["meaning"]), cell(field["unit"] or "")]
                                               for field in found])
 
 
@@ -46,17 +46,17 @@ def page(command, runs, fields):
     parts = [f"# attnscope {command.name}\n", f"{cell(command.summary[0].upper() + command.summary[1:])}.\n",
              fenced(command.usage)]
     if command.arguments:
-        parts.append(table(["argument", "is"], [[code(name), cell(meaning)] for name, meaning in command.arguments]))
+        parts.append(table(["argument", "meaning"], [[code(name), cell(meaning)] for name, meaning in command.arguments]))
     parts += ["## Options\n", table(["option", "does"], [[code(name), cell(meaning)] for name, meaning in command.options])]
     if runs:
         parts.append("## Examples\n")
-        parts.append("Run by the program when this page was built, in a folder where `book.txt` is a part of Romeo and Juliet.\n")
+        parts.append("Output of the program, recorded when this page was built. `book.txt` is a part of Romeo and Juliet.\n")
         parts += [example(run) for run in runs]
     return "\n".join([*parts, *rows_of(command, fields)])
 
 
 def index(commands):
-    return "# Commands\n\n" + table(["command", "what it does"], [[f"[{command.name}]({command.name}.md)", cell(command.summary)]
+    return "# Commands\n\n" + table(["command", "description"], [[f"[{command.name}]({command.name}.md)", cell(command.summary)]
                                                                 for command in commands])
 
 

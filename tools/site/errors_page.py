@@ -1,4 +1,4 @@
-"""Every message of an error that says what to do, from the sources."""
+"""Writes the page of all error messages that have a fix, from the sources."""
 
 import html
 import json
@@ -7,30 +7,30 @@ import re
 from errors_source import messages
 from markdown import cell, table
 
-KINDS = {"usage": "How it was called", "io": "Files and the network", "format": "Files that are not what they should be",
-         "unsupported": "What attnscope cannot do", "numerical": "Numbers"}
+KINDS = {"usage": "Command line", "io": "Files and the network", "format": "Invalid files",
+         "unsupported": "Unsupported models and options", "numerical": "Numerical errors"}
 
 
 def write(path):
     found = messages()
-    parts = ["# Errors and ways out\n",
-             f"The {len(found)} messages that end a command and say what to do; … stands for names and numbers. "
-             "A message is one line: where, what is wrong, and in brackets what to do.\n"]
+    parts = ["# Error messages and fixes\n",
+             f"The {len(found)} error messages that have a fix. … stands for names and numbers. "
+             "A message is one line: where, what is wrong, and the fix in parentheses.\n"]
     for kind, heading in KINDS.items():
         rows = [[cell(problem or "…"), cell(hint)] for of_kind, problem, hint in found if of_kind == kind]
         if rows:
-            parts += [f"## {heading}\n", f"Exit codes and kinds: [formats](../formats.md#exit-codes); these are of kind `{kind}`.\n",
-                      table(["message", "what to do"], rows)]
+            parts += [f"## {heading}\n", f"Errors of kind `{kind}` ([exit codes and kinds](../formats.md#exit-codes)).\n",
+                      table(["message", "fix"], rows)]
     path.write_text("\n".join(parts))
 
 
 def check_search(site):
-    """Every message is found by its words: the index of the search has them."""
+    """Check that the search index contains the words of every message."""
     sections = json.loads((site / "search/search_index.json").read_text())["docs"]
     index = letters(" ".join(html.unescape(re.sub("<[^>]*>", "", section["text"])) for section in sections))
     lost = [" ".join(message) for message in messages() if not all(letters(part) in index for part in message[1:])]
     if lost:
-        raise SystemExit("search does not find these errors:\n" + "\n".join(lost))
+        raise SystemExit("the search does not find these errors:\n" + "\n".join(lost))
 
 
 def letters(text):

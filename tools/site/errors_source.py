@@ -1,5 +1,5 @@
-"""The messages that end a command and say what to do, read from the sources: where an Error is made, or a function that makes it
-is called."""
+"""Reads the error messages that have a fix (a hint) from the sources: each place that makes an Error, or calls a function that
+makes one."""
 
 import re
 
@@ -8,12 +8,12 @@ from program_help import ROOT
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 HINT = re.compile(r"(?<!\w)\.hint =")
 SET_LATER = re.compile(r"\w\.hint =([^;]*);")
-# A function or lambda whose last parameter is what to do.
+# A function or lambda whose last parameter is the hint.
 TAKES_HINT = re.compile(r"(?:void (?:\w+::)?(\w+)|const auto (\w+) = \[&?\])\(([^()]*\bhint)\b[^()]*\)")
 
 
 def closing(text, start):
-    """The place of the bracket that closes the one before `start`."""
+    """Return the position of the bracket that closes the one before `start`."""
     depth, at = 1, start
     while depth and at < len(text):
         if text[at] == '"':
@@ -27,7 +27,7 @@ def closing(text, start):
 
 
 def opening(text, at):
-    """The place of the bracket within which `at` is. Literals before it are even in quotes, and brackets in them come in pairs."""
+    """Return the position of the innermost open bracket before `at`. Assume that brackets within literals are balanced."""
     depth = 0
     while at > 0:
         at -= 1
@@ -41,7 +41,7 @@ def opening(text, at):
 
 
 def parts(body):
-    """What commas separate, outside of brackets and literals."""
+    """Yield the arguments between commas, ignoring commas within brackets and literals."""
     start = at = 0
     while at < len(body):
         if body[at] == '"':
@@ -56,7 +56,7 @@ def parts(body):
 
 
 def words(expression):
-    """The literals of an expression; what is filled in when it runs is an ellipsis."""
+    """Return the literals of an expression, with an ellipsis for each value that is filled in at run time."""
     pieces, at = [], 0
     for literal in LITERAL.finditer(expression):
         if re.search(r"\w", expression[at:literal.start()]):
@@ -71,13 +71,13 @@ def words(expression):
 
 
 def kind_near(text, at):
-    """The kind that is named last before `at`, in the same function."""
+    """Return the last error kind that is named in the 600 characters before `at`."""
     named = re.findall(r"ErrorKind::(\w+)", text[max(0, at - 600):at])
     return named[-1] if named else "io"
 
 
 def made_here(text):
-    """Of each Error whose parts stand in the source: kind, problem, hint. Those of the hub are of kind io."""
+    """Yield kind, problem and hint of each Error that is built in place. Hub errors have kind io."""
     for found in HINT.finditer(text):
         start = opening(text, found.start()) + 1
         fields = dict(re.split(r"\s=\s+", part[1:], maxsplit=1) for part in parts(text[start:closing(text, start)])
@@ -89,8 +89,8 @@ def made_here(text):
 
 
 def made_by_functions(text, functions, ambiguous):
-    """Of each call of a function that takes a hint: kind, problem, hint. A file may call its own by the name of a shared one; of
-    such a call only its words tell which it is."""
+    """Yield kind, problem and hint of each call of a function that takes a hint. If a file has a function with the name of a
+    shared one, the call counts only if its problem argument contains words."""
     for name, (problem, hint, kind) in functions.items():
         for call in re.finditer(rf"(?<![\w:.]){name}\(", text):
             given = list(parts(text[call.end():closing(text, call.end())]))
@@ -100,7 +100,7 @@ def made_by_functions(text, functions, ambiguous):
 
 
 def functions_in(text):
-    """Name of each function that takes a hint: the places of problem and hint among its parameters, and the kind of its errors."""
+    """Map the name of each function that takes a hint to the indexes of its problem and hint parameters and its error kind."""
     found = {}
     for function in TAKES_HINT.finditer(text):
         names = [re.findall(r"\w+", parameter)[-1] for parameter in function[3].split(",")]
@@ -110,7 +110,7 @@ def functions_in(text):
 
 
 def messages():
-    """Kind, problem and hint of each message that has a hint in words, each once."""
+    """Return kind, problem and hint of each distinct message that has a hint in words."""
     sources = [path.read_text() for path in sorted((ROOT / "attnscope").rglob("*.cpp"))]
     shared, found = {}, set()
     for header in (ROOT / "attnscope").rglob("*.h"):

@@ -1,4 +1,4 @@
-"""A checkpoint that examples of help name and nobody ships: a fine-tune of an example."""
+"""Makes the fine-tuned checkpoint that examples in the help name: the example Llama with a change of low rank."""
 
 import json
 import shutil
@@ -6,18 +6,18 @@ import struct
 
 import numpy as np
 
-RANK, SHARE = 4, 0.05  # of the change, and its norm beside the matrix's
+RANK, SHARE = 4, 0.05  # rank of the change, and its norm relative to the matrix's
 
 
 def read_safetensors(path):
-    """The header, and the bytes behind it."""
+    """Return the raw header, the parsed header, and the bytes of the tensors."""
     whole = path.read_bytes()
     (length,) = struct.unpack("<Q", whole[:8])
     return whole[:8 + length], json.loads(whole[8:8 + length]), bytearray(whole[8 + length:])
 
 
 def changed(values, random):
-    """bfloat16 bits of a matrix with a change of low rank added to it."""
+    """Return the bfloat16 bits of a matrix after adding a random change of low rank."""
     matrix = (values.astype(np.uint32) << 16).view(np.float32)
     change = random.standard_normal((matrix.shape[0], RANK)) @ random.standard_normal((RANK, matrix.shape[1]))
     matrix = (matrix + change * SHARE * np.linalg.norm(matrix) / np.linalg.norm(change)).astype(np.float32)
@@ -25,7 +25,7 @@ def changed(values, random):
 
 
 def write_fine_tune(base, folder):
-    """`base` with another W_Q and W_V in each layer; of a Llama in bfloat16."""
+    """Write `base`, a Llama in bfloat16, with changed W_Q and W_V in each layer."""
     shutil.copytree(base, folder)
     head, tensors, data = read_safetensors(base / "model.safetensors")
     random = np.random.default_rng(1)

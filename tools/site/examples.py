@@ -1,4 +1,4 @@
-"""Runs the examples of every command's help, where they would be typed, and keeps what they print."""
+"""Runs the examples in every command's help and caches their output."""
 
 import hashlib
 import json
@@ -22,26 +22,26 @@ LLAMA = (ROOT / "examples/shakespeare-llama", "the example Llama")
 
 
 class Run(NamedTuple):
-    line: str  # as it was typed
+    line: str  # the command line
     output: str
-    notes: str  # of stderr
-    stands_for: str  # what the names in capitals were; or why it was not run
+    notes: str  # stderr
+    stands_for: str  # what the names in capitals stand for, or why the example was not run
     was_run: bool
 
 
 def model_of(words):
-    """What MODEL is to an example, and in words."""
+    """Return the checkpoint that MODEL stands for in an example, and its description."""
     if words[0] == "experts" or "--experts" in words:
-        return DATA / "forward/glm4_moe", "a mixture of experts of the tests, with random weights"
+        return DATA / "forward/glm4_moe", "an MoE test model with random weights"
     if "--image" in words:
-        return DATA / "stacks/vit", "an image model of the tests, with random weights"
+        return DATA / "stacks/vit", "a vision test model with random weights"
     if has_target(words):
-        return DATA / "encoder_decoders/t5", "a T5 of the tests, with random weights and no tokenizer: token ids are its texts"
+        return DATA / "encoder_decoders/t5", "a T5 test model with random weights and no tokenizer, so the example uses token ids"
     return LLAMA
 
 
 def without_tokenizer(words):
-    """Ids for the texts of an example whose model has no tokenizer."""
+    """Replace the texts of an example by token ids, for a model without a tokenizer."""
     changed = list(words)
     for options, given in ((("--text", "--text-file"), ["--tokens", "3,1,4"]),
                            (("--target", "--target-file"), ["--target-tokens", "2,5"])):
@@ -55,7 +55,7 @@ def has_target(words):
 
 
 def lay_out(folder):
-    """The files that examples name."""
+    """Create the files that examples name."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     book = (ROOT / "docs/site/book.txt").read_text()
@@ -77,14 +77,14 @@ def link_model(folder, target):
 
 
 def served(program, words, folder):
-    """What a server prints until it answers; it is ended then."""
+    """Return what a server prints until it answers, and stop the server."""
     process = subprocess.Popen([program.path, *words, "--port", "0"], cwd=folder, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         line = process.stdout.readline() or process.stderr.readline()
         address = re.search(r"http://\S+", line)
         if not address or urllib.request.urlopen(address[0], timeout=60).status != 200:
-            raise SystemExit(f"{shlex.join(words)}: no page is served ({line})")
+            raise SystemExit(f"{shlex.join(words)}: serves no page ({line})")
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -95,8 +95,8 @@ def run_example(program, line, folder):
     words = words_of(line)
     if any(re.fullmatch(r"[\w-]+/[\w.@*-]+", word) and not (folder / word).exists() and word[0] != "."
            for word in words) or "--remote" in words:
-        return Run(line, "", "", "not run when this page was built: it needs the network", False)
-    if "--store" in words:  # the store is read by examples of export, which name this model
+        return Run(line, "", "", "Not run when this page was built, because it needs the network", False)
+    if "--store" in words:  # examples of export read this store and name this model
         words = [f"examples/{LLAMA[0].name}" if word == "MODEL" else word for word in words]
         line = shlex.join(["attnscope", *words])
     model, about = model_of(words)
@@ -105,25 +105,25 @@ def run_example(program, line, folder):
     if has_target(words) and "no tokenizer" in about:
         words = without_tokenizer(words)
         line = shlex.join(["attnscope", *words])
-    if "CLIP" in words and "--text-file" in words:  # the tiny one of the tests has no tokenizer either
+    if "CLIP" in words and "--text-file" in words:  # the CLIP test model has no tokenizer
         at = words.index("--text-file")
         words = words[:at] + words[at + 2:]
-        line, stands_for = shlex.join(["attnscope", *words]), "CLIP: one of the tests, without a tokenizer, so without texts"
+        line, stands_for = shlex.join(["attnscope", *words]), "CLIP: a test model without a tokenizer, so the example has no texts"
     if "FINETUNED" in words or "ADAPTER" in words:
-        stands_for = ("BASE: the example Llama; FINETUNED: that with a change of rank 4 in every W_Q and W_V; "
-                      "ADAPTER: what `--lora` wrote of it")
+        stands_for = ("BASE: the example Llama; FINETUNED: BASE with a change of rank 4 in every W_Q and W_V; "
+                      "ADAPTER: the adapter that `--lora` wrote for FINETUNED")
     if words[0] == "serve" and "--openapi" not in words:
         return Run(line, served(program, [word for word in words if word not in ("--open", "--port", "0")], folder),
                    "", stands_for, True)
     done = subprocess.run([program.path, *words], cwd=folder, capture_output=True, text=True, timeout=SECONDS,
                           env={**os.environ, "COLUMNS": "100", "HF_HUB_OFFLINE": "1"})
     if done.returncode != 0:
-        raise SystemExit(f"an example of help fails: {line}\n{done.stderr}")
+        raise SystemExit(f"an example in the help fails: {line}\n{done.stderr}")
     return Run(line, done.stdout, done.stderr, stands_for, True)
 
 
 def run_examples(program, commands, cache):
-    """Of every command, its runs in their order. Those of the same program are not run again."""
+    """Return the runs of each command, in the order of its examples. Reuse runs of the same program."""
     sources = [pathlib.Path(__file__), pathlib.Path(__file__).with_name("example_checkpoint.py")]
     key = hashlib.sha256("\n".join([program.digest, *(path.read_text() for path in sources)]).encode()).hexdigest()
     folder, kept = cache / "examples", cache / "examples.json"

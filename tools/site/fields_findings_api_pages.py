@@ -1,4 +1,4 @@
-"""Fields, findings, the HTTP API, the Python API and errors, each from where it is described."""
+"""Writes the pages of fields, findings, the HTTP API and the Python API, each from its source."""
 
 import inspect
 import re
@@ -23,10 +23,10 @@ def fields_page(fields):
     by_name = {}
     for field in fields:
         by_name.setdefault(field["name"], []).append(field)
-    parts = ["# Fields\n", f"What every field of every report means: {len(by_name)} names. `attnscope explain NAME` says the same.\n"]
+    parts = ["# Fields\n", f"The meaning of every field of every report ({len(by_name)} names). `attnscope explain NAME` prints the same text.\n"]
     for name in sorted(by_name):
         parts.append(f"## {name}\n")
-        parts.append(table(["in", "type", "unit", "is", "more"], [
+        parts.append(table(["in", "type", "unit", "meaning", "definition"], [
             [cell(place(field)), cell(FORMS.get(field["form"], field["form"].replace("_", " ") + ", ") + field["type"]),
              cell(field["unit"] or ""), cell(field["meaning"]), f"[{field['where'].split('#')[1]}](../{field['where']})"]
             for field in by_name[name]]))
@@ -34,7 +34,7 @@ def fields_page(fields):
 
 
 def guards_in_words():
-    """Guard and null of each finding that docs/findings.md has in words, by its name."""
+    """Map each finding in the table of docs/findings.md to its guard and baseline in words."""
     found = {}
     for line in (ROOT / "docs/findings.md").read_text().splitlines():
         if line.startswith("| **"):
@@ -45,7 +45,7 @@ def guards_in_words():
 
 
 def guard_lines(source):
-    """The conditions under which a finding says nothing, and the constants that they name."""
+    """Return the constants of a finding's source, and the conditions under which the finding is not shown."""
     constants = re.findall(r"^(?:/\*\* (.*?) \*/\n)?(?:export )?const (k\w+) = (.*?);$", source, re.MULTILINE)
     guards = re.findall(r"if \(([^;]*)\)\s+return undefined;", source)
     return constants, [" ".join(guard.split()) for guard in guards]
@@ -56,9 +56,9 @@ def findings_page():
     kinds = re.findall(r'import \{ claim as (\w+) \} from "\./(\w+)";', (folder / "claims.ts").read_text())
     in_words = guards_in_words()
     parts = ["# Findings\n",
-             "The sentences of a report's overview: what each is about, and its guard, the condition under which it is not said. "
-             "Each names, in the sentence, the value that chance or random weights would give. "
-             "What was done to refute them: [findings](../findings.md).\n"]
+             "The sentences in the overview of a report: the subject of each, and the conditions under which it is not shown. "
+             "Each sentence names its baseline: the value expected by chance or from random weights. "
+             "How the findings were tested: [findings](../findings.md).\n"]
     for name, file in kinds:
         source = (folder / f"{file}.ts").read_text()
         head = re.match(r"((?:// .*\n)+)", source)
@@ -69,10 +69,10 @@ def findings_page():
         parts.append(cell(" ".join(line[3:] for line in head[1].splitlines())) + "\n")
         if name in in_words:
             guard, null = in_words[name]
-            parts.append(f"Guard: {guard}. Beside it: {null}.\n")
-        parts.append("Not said if:\n")
+            parts.append(f"Shown if: {guard}. Baseline: {null}.\n")
+        parts.append("Not shown if:\n")
         parts += [f"- {code(guard)}" for guard in guards]
-        parts += [f"- where {code(f'{constant} = {value}')}" + (f": {cell(comment)}" if comment else "")
+        parts += [f"- with {code(f'{constant} = {value}')}" + (f": {cell(comment)}" if comment else "")
                   for comment, constant, value in constants]
         parts.append("")
     return "\n".join(parts)
@@ -94,12 +94,12 @@ def operation(path, method, described):
     yield f"## {method.upper()} {path}\n"
     yield cell(described["summary"]) + "\n"
     if described.get("parameters"):
-        yield table(["parameter", "in", "type", "is"], [
+        yield table(["parameter", "in", "type", "meaning"], [
             [code(each["name"]), each["in"], schema_words(each.get("schema", {})), cell(each.get("description", ""))]
             for each in described["parameters"]])
     for media, body in described.get("requestBody", {}).get("content", {}).items():
-        yield f"Takes {code(media)}: {schema_words(body.get('schema', {}))}\n"
-    yield table(["status", "type", "is"], [
+        yield f"Request body, {code(media)}: {schema_words(body.get('schema', {}))}\n"
+    yield table(["status", "type", "meaning"], [
         [code(status), ", ".join(f"{code(media)} {schema_words(body['schema']) if 'schema' in body else ''}"
                                  for media, body in answer.get("content", {}).items()), cell(answer["description"])]
         for status, answer in described["responses"].items()])
@@ -107,7 +107,7 @@ def operation(path, method, described):
 
 def http_page(api):
     parts = ["# HTTP API\n", f"{cell(api['info']['description'].replace('docs/http.md', 'its guide'))} "
-             "Drawn from [openapi.json](../openapi.json); how it is used: [the live page and its API](../http.md).\n"]
+             "Generated from [openapi.json](../openapi.json). Guide: [the server and its API](../http.md).\n"]
     for path, methods in api["paths"].items():
         for method, described in methods.items():
             parts += operation(path, method, described)
@@ -117,8 +117,8 @@ def http_page(api):
             parts.append(cell(schema["description"]) + "\n")
         needed = schema.get("required", [])
         if schema.get("properties"):
-            parts.append(table(["property", "type", "is"], [
-                [code(key) + (" (needed)" if key in needed else ""), schema_words(value), cell(value.get("description", ""))]
+            parts.append(table(["property", "type", "meaning"], [
+                [code(key) + (" (required)" if key in needed else ""), schema_words(value), cell(value.get("description", ""))]
                 for key, value in schema["properties"].items()]))
         elif "properties" not in schema:
             parts.append(schema_words(schema) + "\n")
@@ -139,7 +139,7 @@ def documented(name, value, heading):
 
 def python_page():
     import attnscope
-    parts = ["# Python API\n", "From the package's docstrings; how it is used: [Python](../python.md).\n"]
+    parts = ["# Python API\n", "Generated from the docstrings of the package. Guide: [Python](../python.md).\n"]
     for name in attnscope.__all__:
         value = getattr(attnscope, name)
         if name.startswith("_"):

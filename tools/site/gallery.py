@@ -1,4 +1,4 @@
-"""Reports of trained models, made by the program as built, and pictures of them."""
+"""Writes reports of trained models and screenshots of them, with the program as built."""
 
 import html
 import os
@@ -17,14 +17,14 @@ STORY = "Once upon a time, there was a little girl named Lily. She loved to play
 
 
 def models(folder):
-    """Path, text and what it is, of each model that may be shown: the examples, and those beside whose weights a license lies."""
-    yield ROOT / "examples/shakespeare-gpt2", TEXT, "A GPT-2 of 6 layers, trained on Tiny Shakespeare; comes with attnscope."
-    yield ROOT / "examples/shakespeare-llama", TEXT, "A Llama of 6 layers with grouped-query attention, trained on the same text."
+    """Yield path, text and description of each model to show: the examples, and models under the MIT license in `folder`."""
+    yield ROOT / "examples/shakespeare-gpt2", TEXT, "GPT-2 with 6 layers, trained on Tiny Shakespeare. Included in the repository."
+    yield ROOT / "examples/shakespeare-llama", TEXT, "Llama with 6 layers and grouped-query attention, trained on the same text. Included in the repository."
     for path in sorted(pathlib.Path(folder).iterdir()) if folder else []:
         licenses = sorted(path.glob("LICENSE*"))
         if licenses and "MIT" in licenses[0].read_text() and (path / "config.json").exists():
             has_words = (path / "tokenizer.json").exists()
-            yield path, STORY if has_words else None, "A trained model under the MIT license" + ("." if has_words else "; no text was run.")
+            yield path, STORY if has_words else None, "A trained model under the MIT license." + ("" if has_words else " It has no tokenizer, so no text was run.")
 
 
 def shot(page, fragment, target, size=(1280, 960)):
@@ -34,7 +34,7 @@ def shot(page, fragment, target, size=(1280, 960)):
 
 
 def reports(program, folder, cache):
-    """The report of each model; those of the same program are kept."""
+    """Yield report and description of each model. Reuse reports of the same program."""
     kept = cache / f"reports-{program.digest[:16]}"
     for old in cache.glob("reports-*"):
         if old != kept:
@@ -53,12 +53,12 @@ def reports(program, folder, cache):
 
 def write(program, folder, cache, pages):
     (pages / "gallery").mkdir(parents=True, exist_ok=True)
-    parts = ["# Gallery\n", "Real reports, live: each is one file, made by `attnscope report` when this site was built. "
-             "Open one, choose a head, hover over a map; nothing is loaded from anywhere.\n"]
+    parts = ["# Gallery\n", "Live reports: `attnscope report` wrote each of these HTML files when this site was built. "
+             "Open a report, select a head, and hover over an attention map. A report loads nothing from the network.\n"]
     for report, about in reports(program, folder, cache):
         name = report.stem
         shutil.copy(report, pages / "gallery" / report.name)
-        parts += [f"## {name}\n", f"{cell(about)} [The whole page]({name}.html).\n",
+        parts += [f"## {name}\n", f"{cell(about)} [Full page]({name}.html).\n",
                   f'<iframe src="{html.escape(name)}.html" title="Report of {html.escape(name)}" loading="lazy" class="report"></iframe>\n']
     (pages / "gallery/index.md").write_text("\n".join(parts))
     first = next(iter(reports(program, None, cache)))[0]

@@ -1,4 +1,4 @@
-"""Pages that read well where the sources are, brought to the site: their links are led to where things are there."""
+"""Copies the repository's Markdown pages to the site, and rewrites their links to the site's paths."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ from program_help import ROOT
 
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^ {0,3}```.*?^ {0,3}```$", re.DOTALL | re.MULTILINE)
-# Pages of the repository outside docs/, by where they are on the site.
+# Paths on the site of pages with another path in the repository.
 OTHERS = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md",
           "CODE_OF_CONDUCT.md": "conduct.md", "examples/README.md": "examples.md", "web/README.md": "the-page.md",
           "README.md": "index.md", "docs/notebooks/README.md": "notebooks/index.md"}
@@ -16,7 +16,7 @@ FILES = {"docs/openapi.json": "openapi.json", "docs/schema/attnscope-2.schema.js
 
 
 def site_path(path):
-    """Where a file of the repository is on the site, or None."""
+    """Return the path on the site of a file of the repository, or None."""
     if path in OTHERS:
         return OTHERS[path]
     if path in FILES:
@@ -27,7 +27,7 @@ def site_path(path):
 
 
 def led(text, source):
-    """Markdown of the file `source`, for its place on the site. A link to a source file becomes the file's name."""
+    """Rewrite the links of the Markdown file `source` for the site. A link to a source file becomes its link text."""
     here = os.path.dirname(site_path(source))
 
     def link(found):
@@ -38,7 +38,7 @@ def led(text, source):
         known = site_path(os.path.normpath(os.path.join(os.path.dirname(source), path)))
         if not known:
             if not (ROOT / os.path.dirname(source) / path).exists():
-                raise SystemExit(f"{source}: {target} is not there")
+                raise SystemExit(f"{source}: {target} does not exist")
             return words
         return f"{mark}[{words}]({os.path.relpath(known, here or '.')}{'#' + anchor if anchor else ''})"
 
@@ -50,7 +50,7 @@ def led(text, source):
 
 
 def copied_pages(pages):
-    """Every page of docs/ and those beside it, into the folder of the site's sources."""
+    """Copy every page of docs/ and of OTHERS to the folder of the site's sources."""
     names = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))
              if "docs/site/" not in str(path)]
     for name in [*names, *(name for name in OTHERS if name not in names and name != "README.md")]:

@@ -1,10 +1,10 @@
-"""Pieces of Markdown."""
+"""Helpers that format Markdown."""
 
 import html
 
 
 def cell(text):
-    """Text for a cell of a table: nothing in it is markup."""
+    """Escape text for a table cell, so that none of it is markup."""
     return html.escape(" ".join(str(text).split()), quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
 
 

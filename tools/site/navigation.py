@@ -1,12 +1,12 @@
-"""The menu of the site: which page stands under which heading."""
+"""The menu of the site: the pages under each heading."""
 
-GUIDES = {"Every question": "questions.md", "Models": "models.md", "Spectra and circuits": "metrics.md", "Smaller models": "plan.md",
-          "Python": "python.md", "Stores": "store.md", "Models of the hub": "hub.md", "Many machines": "cluster.md",
-          "The live page": "http.md", "Files and formats": "formats.md", "Programs that embed it": "embedding.md"}
-INTERNALS = {"Architecture": "architecture.md", "Building": "building.md", "Performance internals": "internals.md", "The page": "the-page.md",
+GUIDES = {"All questions": "questions.md", "Models": "models.md", "Spectra and circuits": "metrics.md", "Compression": "plan.md",
+          "Python": "python.md", "Stores": "store.md", "Hugging Face hub": "hub.md", "Distributed runs": "cluster.md",
+          "Server": "http.md", "Files and formats": "formats.md", "Embedding the library": "embedding.md"}
+INTERNALS = {"Architecture": "architecture.md", "Building": "building.md", "Performance internals": "internals.md", "Report page": "the-page.md",
              "Contributing": "contributing.md"}
-ABOUT = {"Why to trust a number": "trust.md", "The examples": "examples.md", "Changes": "changelog.md", "Security": "security.md",
-         "Conduct": "conduct.md"}
+ABOUT = {"Validation": "trust.md", "Example models": "examples.md", "Changelog": "changelog.md", "Security": "security.md",
+         "Code of conduct": "conduct.md"}
 
 
 def titled(pages, path):
@@ -15,7 +15,7 @@ def titled(pages, path):
 
 
 def navigation(pages, commands):
-    """What the menu shows. Pages of docs/ that no list above names go to the guides under their own titles."""
+    """Return the menu. Pages of docs/ that no list above names are added to the guides under their own titles."""
     listed = [{title: path} for title, path in GUIDES.items()]
     named = {*GUIDES.values(), *INTERNALS.values(), *ABOUT.values(), "index.md", "start.md", "faq.md", "comparison.md",
              "numerics.md", "performance.md"}
@@ -23,8 +23,8 @@ def navigation(pages, commands):
     questions = ["notebooks/index.md", *(f"notebooks/{path.name}" for path in sorted((pages / "notebooks").glob("*.md"))
                                          if path.name != "index.md")]
     return [
-        {"Start": ["index.md", {"Install and first steps": "start.md"},
-                   *[{"Beside other tools": "comparison.md"}] * (pages / "comparison.md").exists()]},
+        {"Start": ["index.md", {"Installation and first steps": "start.md"},
+                   *[{"Comparison with other tools": "comparison.md"}] * (pages / "comparison.md").exists()]},
         {"Questions": questions},
         {"Gallery": ["gallery/index.md"]},
         {"Guides": listed},
@@ -32,9 +32,9 @@ def navigation(pages, commands):
                                      *({command.name: f"reference/commands/{command.name}.md"} for command in commands)]},
                        {"Fields": "reference/fields.md"}, {"Findings": "reference/findings.md"},
                        {"HTTP API": "reference/http.md"}, {"Python API": "reference/python.md"}]},
-        {"Numbers": [{"How singular values are found": "numerics.md"}, {"Performance": "performance.md"},
-                     {"Why to trust a number": "trust.md"}]},
-        {"Help": [{"Questions and trouble": "faq.md"}, {"Errors and ways out": "reference/errors.md"}]},
+        {"Numbers": [{"Numerics": "numerics.md"}, {"Performance": "performance.md"},
+                     {"Validation": "trust.md"}]},
+        {"Help": [{"Questions and answers": "faq.md"}, {"Error messages and fixes": "reference/errors.md"}]},
         {"Internals": [{title: path} for title, path in INTERNALS.items()]},
         {"About": [{title: path} for title, path in ABOUT.items() if path != "trust.md"]},
     ]

@@ -1,4 +1,4 @@
-"""The questions as notebooks: each page's blocks are run by a kernel of Jupyter, its pictures drawn, and all kept as .ipynb."""
+"""Converts the pages of docs/notebooks to Jupyter notebooks, runs them, draws their charts, and caches the results."""
 
 import base64
 import hashlib
@@ -15,24 +15,24 @@ from program_help import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 import draw_notebook_images as drawing  # noqa: E402
 
-SECONDS = 600  # of one block
+SECONDS = 600  # time limit of one block
 SETUP = "import sys; sys.path.insert(0, 'tools'); import draw_notebook_images; draw_notebook_images.show_as_pictures()"
 
 
 def run_notebook(notebook):
-    """Runs each block where examples/ is, as a reader's Jupyter would. A block that fails ends the build."""
+    """Run each block from the root of the repository, as a user's Jupyter does. A block that fails ends the build."""
     client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}})
     with client.setup_kernel():
         client.kc.execute(SETUP, silent=True)
         for index, block in enumerate(notebook.cells):
             client.execute_cell(block, index)
             if block.cell_type == "code":
-                block.metadata.pop("execution", None)  # the times of day
+                block.metadata.pop("execution", None)  # timestamps
 
 
 def run_page(source, folder):
-    """Writes the page's notebook and pictures into `folder`."""
-    # Lines of shell name a MODEL of the reader's: they stay words.
+    """Write the page's notebook and charts to `folder`."""
+    # Shell blocks name a MODEL that the reader replaces, so they stay text.
     notebook = jupytext.reads(source.read_text().replace("```sh\n", "```console\n"), fmt="md")
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     run_notebook(notebook)
@@ -66,4 +66,4 @@ def write(program, cache, pages):
         shutil.copytree(kept, pages / "notebooks", dirs_exist_ok=True, ignore=shutil.ignore_patterns(key))
         page = pages / "notebooks" / source.name
         heading, _, rest = page.read_text().partition("\n")
-        page.write_text(f"{heading}\n\nAs a notebook, run when this site was built: [{source.stem}.ipynb]({source.stem}.ipynb).\n{rest}")
+        page.write_text(f"{heading}\n\nExecuted notebook: [{source.stem}.ipynb]({source.stem}.ipynb).\n{rest}")

@@ -1,4 +1,4 @@
-"""What the program says of itself: its commands, their options and examples, from --help."""
+"""Reads the commands, options and examples of the program from its --help."""
 
 import hashlib
 import pathlib
@@ -15,13 +15,13 @@ class Command(NamedTuple):
     name: str
     summary: str
     usage: str
-    arguments: list[tuple[str, str]]  # what stands in place of an option, and what it means
+    arguments: list[tuple[str, str]]  # positional arguments and their meanings
     options: list[tuple[str, str]]
     examples: list[str]  # command lines
 
 
 class Program:
-    """The program as built. Its digest is the key of everything that it was asked."""
+    """The program as built. Its digest is the key of all cached output."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path).resolve()
@@ -47,7 +47,7 @@ class Program:
 
 
 def sections(help_text):
-    """Lines by the heading that they stand under."""
+    """Return lines by their heading."""
     heading, found = "", {"": []}
     for line in help_text.splitlines():
         if re.fullmatch(r"[A-Z]\w+:", line):
@@ -59,7 +59,7 @@ def sections(help_text):
 
 
 def items(lines):
-    """A name and its meaning each, put together again from the lines into which help breaks them."""
+    """Return names and meanings, joining the lines into which help wraps them."""
     found = []
     for line in lines:
         start = ITEM.match(line)
@@ -71,5 +71,5 @@ def items(lines):
 
 
 def words_of(line):
-    """The words of a command line, without its own name and what the shell would do with its output."""
+    """Return the arguments of a command line, without the program's name and a redirection of its output."""
     return shlex.split(line.split(" > ")[0])[1:]

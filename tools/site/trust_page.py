@@ -1,4 +1,4 @@
-"""How each number is validated, from the tests themselves."""
+"""Writes the validation page from the tests."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def head_comment(text, mark):
 
 
 def tolerances(text):
-    """The bounds that a file of tests names, as they are written there."""
+    """Return the tolerances in a test file, as written there."""
     found = re.findall(r"\b\w*tolerance\w* =\s*([^;]+);", text)
     found += re.findall(r"EXPECT_NEAR\([^;]*?,\s*([\d.e-]+)\)", text)
     return sorted({" ".join(each.split()) for each in found if len(each) < 90})
@@ -35,28 +35,28 @@ def numbers_in(value):
 
 
 def counted():
-    """Kinds of checks, with how many there are."""
+    """Yield each kind of check with its count."""
     texts = {path: path.read_text() for path in (ROOT / "tests").rglob("*_test.cpp")}
-    yield "tests in C++, many of them over tables of cases", sum(len(TEST.findall(text)) for text in texts.values())
+    yield "C++ tests, many of them with tables of cases", sum(len(TEST.findall(text)) for text in texts.values())
     golden = [json.loads(path.read_text()) for path in (ROOT / "tests/golden").rglob("*.json")]
-    yield "numbers of independent references that results are held against (tests/golden)", sum(map(numbers_in, golden))
+    yield "reference values from independent computations (tests/golden)", sum(map(numbers_in, golden))
     python = [path.read_text() for path in (ROOT / "tests/python").glob("*.py")]
     yield "tests of the Python package", sum(len(re.findall(r"^def test_", text, re.MULTILINE)) for text in python)
     page = [path.read_text() for path in (ROOT / "web/tests").rglob("*.test.ts")]
-    yield "tests of the page, in Node and in Chromium", sum(len(re.findall(r"^\s*test\(", text, re.MULTILINE)) for text in page)
-    yield "parsers under a fuzzer, each with a corpus", len(list((ROOT / "fuzz/corpus").iterdir()))
-    yield "tiny checkpoints, one for each layout of tensors", len({path.parent for path in (ROOT / "tests/data").rglob("config.json")})
+    yield "tests of the report page, in Node and Chromium", sum(len(re.findall(r"^\s*test\(", text, re.MULTILINE)) for text in page)
+    yield "fuzzed parsers, each with a corpus", len(list((ROOT / "fuzz/corpus").iterdir()))
+    yield "tiny checkpoints, one for each tensor layout", len({path.parent for path in (ROOT / "tests/data").rglob("config.json")})
 
 
 def write(path):
-    parts = ["# Why to trust a number\n",
-             "Made from the tests when this page was built. The rule: a number is held against something that was computed in "
-             "another way (float64 NumPy on what transformers' own modules hold, LAPACK, a planted answer, a sum over the "
-             "definition), and the tolerance is derived from dimension, rounding and norm. "
-             "What the measures are: [what attnscope measures](metrics.md).\n",
-             "## How much is checked\n", table(["checks", "count"], [[cell(what), f"{count:,}"] for what, count in counted()]),
-             "All of it runs with `./dev test`, the tests in C++ a second time under AddressSanitizer and UBSan.\n",
-             "## What is held against what\n"]
+    parts = ["# Validation\n",
+             "This page is generated from the tests. Tests compare every number with an independent computation: "
+             "float64 NumPy on the weights of transformers' modules, LAPACK, a planted answer, or the definition itself. "
+             "Tolerances are derived from dimension, rounding and norm. "
+             "Definitions: [measures](metrics.md).\n",
+             "## Number of checks\n", table(["check", "count"], [[cell(what), f"{count:,}"] for what, count in counted()]),
+             "`./dev test --all` runs all of them, and runs the C++ tests again under AddressSanitizer and UBSan.\n",
+             "## References by module\n"]
     for folder in sorted(path for path in (ROOT / "tests").iterdir() if path.is_dir()):
         rows = []
         for source in sorted(folder.rglob("*_test.cpp")):
@@ -66,5 +66,5 @@ def write(path):
                 rows.append([cell(str(source.relative_to(folder)).removesuffix("_test.cpp").replace("/", ": ").replace("_", " ")), cell(head), str(len(TEST.findall(text))),
                              ", ".join(map(code, tolerances(text)[:3]))])
         if rows:
-            parts += [f"### {folder.name.replace('_', ' ').capitalize()}\n", table(["tests of", "held against", "tests", "tolerances"], rows)]
+            parts += [f"### {folder.name.replace('_', ' ').capitalize()}\n", table(["tested", "description", "tests", "tolerances"], rows)]
     path.write_text("\n".join(parts))

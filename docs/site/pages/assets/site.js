@@ -1,9 +1,9 @@
-// What the theme leaves out for those who read with a keyboard or a screen reader.
+// Fixes the theme's accessibility for keyboards and screen readers.
 const all = (selector) => [...document.querySelectorAll(selector)];
-const mend = () => {
-  // What scrolls sideways can be reached.
+const fix = () => {
+  // Make boxes that scroll horizontally focusable.
   for (const box of all(".md-typeset__scrollwrap, .md-typeset pre > code")) box.tabIndex = 0;
-  // Landmarks have names of their own; so has the dialogue of the search.
+  // Give each landmark and the search dialog a unique name.
   all(".md-nav .md-nav").forEach((part, at) => {
     const words = document.getElementById(part.getAttribute("aria-labelledby") ?? "")?.textContent.trim();
     if (words) part.setAttribute("aria-label", `${at + 1}: ${words}`);
@@ -11,8 +11,8 @@ const mend = () => {
   });
   all(".md-code__nav").forEach((part, at) => part.setAttribute("aria-label", `Block ${at + 1}`));
   document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
-  // A corner of a table is no heading.
+  // An empty corner cell of a table is not a heading.
   for (const corner of all(".md-typeset th:empty")) corner.replaceWith(document.createElement("td"));
 };
-mend();
-new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
+fix();
+new MutationObserver(fix).observe(document.body, { childList: true, subtree: true });
