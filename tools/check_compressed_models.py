@@ -63,7 +63,7 @@ ASKED = {  # where it is not that of FORMS
 SEVERAL = ("hidden-size,mlp", "heads,kv-heads,width", "head-width,hidden", "layers,width")
 WHOLE = {"hidden-size": "hidden-size=48", "mla": "mla=16+16"}
 LITTLE_CACHE = "0.3"  # of a latent that keeps rotary keys alone
-# The forms that each must take, and no others: docs/plan.md, "The forms".
+# The methods that each model must support, and no others: docs/plan.md, "Methods".
 DENSE = {"layers", "mlp", "low-rank"}
 ROTARY = DENSE | {"hidden-size", "head-dim", "kv-heads", "heads", "mla"}
 TAKES = {
