@@ -271,7 +271,7 @@ TEST(ScoredPositions, WhatCannotBeScoredIsRefused) {
        {"a grid", lens({"--grid", "--score-positions", "last"}), {"--grid", "--score-positions"}},
        {"what comes next",
         {"predict", kScoredLlama, "--tokens", ids, "--score-positions", "last"},
-        {"--score-positions", "needs --perplexity"}},
+        {"--score-positions", "requires --perplexity"}},
        {"lines of ids", lens({"--lines"}), {"--lines", "--tokens"}}});
   expect_refusals(
       kBadFile,

@@ -120,7 +120,7 @@ TEST(CliTargetFile, ReportsWithoutOneNameIt) {
   std::string notes;
   const Words source(lines.begin(), lines.begin() + 3);
   const ReportPage page = report_page(folder, source + Words{"--length", "3"}, &notes);
-  EXPECT_TRUE(contains(notes, "give --target-file beside --text-file")) << notes;
+  EXPECT_TRUE(contains(notes, "pass --text-file and --target-file")) << notes;
   EXPECT_EQ(page.models_with("attention").size(), 1u);
 }
 

@@ -261,13 +261,13 @@ TEST_F(CliMedia, RefusesUntrustedFiles) {
                     {"--image", "--text"}},
                    {"text that is written of an image",
                     at(image, image_path("odd.png")) + Words{"--generate", "3"},
-                    {"--generate", "is for encoder-decoders"}},
+                    {"--generate", "requires an encoder-decoder"}},
                    {"a target of an image",
                     at(image, image_path("odd.png")) + Words{"--target-tokens", "3"},
                     {"--target-tokens"}},
                    {"texts for labels",
                     at(image, image_path("odd.png")) + Words{"--text", "a cat"},
-                    {"--text", "reads no texts"}}});
+                    {"--text", "has no text stack"}}});
   expect_refusal(at(image, path("absent.png")), kIo, {"absent.png"});
 }
 
@@ -373,7 +373,7 @@ TEST_F(CliWhisper, RefusesRulesThatSayNoPrompt) {
                    {"generation_config.json", "'" + key + "'"});
   }
   expect_refusal(Words{"predict", model_, stack_path("wav2vec2")} + heard_, kUsage,
-                 {"run them apart"});
+                 {"run the models separately"});
   expect_refusal(Words{"predict", model_, "--text", "a"} + heard_, kUsage, {"--text"});
   expect_refusal(Words{"predict", model_, "--target-tokens", "2,99"} + heard_, kUsage,
                  {"token id 99"});

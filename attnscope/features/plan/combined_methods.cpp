@@ -19,14 +19,15 @@ namespace {
 
 constexpr std::int64_t kSteps = 16;
 
-/// Stages share the memory. Other processes have no files of their models.
+/// Stages share the memory. They compute in this process, because other processes do not have the
+/// files of intermediate models.
 Context own_context(Context whole, std::size_t stages) {
   whole.memory_bytes /= stages;
   whole.compute_elsewhere = {};
   return whole;
 }
 
-/// All that decides a model that choices made, one after another.
+/// Everything that determines a model made by applying these choices in order.
 Record made_by(const std::vector<Choice>& choices, const PlanRequest& request) {
   std::vector<std::string> made_by;
   for (const Choice& choice : choices) made_by.push_back(choice_hash(choice));
@@ -35,7 +36,7 @@ Record made_by(const std::vector<Choice>& choices, const PlanRequest& request) {
           {"made_ridge", request.ridge}};
 }
 
-/// A model that earlier methods left.
+/// An intermediate model, made by the earlier methods.
 struct Stage {
   Model model;
   Context context;
@@ -50,7 +51,7 @@ struct Stage {
         planner(model, request, steps, compute) {}
 };
 
-/// The largest that the method can have, at most `wanted`; none if there is none.
+/// The largest possible size that is at most `wanted`; empty if there is none.
 std::optional<std::int64_t> size_within(const std::vector<std::int64_t>& sizes, double wanted) {
   for (const std::int64_t size : sizes) {
     if (static_cast<double>(size) <= wanted) return size;
@@ -66,12 +67,12 @@ class Combiner {
     for (const Method method : request.by) sizes_.push_back(planner.sizes(method));
   }
 
-  /// What is left at these sizes, one for each method, measured on few windows or on all; nothing
-  /// if a method cannot have its size after those before it.
+  /// The compressed model with one size per method, measured on a few windows or on all. Empty if a
+  /// method cannot reach its size after the methods before it.
   std::optional<PlannedModel> made(const std::vector<std::int64_t>& sizes, bool all) {
     PlannedModel out{.before = first_.size()};
     Planner* planner = &first_;
-    std::vector<std::int64_t> done, last;  // `last`: sizes up to that of the last choice
+    std::vector<std::int64_t> done, last;  // `last`: sizes up to the last choice
     for (std::size_t at = 0; at < sizes.size(); ++at) {
       const Method method = request_.by[at];
       done.push_back(sizes[at]);
@@ -101,7 +102,7 @@ class Combiner {
     return out;
   }
 
-  /// Drops the models that are not on the way to these sizes.
+  /// Drops the intermediate models that do not lead to these sizes.
   void keep(const std::vector<std::int64_t>& sizes) {
     std::erase_if(stages_, [&](const auto& stage) {
       return !std::equal(stage.first.begin(), stage.first.end(), sizes.begin());
@@ -115,7 +116,7 @@ class Combiner {
     return out;
   }
 
-  /// The next step of one method that saves something: sizes, and what they leave.
+  /// The next step of one method that saves something: the sizes and the resulting model.
   struct Step {
     std::vector<std::int64_t> sizes;
     PlannedModel model;
@@ -137,7 +138,8 @@ class Combiner {
     }
   }
 
-  /// The largest size of the method between those of two steps that is still at most `most`.
+  /// Between two steps, the step with the largest size of the method whose number() is at most
+  /// `most`.
   Step last(const Step& from, Step to, std::size_t method, double most) {
     const double saved = number(from.model.after) - number(to.model.after);
     const double share = (most - number(to.model.after)) / saved;
@@ -153,14 +155,14 @@ class Combiner {
     return out;
   }
 
-  /// What the target counts.
+  /// The quantity that the target limits: parameters or KV-cache bytes.
   double number(const ModelSize& size) const {
     return static_cast<double>(request_.target.kv_bytes ? size.kv_cache_bytes_per_token
                                                         : size.parameters);
   }
 
  private:
-  /// The model that the last of these choices makes of the planner's.
+  /// The model that the last of these choices makes from the planner's model.
   Stage& stage_of(Planner& planner, const std::vector<std::int64_t>& sizes,
                   const std::vector<Choice>& choices) {
     std::unique_ptr<Stage>& stage = stages_[sizes];
@@ -176,7 +178,8 @@ class Combiner {
   const Context& context_;
   const Compute& compute_;
   std::vector<std::vector<std::int64_t>> sizes_;
-  std::map<std::vector<std::int64_t>, std::unique_ptr<Stage>> stages_;  // by the sizes up to theirs
+  std::map<std::vector<std::int64_t>, std::unique_ptr<Stage>>
+      stages_;  // by the sizes that lead to them
 };
 
 double most_of_size(const PlanTarget& target, double whole) {
@@ -222,14 +225,14 @@ PlannedModel combined(Planner& planner, const PlanRequest& request, const Contex
   if (!by_loss && combiner.number(now.model.after) > most) {
     throw Error(ErrorKind::numerical,
                 {.parameter = target.kv_bytes ? "kv_bytes" : "keep",
-                 .problem = "no step of these forms comes to that; the nearest: " +
+                 .problem = "target not reachable with these methods; nearest: " +
                             shortest_decimal(combiner.number(now.model.after)) + " of " +
                             shortest_decimal(combiner.number(planner.size()))});
   }
   if (now.sizes == combiner.whole()) {
-    throw Error(
-        ErrorKind::numerical,
-        {.parameter = "method", .problem = "the target leaves no step to any of these forms"});
+    throw Error(ErrorKind::numerical,
+                {.parameter = "method",
+                 .problem = "the target requires no compression step, or allows none"});
   }
   return *combiner.made(now.sizes, /*all=*/true);
 }

@@ -1,4 +1,4 @@
-// Several methods at once, each applied to what the one before left.
+// Combines several methods, each applied to the output of the previous one.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,11 @@
 
 namespace attnscope {
 
-/// Applies the methods in the order of the request, in steps of a sixteenth of each size. Every
-/// time it takes the step that costs least for what it saves: the rise of the mean negative log
-/// likelihood per parameter or, for a target in bytes of the cache, per byte. Ends with the largest
-/// model that meets a target of size, or the last within one of perplexity. `planner`: of the model
-/// as it is, made of the same request. Throws Error(numerical) where no step comes to the target,
-/// Error(usage) for a target that is of one method.
+/// Applies the methods in the order of the request, in steps of 1/16 of each size. Each time takes
+/// the step with the lowest increase in mean negative log-likelihood per parameter saved (per
+/// KV-cache byte for a cache target). Ends with the largest model that meets a size target, or the
+/// last one within a perplexity target. `planner`: for the original model and the same request.
+/// Throws Error(numerical) if no step reaches the target.
 PlannedModel combined(Planner& planner, const PlanRequest& request, const Context& context,
                       const Compute& compute);
 

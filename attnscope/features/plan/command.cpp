@@ -1,4 +1,5 @@
-// `plan`: what compressing a model costs. `shrink` (shrink_command.cpp) makes the compressed model.
+// `plan`: measures what compressing a model costs. `shrink` (shrink_command.cpp) makes the
+// compressed model.
 #include "attnscope/features/plan/run.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ std::vector<std::string> method_names() {
   return names;
 }
 
-/// "remove-layers=2,4 mlp=384": what `set` takes of each method.
+/// An example value of `set` for each method: "remove-layers=2,4 mlp=384".
 std::string set_examples() {
   std::vector<std::string> examples;
   for (const Method method : methods()) examples.emplace_back(method->set_example);
@@ -39,8 +40,8 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   const std::vector<Model> models = open_models(arguments, session);
   if (models.size() != 1) {
     throw Error(ErrorKind::usage, {.parameter = "models",
-                                   .problem = "a plan is of one model, or of one stack of it: "
-                                              "MODEL:encoder, MODEL:decoder"});
+                                   .problem = "expected one model, or one stack of it: "
+                                              "MODEL:encoder or MODEL:decoder"});
   }
   const Model& model = models.front();
   const StoringContext context(arguments, session);
@@ -65,7 +66,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   if (narrowed && (request.by.size() != 1 || !request.by.front()->allocates_ranks())) {
     throw Error(ErrorKind::usage,
                 {.parameter = arguments.given("layers") ? "layers" : "matrix",
-                 .problem = "only ranks differ by layer and matrix: give {method} ranks"});
+                 .problem = "works only with low-rank factorization: add {method} low-rank"});
   }
   const auto sample = arguments.integer("seed");
   request.text = plan_text(
@@ -85,100 +86,102 @@ Parameters plan_parameters() {
   return {
       {.name = "sequences",
        .type = integer,
-       .help = "windows of the text that are fitted to",
+       .help = "number of calibration windows",
        .metavariable = "N",
        .least = 1,
        .most = kMostWindows,
-       .default_words = "16 times as many tokens as the widest matrix has inputs"},
+       .default_words = "enough for 16 tokens per input of the widest matrix"},
       {.name = "length",
        .type = integer,
-       .help = "tokens of each window",
+       .help = "tokens per window",
        .metavariable = "T",
        .least = 2,
        .most = kMostWindows,
-       .default_words = "the context, at most 2048"},
+       .default_words = "the context length, at most 2048"},
       {.name = "seed",
        .type = integer,
-       .help = "random windows by this seed",
-       .metavariable = "SEED",
+       .help = "draw random windows with this seed",
+       .metavariable = "N",
        .least = 0,
        .most = kMaxSize,
-       .default_words = "one after the other from the start"},
+       .default_words = "consecutive windows from the start"},
       {.name = "method",
        .type = several,
-       .help = "the form that the smaller model takes, or several, one after another",
-       .metavariable = "FORMS",
+       .help = "compression method, or several, applied in the given order",
+       .metavariable = "METHODS",
        .choices = method_names(),
-       .default_words = "all that the architecture allows, as a menu",
-       .noun = "rank allocation"},
+       .default_words = "compare all methods that the architecture allows",
+       .noun = "rank_allocation"},
       {.name = "keep",
        .type = text,
-       .help = "the share of the parameters to keep (of ranks: of the projections', as factors)",
+       .help = "share of the parameters to keep (low-rank: of the projection parameters, counted "
+               "as factors)",
        .metavariable = "SHARE"},
       {.name = "kv_bytes",
        .type = text,
-       .help = "the share of the KV cache's bytes a token to keep, or bytes",
+       .help = "KV-cache bytes per token to keep, as a share (0.5) or as a number (780)",
        .metavariable = "SHARE"},
       {.name = "max_perplexity",
        .type = text,
-       .help = "the smallest model within this perplexity, or so much more: +5%",
+       .help = "smallest model whose perplexity is at most P (e.g. 25) or rises by at most P (e.g. "
+               "+5%)",
        .metavariable = "P"},
       {.name = "set",
        .type = text,
-       .help = "exactly this: " + set_examples(),
-       .metavariable = "CHOICE"},
+       .help = "one exact setting: " + set_examples(),
+       .metavariable = "SETTING"},
       {.name = "matrix",
        .type = roles,
        .metavariable = "NAMES",
        .choices = role_names(),
-       .default_words = "of ranks: all projections"},
+       .default_words = "all projections; low-rank only"},
       {.name = "layers",
        .type = layers,
-       .help = "of ranks: only matrices of these layers",
+       .help = "low-rank: factor only matrices of these layers",
        .metavariable = "LAYERS",
        .default_words = "all"},
       {.name = "round",
        .type = integer,
-       .help = "ranks and widths are multiples of it",
+       .help = "round ranks and sizes to multiples of N",
        .metavariable = "N",
        .least = 1,
        .most = kMaxSize,
        .default_text = "1"},
       {.name = "eval_sequences",
        .type = integer,
-       .help = "held-out windows on which orders and the menu are measured; a chosen plan is "
-               "measured on all",
+       .help = "evaluation windows for searching and comparing; the final plan is measured on all "
+               "windows",
        .metavariable = "N",
        .least = 1,
        .most = kMostWindows,
-       .default_words = "as many as have 8,192 tokens"},
+       .default_words = "8,192 tokens in total"},
       {.name = "probe_tokens",
        .type = integer,
-       .help = "of ranks: tokens on which each matrix is probed",
+       .help = "low-rank: tokens on which the sensitivity of each matrix is measured",
        .metavariable = "N",
        .least = 2,
        .most = kMaxSize,
        .default_text = "1024"},
       {.name = "ridge",
        .type = text,
-       .help = "of ranks: share of the mean second moment that is added to each",
+       .help = "low-rank: ridge added to the diagonal of second moments, relative to its mean",
        .metavariable = "X",
        .default_text = "0.01"},
       {.name = "rank_allocation",
        .type = choice,
-       .help = "how ranks are allocated: by probes, the same share of each matrix's energy, all "
-               "alike, or so without the text",
+       .help = "rank allocation by measured sensitivity, by equal energy share, uniform, or "
+               "uniform without calibration",
        .metavariable = "NAME",
        .choices = {kRankAllocations.begin(), kRankAllocations.end()},
        .default_text = "kl",
-       .noun = "rank_allocation"}};
+       .noun = "rank allocation"}};
 }
 
 }  // namespace
 
 Command plan_command() {
   return {.name = "plan",
-          .summary = "what can be left out of a model, at what cost, measured",
+          .summary = "Measure what compressing the model costs in perplexity",
           .examples = {{{"models", "MODEL"}, {"calibration_file", "book.txt"}},
                        {{"models", "MODEL"},
                         {"calibration_file", "book.txt"},

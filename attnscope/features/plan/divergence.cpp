@@ -25,8 +25,7 @@ Divergence::Divergence(const ForwardPass& pass, const TextWindows& text, const C
     rows_ = std::move(masked.rows);
     if (rows_.empty() && text.scored.empty()) {
       throw Error(ErrorKind::usage, {.parameter = "probe_tokens",
-                                     .problem = "are too few for one of them to be masked: at "
-                                                "least " +
+                                     .problem = "too few tokens to mask one, expected at least " +
                                                 std::to_string(kFewestMaskedTokens)});
     }
   } else {
@@ -34,15 +33,15 @@ Divergence::Divergence(const ForwardPass& pass, const TextWindows& text, const C
     rows_ = rows_that_count(text, pass.model());
   }
   if (rows_.empty()) {
-    throw Error(
-        ErrorKind::usage,
-        {.parameter = "probe_tokens",
-         .problem = "the first " + counted(count_predicted({.windows = windows_}), "token") +
-                    " that are probed hold none of {score_positions}",
-         .hint = "raise {probe_tokens}"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "probe_tokens",
+                 .problem = "none of the first " +
+                            counted(count_predicted({.windows = windows_}), "token") +
+                            " is selected by {score_positions}",
+                 .hint = "raise {probe_tokens}"});
   }
   const Model& model = pass.model();
-  // A layer alone is layer 0, whose scores some divide by another number.
+  // A layer that runs alone has index 0, and some architectures scale scores by the layer index.
   const std::vector<LayerSpec>& layers = model.spec().layers;
   const bool scaled_alike = std::ranges::all_of(layers, [&](const LayerSpec& layer) {
     return layer.attention.scale == layers.front().attention.scale;

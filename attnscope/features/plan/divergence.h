@@ -1,4 +1,4 @@
-// How far the predictions of a changed model are from those of the model.
+// KL divergence between the predictions of a model and of a changed model.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace attnscope {
 
-/// Mean over positions of Σ_v p log(p / q), p a model's next tokens and q those of a changed one;
-/// with a mask over those that it hides.
+/// Mean over positions of Σ_v p log(p / q), where p and q are the predictions of the original and
+/// the changed model. Positions: next tokens, or masked tokens if there is a mask.
 class Divergence {
  public:
-  /// `pass`: of what is model_that_predicts(), must outlive it. Keeps what enters each of its
-  /// layers on the windows.
+  /// `pass`: for model_that_predicts(); must outlive it. Keeps the input of each layer on the
+  /// windows.
   Divergence(const ForwardPass& pass, const TextWindows& text, const Compute& compute);
 
-  /// Whether a changed model is opened as a whole and not one layer of it.
+  /// Whether the whole changed model is opened instead of a single layer.
   bool opens_whole_models() const { return !cuts_; }
 
-  /// What a model with other numbers in that layer alone gives at the positions that are compared.
-  /// Runs the layer with them, and then those above it as they are. Any thread may call.
+  /// Final hidden states of a model that differs only in this layer, at the compared positions.
+  /// Runs the changed layer, then the unchanged layers after it. Thread-safe.
   Matrix<float> states_of(const ChangedModel& changed, std::int64_t layer,
                           const Compute& compute) const;
-  /// Of each of several such models, in nats, float64.
+  /// The divergence of each of several such models, in nats, float64.
   std::vector<double> of(std::span<const Matrix<float>> states, const Compute& compute) const;
 
  private:
@@ -34,10 +34,10 @@ class Divergence {
 
   const ForwardPass& pass_;
   std::vector<TokenIds> windows_, sources_;
-  std::vector<std::int64_t> rows_;  // that are compared, of all windows' together
+  std::vector<std::int64_t> rows_;  // compared positions, over all windows
   bool copy_weights_;
-  bool cuts_ = false;                  // layers may be run alone
-  std::vector<Matrix<float>> states_;  // that enter each layer; the last are the final ones
+  bool cuts_ = false;                  // layers can run alone
+  std::vector<Matrix<float>> states_;  // layer inputs; the last entry is the final hidden state
 };
 
 }  // namespace attnscope

@@ -1,5 +1,5 @@
-// Rows of `plan`: methods of compression at several sizes, or the parts of one plan; and of
-// `shrink`: the tensors that it wrote.
+// Rows of `plan` (compression methods at several sizes, or the layers and matrices of one plan) and
+// of `shrink` (the tensors that it wrote).
 #include "attnscope/features/common/fields.h"
 #include <algorithm>
 #include "attnscope/rows/field.h"
@@ -19,17 +19,17 @@ const std::vector<std::string_view> kForms = {"depth", "mlp", "hidden-size", "he
 Field plan_form_field() {
   return {.name = "method",
           .type = text,
-          .heading = "method",
-          .meaning = "the form that the smaller model takes",
+          .heading = "rank_allocation",
+          .meaning = "compression method",
           .where = kPlan,
           .choices = kForms};
 }
 
-/// Of a whole plan, which may combine several.
+/// For a whole plan, which may combine several methods.
 Field plan_forms_field() {
   return {.name = "method",
           .type = text,
-          .meaning = "the form that the smaller model takes, or several, in their order",
+          .meaning = "compression method, or several in the order applied",
           .where = kPlan};
 }
 
@@ -64,34 +64,38 @@ std::vector<Field> plan_parameters() {
         .name = name, .type = type, .nulls = nulls, .meaning = meaning, .where = kPlanParameters};
   };
   std::vector<Field> fields = {
-      field("source", text, Nulls::none, "the file of the text that is fitted to"),
-      field("sequences", integer, Nulls::none, "windows of it"),
-      field("length", integer, Nulls::none, "tokens of each window"),
-      field("seed", integer, Nulls::whole, "the seed of random windows; null: from the start on"),
+      field("source", text, Nulls::none, "file of the calibration text"),
+      field("sequences", integer, Nulls::none, "number of calibration windows"),
+      field("length", integer, Nulls::none, "tokens per calibration window"),
+      field("seed", integer, Nulls::whole,
+            "seed of the random windows; null: consecutive windows from the start"),
       field("eval_file", text, Nulls::whole,
-            "the file that perplexity is measured on; null: the last tenth of the text"),
-      field("eval_windows", integer, Nulls::none, "windows of it"),
-      field("method", text, Nulls::whole, "the form, or several; null: all that there are"),
-      field("rank_allocation", text, Nulls::none, "how ranks are allocated"),
+            "file of the evaluation text; null: the last tenth of the source text, which is not "
+            "used for calibration"),
+      field("eval_windows", integer, Nulls::none, "number of evaluation windows"),
+      field("method", text, Nulls::whole,
+            "requested compression methods; null: all that the architecture allows"),
+      field("rank_allocation", text, Nulls::none, "low-rank: how ranks are allocated to matrices"),
       field("ridge", number, Nulls::none,
-            "of ranks: the share of the mean second moment that is added to each"),
+            "low-rank: ridge added to the diagonal of second moments, relative to its mean"),
       field("probe_tokens", integer, Nulls::none,
-            "of ranks: tokens on which each matrix is probed"),
+            "low-rank: tokens on which the sensitivity of each matrix is measured"),
       field("eval_sequences", integer, Nulls::none,
-            "windows on which orders and the menu are measured")};
+            "evaluation windows used for searching and comparing methods")};
   const auto before_by = std::find_if(fields.begin(), fields.end(),
                                       [](const Field& each) { return each.name == "method"; });
   const std::vector<Field> examples = example_parameter_fields();
   fields.insert(before_by, examples.begin(), examples.end());
   fields.push_back(matrix_parameter());
   fields.push_back(layers_parameter());
-  fields.push_back(hash_field("tokens_hash", "a hash of the windows that are fitted to"));
-  fields.push_back(hash_field("eval_hash", "a hash of the windows that are measured on"));
-  fields.push_back({.name = "target",
-                    .type = text,
-                    .meaning = "what the plan must come to; without it, rows are a menu",
-                    .where = kPlanParameters,
-                    .with = "target"});
+  fields.push_back(hash_field("tokens_hash", "hash of the calibration windows"));
+  fields.push_back(hash_field("eval_hash", "hash of the evaluation windows"));
+  fields.push_back(
+      {.name = "target",
+       .type = text,
+       .meaning = "target of the plan, such as \"keep 0.8\"; absent if methods are compared",
+       .where = kPlanParameters,
+       .with = "target"});
   return fields;
 }
 
@@ -105,100 +109,131 @@ Field planned_field() {
   return {
       .name = "plan",
       .type = record,
-      .meaning = "what the plan makes of the model",
+      .meaning = "the plan: method, sizes and measured perplexity",
       .where = kPlan,
       .fields = {
           plan_forms_field(),
-          {.name = "description", .type = text, .meaning = "in words", .where = kPlan},
-          count_field("size", "what is left, in the form's own unit; null of several",
+          {.name = "description",
+           .type = text,
+           .meaning = "what the plan keeps, such as \"6 → 5 (without 2)\"",
+           .where = kPlan},
+          count_field("size",
+                      "remaining size in the unit of the method, such as layers or neurons; null "
+                      "for several methods",
                       Nulls::whole),
           {.name = "sizes",
            .type = integer,
            .form = list,
-           .meaning = "the same of each form",
+           .meaning = "remaining size for each method, in its unit",
            .where = kPlan},
-          count_field("joint", "of latent: elements beside the rotary ones"),
+          count_field(
+              "joint",
+              "mla: dimensions of the cached latent that are not rotary; 0 for other methods"),
           {.name = "exact",
            .type = flag,
-           .meaning = "of latent: all that is kept of keys turns",
+           .meaning = "mla: true if all kept key dimensions are rotary",
            .where = kPlan},
-          count_field("parameters_before", "parameters of the model"),
-          count_field("parameters_after", "what is left of them; of ranks as factors"),
-          count_field("kv_cache_bytes_per_token_before", "bytes of its cache, 16 bit"),
-          count_field("kv_cache_bytes_per_token_after", "what is left of them"),
-          flops_field("flops_per_token_before", "to generate a token half way through the context"),
-          flops_field("flops_per_token_after", "what is left of it"),
-          count_field("parts", "rows of the plan"),
-          nats_field("mean_nll_before", "mean negative log likelihood, held out"),
-          nats_field("mean_nll_after", "the same of the smaller model"),
-          perplexity_number("perplexity_before", "e to mean_nll_before"),
-          perplexity_number("perplexity_after", "e to mean_nll_after"),
-          nats_field("predicted_kl", "of ranks: what probes foretell; else null", Nulls::whole),
+          count_field("parameters_before", "parameters of the original model"),
+          count_field("parameters_after",
+                      "parameters of the compressed model; low-rank: counted as factors"),
+          count_field("kv_cache_bytes_per_token_before",
+                      "KV-cache bytes per token of the original model, at 16 bits"),
+          count_field("kv_cache_bytes_per_token_after",
+                      "KV-cache bytes per token of the compressed model, at 16 bits"),
+          flops_field(
+              "flops_per_token_before",
+              "FLOPs per token of the original model, generating halfway through the context"),
+          flops_field(
+              "flops_per_token_after",
+              "FLOPs per token of the compressed model, generating halfway through the context"),
+          count_field("parts", "number of rows of the plan"),
+          nats_field("mean_nll_before",
+                     "mean negative log-likelihood of the original model on the evaluation text"),
+          nats_field("mean_nll_after",
+                     "mean negative log-likelihood of the compressed model on the evaluation text"),
+          perplexity_number("perplexity_before",
+                            "perplexity of the original model on the evaluation text"),
+          perplexity_number("perplexity_after",
+                            "perplexity of the compressed model on the evaluation text"),
+          nats_field("predicted_kl",
+                     "low-rank: KL divergence predicted from the measured sensitivities; null if "
+                     "no sensitivities were measured",
+                     Nulls::whole),
           {.name = "loadable",
            .type = flag,
-           .meaning = "whether stock transformers loads it, smaller than before",
+           .meaning = "whether transformers loads the compressed model at its smaller size",
            .where = kPlan},
           {.name = "note",
            .type = text,
-           .meaning = "as what it is loaded; may be empty",
+           .meaning = "how transformers loads the model, or why it cannot; may be empty",
            .where = kPlan},
-          hash_field("model_hash", "a hash of the model's config and weights")}};
+          hash_field("model_hash", "hash of the model's config and weights")}};
 }
 
 }  // namespace
 
 RowKind plan_comparison_rows() {
-  return {.name = "plan",
-          .command = "plan",
-          .meaning = "a form of a smaller model at one size, measured",
-          .place = {model_field(), plan_form_field()},
-          .fields = {{.name = "description",
-                      .type = text,
-                      .heading = "what",
-                      .meaning = "what is left, in words",
-                      .where = kPlan},
-                     count_field("size", "what is left, in the form's own unit"),
-                     {.name = "parameters",
-                      .type = integer,
-                      .heading = "parameters",
-                      .meaning = "of the smaller model; of ranks as factors",
-                      .where = kPlan},
-                     {.name = "kv_cache_bytes_per_token",
-                      .type = integer,
-                      .unit = "bytes",
-                      .heading = "KV bytes",
-                      .meaning = "that its cache takes of each token, at 16 bits",
-                      .where = kPlan},
-                     flops_field("flops_per_token",
-                                 "to generate a token half way through the context; latents of the "
-                                 "tokens before it are expanded anew"),
-                     {.name = "relative_flops",
-                      .heading = "relative_flops",
-                      .meaning = "flops_per_token over that of the model as it is",
-                      .where = kPlan},
-                     nats_field("mean_nll", "mean negative log likelihood on the held-out text"),
-                     {.name = "perplexity",
-                      .heading = "perplexity",
-                      .meaning = "e to mean_nll",
-                      .where = kPlan},
-                     nats_field("loss_increase", "the rise of mean_nll"),
-                     {.name = "loadable",
-                      .type = flag,
-                      .heading = "loads in transformers",
-                      .meaning = "whether stock transformers loads it, smaller than before",
-                      .where = kPlan},
-                     {.name = "target",
-                      .type = text,
-                      .meaning = "what asks for this plan, with its form: the option and its value",
-                      .where = kPlan},
-                     {.name = "note",
-                      .type = text,
-                      .meaning = "as what it is loaded; may be empty",
-                      .where = kPlan}},
-          .models = with_model_facts(
-              {nats_field("mean_nll", "mean negative log likelihood of the model as it is"),
-               perplexity_number("perplexity", "e to mean_nll")}),
-          .parameters = plan_parameters()};
+  return {
+      .name = "plan",
+      .command = "plan",
+      .meaning = "one compression method at one size, measured",
+      .place = {model_field(), plan_form_field()},
+      .fields =
+          {{.name = "description",
+            .type = text,
+            .heading = "description",
+            .meaning = "what the method keeps, such as \"6 → 5 (without 2)\"",
+            .where = kPlan},
+           count_field("size",
+                       "remaining size in the unit of the method, such as layers or neurons"),
+           {.name = "parameters",
+            .type = integer,
+            .heading = "parameters",
+            .meaning = "parameters of the compressed model; low-rank: counted as factors",
+            .where = kPlan},
+           {.name = "kv_cache_bytes_per_token",
+            .type = integer,
+            .unit = "bytes",
+            .heading = "KV bytes",
+            .meaning = "KV-cache bytes per token of the compressed model, at 16 bits",
+            .where = kPlan},
+           flops_field("flops_per_token",
+                       "FLOPs per token, generating halfway through the context; with MLA, keys "
+                       "and values of earlier tokens are recomputed from their latents"),
+           {.name = "relative_flops",
+            .heading = "FLOPs",
+            .meaning =
+                "FLOPs per token of the compressed model, divided by those of the original model",
+            .where = kPlan},
+           nats_field(
+               "mean_nll",
+               "mean negative log-likelihood of the compressed model on the evaluation text"),
+           {.name = "perplexity",
+            .heading = "perplexity",
+            .meaning = "perplexity of the compressed model on the evaluation text",
+            .where = kPlan},
+           nats_field("loss_increase",
+                      "increase in mean negative log-likelihood compared with the original model"),
+           {.name = "loadable",
+            .type = flag,
+            .heading = "loads in transformers",
+            .meaning = "whether transformers loads the compressed model at its smaller size",
+            .where = kPlan},
+           {.name = "target",
+            .type = text,
+            .meaning =
+                "option and value that select this plan for its method, such as \"keep 0.75\"",
+            .where = kPlan},
+           {.name = "note",
+            .type = text,
+            .meaning = "how transformers loads the model, or why it cannot; may be empty",
+            .where = kPlan}},
+      .models = with_model_facts(
+          {nats_field("mean_nll",
+                      "mean negative log-likelihood of the original model on the evaluation text"),
+           perplexity_number("perplexity",
+                             "perplexity of the original model on the evaluation text")}),
+      .parameters = plan_parameters()};
 }
 
 RowKind plan_part_rows() {
@@ -206,59 +241,66 @@ RowKind plan_part_rows() {
       .name = "plan_part",
       .command = "plan",
       .option = "target",
-      .meaning = "a layer or matrix of a plan, or the whole",
+      .meaning = "one layer or matrix of a plan, or the whole model",
       .place = {model_field(),
                 plan_form_field(),
                 {.name = "layer",
                  .type = integer,
                  .nulls = Nulls::whole,
-                 .meaning = "the layer, from 0; null: all",
+                 .meaning = "layer, from 0; null: whole model",
                  .where = kPlan},
                 {.name = "matrix",
                  .type = text,
                  .nulls = Nulls::whole,
-                 .meaning = "of ranks: the matrix; else null",
+                 .meaning = "low-rank: matrix; null for other methods",
                  .where = kPlan}},
       .fields =
-          {count_field("parameters", "of the layer, matrix or model"),
-           count_field("parameters_after", "what is left of them; of ranks as factors"),
+          {count_field("parameters", "parameters of the layer, matrix or model before compression"),
+           count_field("parameters_after",
+                       "parameters that remain after compression; low-rank: counted as factors"),
            {.name = "kept",
             .type = integer,
             .form = list,
             .nulls = Nulls::whole,
-            .meaning = "numbers of the neurons, heads or rotary pairs that stay",
+            .meaning = "indices of the kept neurons, heads, experts or rotary pairs; null for "
+                       "methods without such a list",
             .where = kPlan},
-           count_field("rank", "of ranks: the planned rank; null: it stays whole", Nulls::whole),
-           count_field("break_even_rank", "of ranks: the largest at which factors are smaller",
+           count_field("rank", "low-rank: planned rank; null if the matrix is not factored",
                        Nulls::whole),
-           count_field("max_possible_rank", "of ranks: the largest that there can be",
+           count_field("break_even_rank",
+                       "low-rank: largest rank at which the factors are smaller than the matrix",
+                       Nulls::whole),
+           count_field("max_possible_rank", "low-rank: maximum possible rank, min(rows, columns)",
                        Nulls::whole),
            nats_field("sensitivity",
-                      "of ranks: the divergence of the model with the matrix at half its "
-                      "break-even rank",
+                      "low-rank: KL divergence from the original model if only this matrix is "
+                      "reduced to half its break-even rank",
                       Nulls::whole),
-           nats_field("predicted_kl", "of ranks: what that foretells at the planned rank",
+           nats_field("predicted_kl",
+                      "low-rank: KL divergence predicted from the sensitivity at the planned rank",
                       Nulls::whole),
            influence_field("block_influence",
-                           "of layers: 1 less the mean cosine of what enters and leaves it"),
-           influence_field(
-               "attention_influence",
-               "of layers: the same of its attention; null where no stream lies between "
-               "that and an MLP"),
+                           "depth: 1 − mean cosine similarity of the layer's input and output"),
+           influence_field("attention_influence",
+                           "depth: 1 − mean cosine similarity of the residual stream before and "
+                           "after attention; null if attention and MLP run in parallel"),
            influence_field("mlp_influence",
-                           "of layers: the same of its MLP; null where no stream lies between the "
-                           "two"),
-           nats_field("loss_increase", "of layers: the rise of mean_nll where it alone is gone",
+                           "depth: 1 − mean cosine similarity of the residual stream before and "
+                           "after the MLP; null if attention and MLP run in parallel"),
+           nats_field("loss_increase", "depth: loss increase if only this layer is removed",
                       Nulls::whole),
            nats_field("attention_loss_increase",
-                      "of layers: the rise of mean_nll where its attention adds nothing; null "
-                      "without one",
+                      "depth: loss increase if only this layer's attention output is zero; null "
+                      "without attention",
                       Nulls::whole),
-           nats_field("mlp_loss_increase",
-                      "of layers: the rise of mean_nll where its MLP adds nothing; null without "
-                      "one",
-                      Nulls::whole),
-           count_field("order", "of layers: 1 of the first to go; null: it stays", Nulls::whole)},
+           nats_field(
+               "mlp_loss_increase",
+               "depth: loss increase if only this layer's MLP output is zero; null without an MLP",
+               Nulls::whole),
+           count_field("order",
+                       "depth: removal order, from 1; 0 if the plan has no order; null if the "
+                       "layer is kept",
+                       Nulls::whole)},
       .models = with_model_facts({planned_field()}),
       .parameters = plan_parameters()};
 }
@@ -278,34 +320,40 @@ RowKind shrink_rows() {
   return {
       .name = "shrink",
       .command = "shrink",
-      .meaning = "a tensor of the smaller model, or of the one before",
+      .meaning = "one tensor of the original or compressed model",
       .place =
           {model_field(),
-           {.name = "tensor", .type = text, .meaning = "its name in the files", .where = kPlan}},
-      .fields = {shape("shape_before", "its shape; null: it is new"),
-                 shape("shape_after", "its shape now; null: it is gone"),
+           {.name = "tensor", .type = text, .meaning = "tensor name in the files", .where = kPlan}},
+      .fields = {shape("shape_before", "shape in the original model; null for a new tensor"),
+                 shape("shape_after", "shape in the compressed model; null for a removed tensor"),
                  {.name = "change",
                   .type = text,
-                  .meaning = "what became of it",
+                  .meaning = "how the tensor changed",
                   .where = kPlan,
                   .choices = {"kept", "cut", "replaced", "new", "removed"}}},
       .models = with_model_facts(
           {{.name = "compressed",
             .type = record,
-            .meaning = "the model that was written, opened again",
+            .meaning = "the written model, reopened and measured",
             .where = kPlan,
             .fields = {plan_forms_field(),
-                       {.name = "description", .type = text, .meaning = "in words", .where = kPlan},
-                       count_field("parameters", "of what was written"),
-                       count_field("kv_cache_bytes_per_token", "of its cache, 16 bit"),
+                       {.name = "description",
+                        .type = text,
+                        .meaning = "what the plan keeps, such as \"6 → 5 (without 2)\"",
+                        .where = kPlan},
+                       count_field("parameters", "parameters of the written model"),
+                       count_field("kv_cache_bytes_per_token",
+                                   "KV-cache bytes per token of the written model, at 16 bits"),
                        flops_field("flops_per_token",
-                                   "to generate a token half way through the context"),
-                       count_field("bytes", "of its weights' files"),
-                       perplexity_number("planned_perplexity", "what the plan says"),
-                       perplexity_number("perplexity", "what was measured of the files"),
-                       nats_field("mean_nll", "its logarithm")}}}),
-      .parameters = {parameter("plan", "the file of the plan"),
-                     parameter("folder", "the folder that was written")}};
+                                   "FLOPs per token of the written model, generating halfway "
+                                   "through the context"),
+                       count_field("bytes", "total size of the weights files, in bytes"),
+                       perplexity_number("planned_perplexity", "perplexity that the plan reports"),
+                       perplexity_number("perplexity", "perplexity measured on the written model"),
+                       nats_field("mean_nll",
+                                  "mean negative log-likelihood of the written model on the "
+                                  "evaluation text")}}}),
+      .parameters = {parameter("plan", "file of the plan"), parameter("folder", "output folder")}};
 }
 
 }  // namespace attnscope

@@ -59,13 +59,14 @@ PlanMemory memory_of_methods(const Model& model, std::span<const Method> methods
 PlanMemory plan_memory(const Model& model, const PlanRequest& request, const Context& context) {
   const std::vector<Method> methods = request.by.empty() ? possible_methods(model) : request.by;
   PlanMemory out = memory_of_methods(model, methods, request.text, context);
-  if (std::ranges::any_of(methods, &MethodInfo::allocates_ranks)) {  // layer inputs, of probes
+  if (std::ranges::any_of(methods,
+                          &MethodInfo::allocates_ranks)) {  // layer inputs for sensitivities
     const Dimensions& dimensions = model.dimensions();
     out.run += float_bytes((dimensions.layers + 2) * request.probe_tokens * dimensions.width);
   }
   if (request.target.text.empty() || methods.size() < 2) return out;
-  // Models that are planned on: the given one and, of each number of methods, those that a step of
-  // one more method could leave; and the one that is being measured.
+  // Models in memory: the original model, the intermediate models for each number of applied
+  // methods, and the model being measured.
   const auto count = static_cast<std::uint64_t>(methods.size());
   const std::uint64_t left = count * (count + 1) / 2 - 1;
   out.moments += left * moments_bytes(model, context.memory_bytes / 2 / count);
@@ -77,7 +78,7 @@ PlanMemory plan_memory(const Model& model, const PlanRequest& request, const Con
 PlanMemory shrink_memory(const Model& model, std::span<const Method> methods, const PlanText& text,
                          const Context& context) {
   PlanMemory out = memory_of_methods(model, methods, text, context);
-  out.smaller *= std::min<std::size_t>(methods.size(), 2);  // what it is made of, too
+  out.smaller *= std::min<std::size_t>(methods.size(), 2);  // also the model that it is made from
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What a plan takes in memory, known before it starts.
+// Estimates the memory of a plan before it starts.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace attnscope {
 
-/// `context`: its memory and threads.
+/// `context`: provides the memory limit and threads.
 PlanMemory plan_memory(const Model& model, const PlanRequest& request, const Context& context);
-/// Of applying these methods to a model, one after the other.
+/// For applying these methods to a model, one after another.
 PlanMemory shrink_memory(const Model& model, std::span<const Method> methods, const PlanText& text,
                          const Context& context);
 

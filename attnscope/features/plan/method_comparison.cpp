@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// What makes a plan of the choice again.
+/// The target that makes a plan of this choice.
 std::string target_of(const Model& model, const Candidate& candidate) {
   const Choice& choice = candidate.choice;
   const Method method = choice.method;
@@ -36,7 +36,7 @@ std::vector<Candidate> compared_sizes(Planner& planner, Method method) {
   }
   const std::vector<std::int64_t> sizes = planner.sizes(method);
   if (sizes.size() < 2) return out;
-  // The smallest first: what it leaves out has what the others leave out.
+  // The smallest size comes first, because what it removes includes what the larger sizes remove.
   std::vector<std::int64_t> wanted = sizes_to_compare(sizes);
   std::reverse(wanted.begin(), wanted.end());
   for (const std::int64_t size : wanted) {
@@ -47,7 +47,7 @@ std::vector<Candidate> compared_sizes(Planner& planner, Method method) {
   return out;
 }
 
-/// The loss of a method for each share of parameters or cache that it saves.
+/// Lowest loss increase of a method per share of parameters or KV cache saved.
 double price_of(const std::vector<Candidate>& candidates, const ModelSize& before, double nll) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates) {
@@ -80,7 +80,8 @@ std::vector<std::int64_t> sizes_to_compare(const std::vector<std::int64_t>& size
 
 std::vector<Candidate> whole_comparison(Planner& planner, const std::vector<Method>& methods,
                                         std::vector<std::string>& notes) {
-  // Savings that stock runtimes have come first; of each kind, the cheapest.
+  // Methods whose savings work in standard runtimes come first; within each group, the cheapest
+  // first.
   using Order = std::pair<bool, double>;
   std::vector<std::pair<Order, std::vector<Candidate>>> sorted;
   for (const Method method : methods) {
@@ -90,7 +91,7 @@ std::vector<Candidate> whole_comparison(Planner& planner, const std::vector<Meth
       own = compared_sizes(planner, method);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::numerical) throw;
-      notes.push_back(std::string(method->name) + " is left out: " + error.parts().problem);
+      notes.push_back(std::string(method->name) + " is skipped: " + error.parts().problem);
       continue;
     }
     const double price = price_of(own, planner.size(), planner.nll_before(/*all=*/false));

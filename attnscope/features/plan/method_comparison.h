@@ -1,4 +1,4 @@
-// The menu of a plan: each method that a model allows, at a few sizes.
+// Compares all methods that a model allows, each at a few sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,15 @@
 
 namespace attnscope {
 
-/// Shares of the projections' parameters that low-rank factors have in a menu.
+/// Parameter budgets of low-rank factors in a comparison, as shares of the projection parameters.
 inline constexpr double kComparisonBudgets[] = {0.9, 0.75, 0.5};
 
-/// Those at 0.9, 0.75 and 0.5 of what a method cuts. `sizes`: all that it has, the whole first.
+/// The sizes nearest to 0.9, 0.75 and 0.5 of the original size. `sizes`: all possible sizes, the
+/// original first.
 std::vector<std::int64_t> sizes_to_compare(const std::vector<std::int64_t>& sizes);
 
-/// Of all these methods, the cheapest first. Those whose models give NaN are left out, with a note.
+/// Measures all these methods and returns the cheapest first. Methods whose models give NaN are
+/// skipped with a note.
 std::vector<Candidate> whole_comparison(Planner& planner, const std::vector<Method>& methods,
                                         std::vector<std::string>& notes);
 

@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kBuffer = "buffer";  // a role of the inventory
+constexpr std::string_view kBuffer = "buffer";  // a role in the inventory
 
 }  // namespace
 
@@ -42,7 +42,8 @@ std::vector<double> products_of(const Model& model) {
     const bool counts = tensor.layer && !tensor.tied_to && tensor.role != kBuffer;
     const auto axes = std::ranges::count_if(tensor.shape, [](auto extent) { return extent > 1; });
     const bool of_one_expert = tensor.role == role_name(Role::router);
-    if (!counts || (axes < 2 && !of_one_expert)) continue;  // vectors, some stored as one row
+    if (!counts || (axes < 2 && !of_one_expert))
+      continue;  // skips vectors, some of which are stored as one row
     double products = 1;
     for (const std::int64_t extent : tensor.shape) products *= static_cast<double>(extent);
     if (tensor.role.starts_with(kOfExpert) && experts) {

@@ -1,4 +1,4 @@
-// How large a model is.
+// The size of a model.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,33 @@
 namespace attnscope {
 
 struct ModelSize {
-  std::int64_t parameters = 0;                // shared and tied ones once
-  std::int64_t kv_cache_bytes_per_token = 0;  // at 16 bits; 0 of an encoder
-  /// To generate a token half way through the context: two for each element of a matrix that
-  /// multiplies it, with the experts that it passes and the LM head, and those of attention to each
-  /// token before it. Keys and values of latents are computed again for each, as in transformers.
+  std::int64_t parameters = 0;                // shared and tied parameters count once
+  std::int64_t kv_cache_bytes_per_token = 0;  // at 16 bits; 0 for an encoder
+  /// FLOPs per token, generating halfway through the context. Counts two per matrix element that is
+  /// multiplied with the token, including routed experts and the LM head, plus attention to the
+  /// earlier tokens. With MLA, keys and values of earlier tokens are recomputed from their latents,
+  /// as in transformers.
   double flops_per_token = 0;
 };
 
-/// Of an encoder or decoder parameters of the whole model, the cache of its decoder, and its own
-/// FLOPs.
+/// For an encoder or decoder: parameters of the whole model, KV cache of the decoder, and FLOPs of
+/// this stack.
 ModelSize size_of(const Model& model);
 
-/// Of the tensors that have the layer in their names.
+/// Parameters of the tensors that have the layer in their names.
 std::int64_t parameters_of_layer(const Model& model, std::int64_t layer);
 
-/// What size_of() counts of these layers: neither buffers nor repeated tensors.
+/// Parameters of these layers as size_of() counts them, without buffers and tied copies.
 std::int64_t removable_parameters(const Model& model, const std::vector<std::int64_t>& layers);
 
-/// Products of a token with the matrices of each layer; the last: with the LM head.
+/// Multiplications of a token with the matrices of each layer. The last entry is the LM head.
 std::vector<double> products_of(const Model& model);
 
-/// FLOPs per token of a layer's scores and mixed values, half way through the context, with keys
-/// and values of latents.
+/// FLOPs per token for attention scores and weighted values of one layer, halfway through the
+/// context. With MLA, includes keys and values recomputed from latents.
 double flops_of_attention(const Model& model, std::int64_t layer);
 
-/// The same of so many heads that do so many products with each earlier token.
+/// The same for `heads` heads with `elements` multiplications per head and earlier token.
 double flops_of_attention(const Model& model, std::int64_t heads, std::int64_t elements);
 
 }  // namespace attnscope

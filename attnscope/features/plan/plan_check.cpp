@@ -1,4 +1,4 @@
-// Whether a plan fits the model that it is for.
+// Checks that a plan fits its model.
 #include <algorithm>
 #include <functional>
 
@@ -54,12 +54,12 @@ class PlanCheck {
     if (at > 0) return;  // later methods change the model that an earlier one left
     const std::vector<std::int64_t> sizes = choice.method->sizes(model_);
     if (std::ranges::find(sizes, choice.size) == sizes.end()) {
-      refuse(place, std::to_string(choice.size) + " is not a size that " + name +
-                        " of this model can have");
+      refuse(place, std::to_string(choice.size) + " is not a possible size of " + name +
+                        " for this model");
     }
   }
 
-  /// One row per layer, or one row; what they keep are numbers that the model has.
+  /// Expects one row per layer or a single row, whose kept indices exist in the model.
   void check_rows(const Choice& choice) const {
     const Method method = choice.method;
     if (method->allocates_ranks()) return check_ranks();
@@ -81,12 +81,12 @@ class PlanCheck {
                          std::string(choice.method->name) + ", got " +
                          (found > expected ? "more" : std::to_string(found)));
     }
-    if (method->both_stacks && own != left_.layers) {  // the rest: of the other stack
+    if (method->both_stacks && own != left_.layers) {  // the other rows describe the other stack
       refuse("rows", "expected " + std::to_string(left_.layers) + " rows of " + plan_.model +
                          ", got " + std::to_string(own));
     }
     if (method->rows == PlanRows::removal && choice.kept.front().empty()) {
-      refuse("rows", "no layer stays: expected a row with \"order\": null");
+      refuse("rows", "no layer is kept: expected a row with \"order\": null");
     }
   }
 
@@ -102,7 +102,7 @@ class PlanCheck {
     if (std::ssize(kept) == count && ascends && (kept.empty() || kept.back() < limit)) return;
     refuse(row_place(at, "kept"), "expected " + std::to_string(count) +
                                       " different numbers from 0 to " + std::to_string(limit - 1) +
-                                      ", ascending");
+                                      ", in ascending order");
   }
 
   void check_ranks() const {
@@ -117,7 +117,7 @@ class PlanCheck {
           model_.weight(matrix.first, matrix.second).tensor == nullptr) {
         refuse(row_place(at, "matrix"), "this layer has no matrix '" +
                                             std::string(role_name(*row.matrix)) +
-                                            "' whose rank could be lowered");
+                                            "' that can be factored");
       }
       if (!row.rank) continue;
       const std::string wrong =
@@ -129,7 +129,7 @@ class PlanCheck {
   const PlanFile& plan_;
   const Model& model_;
   std::string file_;
-  Dimensions left_;  // what the methods so far leave
+  Dimensions left_;  // after the methods checked so far
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Whether the figures of a plan agree with its rows and with the model that it is for.
+// Checks that the figures of a plan agree with its rows and its model.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace attnscope {
 namespace {
 
-constexpr double kRelative = 1e-9;  // of sums that were written with all their digits
+constexpr double kRelative = 1e-9;  // tolerance for sums that were written with all their digits
 
 bool about_equal(double a, double b) {
   return std::abs(a - b) <= kRelative * std::max(std::abs(a), std::abs(b));
@@ -67,8 +67,8 @@ class FiguresCheck {
                 "is " + shortest_decimal(found) + ", expected " + shortest_decimal(expected));
   }
 
-  /// `order` decides which layers stay and may be edited alone. The figures are then still those
-  /// of the layers that the plan chose, which have parameters left.
+  /// Users may edit only `order`, which decides the layers that are kept. The figures then still
+  /// describe the layers that the plan chose: those with parameters left.
   void take_planned_layers(Choice& choice) const {
     std::vector<std::int64_t> kept;
     for (const PlanRow& row : plan_.rows) {
@@ -99,7 +99,7 @@ class FiguresCheck {
     if (at > 0 && !before(plan_.rows[at - 1], row)) {
       const bool later = *row.layer >= *plan_.rows[at - 1].layer;
       refuse(row_place(at, later ? "matrix" : "layer"),
-             "expected the rows in the order of layers and of their matrices");
+             "expected rows ordered by layer, then by matrix");
     }
     const TensorMatrix& matrix = model_.weight(*row.layer, *row.matrix).matrix;
     const RankOptions shape{.rows = matrix.rows, .cols = matrix.cols};
@@ -125,12 +125,12 @@ class FiguresCheck {
     }
     if (row.parameters_after != 0 && row.parameters_after != row.parameters) {
       refuse(row_place(at, "parameters_after"),
-             "is " + std::to_string(row.parameters_after) + ", expected 0, or " +
-                 std::to_string(row.parameters) + " of a layer that stays");
+             "is " + std::to_string(row.parameters_after) + ", expected 0 (removed layer) or " +
+                 std::to_string(row.parameters) + " (kept layer)");
     }
   }
 
-  /// Of the first method, which changes the model as it is.
+  /// A row of the first method, which changes the original model.
   void check_row_of_first(std::size_t at) const {
     const PlanRow& row = plan_.rows[at];
     const Choice& choice = planned_.front();
@@ -146,10 +146,10 @@ class FiguresCheck {
     expect_row(at, "parameters_after", row.parameters_after, whole - each);
   }
 
-  /// Of a later method, which changes what the ones before it left: that is not made yet.
+  /// A row of a later method, which changes an intermediate model that does not exist yet.
   void check_later_row(std::size_t at) const {
     const PlanRow& row = plan_.rows[at];
-    // An untied head is all that may be new.
+    // At most an untied LM head may be new.
     const std::int64_t most = 2 * size_.parameters;
     if (row.parameters > most) {
       refuse(row_place(at, "parameters"),
@@ -200,12 +200,12 @@ class FiguresCheck {
                   one ? plan_.summary.size : choice.size);
       if (choice.method->makes_latents) continue;
       expect_plan("joint", choice.joint, 0);
-      if (choice.exact) refuse_plan("exact", "expected false: only latents have it");
+      if (choice.exact) refuse_plan("exact", "expected false: only mla uses it");
     }
   }
 
-  /// The size of low_rank is the budget of parameters: of `--keep` that share of all, of `--set` 0;
-  /// of an edited plan it may be what the rows have.
+  /// The size of low_rank is the parameter budget. It is a share of all parameters with `--keep`,
+  /// and 0 with `--set`. An edited plan may also give the sum over its rows.
   void check_budget() const {
     std::int64_t whole = 0, after = 0;
     for (const PlanRow& row : plan_.rows) {
@@ -224,7 +224,7 @@ class FiguresCheck {
     refuse_plan("size", "is " + std::to_string(size) + ", expected " + expected);
   }
 
-  /// None: it was searched for.
+  /// Empty if the budget was searched.
   std::optional<std::int64_t> budget_of(std::int64_t whole) const {
     constexpr std::string_view kKeep = "keep ";
     if (plan_.target.starts_with("set ")) return 0;
@@ -233,7 +233,7 @@ class FiguresCheck {
     double keep = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), keep);
     if (error != std::errc() || end != text.data() + text.size() || !(keep > 0 && keep <= 1)) {
-      refuse("parameters.target", "expected keep and a share above 0, at most 1");
+      refuse("parameters.target", "expected 'keep' and a share greater than 0 and at most 1");
     }
     return static_cast<std::int64_t>(keep * static_cast<double>(whole));
   }
@@ -249,7 +249,7 @@ class FiguresCheck {
       loadable = loadable && choice.method->loadable;
       if (!choice.method->remark.empty()) remarks.emplace_back(choice.method->remark);
     }
-    // A plan of several methods names each, also where one alone was taken.
+    // A plan of several methods names each of them, even if only one was used.
     const std::string& choice = plan_.summary.choice;
     const bool one = planned_.size() == 1;
     const std::string expected = one ? plain.front() : join(named, "; ");
@@ -257,20 +257,21 @@ class FiguresCheck {
       refuse_plan("description", "is '" + choice + "', expected '" + expected + "'");
     }
     if (plan_.summary.loadable != loadable) {
-      refuse_plan("loadable", loadable ? "expected true for this form"
-                                       : "expected false: stock transformers has no factors");
+      refuse_plan("loadable", loadable
+                                  ? "expected true for this method"
+                                  : "expected false: transformers cannot load low-rank factors");
     }
     if (plan_.summary.remark != join(remarks)) {
       refuse_plan("note", "is '" + plan_.summary.remark + "', expected '" + join(remarks) + "'");
     }
   }
 
-  /// Of ranks that were probed: the sum of the rows.
+  /// With measured sensitivities, the predicted KL divergence is the sum over the rows.
   void check_expected_loss() const {
     const bool probed = planned_.front().method->allocates_ranks() && plan_.rank_allocation == "kl";
     const auto& whole = plan_.summary.predicted_kl;
     if (!probed) {
-      if (whole) refuse_plan("predicted_kl", "expected null, as nothing was probed");
+      if (whole) refuse_plan("predicted_kl", "expected null: no sensitivities were measured");
       return;
     }
     double sum = 0;
@@ -288,7 +289,8 @@ class FiguresCheck {
   const Model& model_;
   std::string file_;
   ModelSize size_;
-  std::vector<Choice> planned_;  // as the plan chose; what is made may have been edited
+  std::vector<Choice>
+      planned_;  // as the plan chose; the kept layers and ranks may have been edited since
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 21> kPlanFields = {"method",
                                                           "note",
                                                           "model_hash"};
 
-/// A loss, checked against the perplexity that the plan shows for it.
+/// Reads a loss and checks it against the perplexity in the plan.
 double read_loss(const PlanReader& reader, const PlanObject& plan, const std::string& when) {
   const double nll = reader.number(plan, "mean_nll_" + when);
   const double perplexity = reader.number(plan, "perplexity_" + when);
@@ -63,7 +63,7 @@ ModelSize read_size(const PlanReader& reader, const PlanObject& plan, const std:
   return out;
 }
 
-/// The methods of a plan at their sizes; what they keep comes from the rows.
+/// The methods of a plan with their sizes. The rows add what each method keeps.
 std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& plan) {
   const std::vector<std::string> names = split(reader.text(plan, "method"), ',');
   const std::string path = path_of(plan, "method");
@@ -78,7 +78,7 @@ std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& pla
   reader.null(plan, "size");
   const std::vector<std::int64_t> sizes = reader.integers(plan, "sizes");
   if (sizes.size() != names.size()) {
-    reader.refuse(path_of(plan, "sizes"), "expected one size per form, " +
+    reader.refuse(path_of(plan, "sizes"), "expected one size per method, " +
                                               std::to_string(names.size()) + ", got " +
                                               std::to_string(sizes.size()));
   }
@@ -86,11 +86,11 @@ std::vector<Choice> read_choices(const PlanReader& reader, const PlanObject& pla
   for (std::size_t at = 0; at < names.size(); ++at) {
     const Method own = reader.method(path, names[at]);
     const bool again = std::ranges::find(out, own, &Choice::method) != out.end();
-    if (again || !own->combines) reader.refuse(path, "these forms do not combine");
+    if (again || !own->combines) reader.refuse(path, "these methods cannot be combined");
     out.push_back({.method = own, .size = sizes[at]});
   }
-  if (joint != 0) reader.refuse(path_of(plan, "joint"), "expected 0: only latents have it");
-  if (exact) reader.refuse(path_of(plan, "exact"), "expected false: only latents have it");
+  if (joint != 0) reader.refuse(path_of(plan, "joint"), "expected 0: only mla uses it");
+  if (exact) reader.refuse(path_of(plan, "exact"), "expected false: only mla uses it");
   return out;
 }
 
@@ -106,8 +106,9 @@ PlanSummary read_summary(const PlanReader& reader, const PlanObject& plan) {
   return out;
 }
 
-/// Rows of layers must name 0, 1, 2, ... in this order, because a choice lists what it keeps by
-/// position; those of both stacks may then name the layers of the other stack, in the same way.
+/// Rows of layers must have the indices 0, 1, 2, ... in this order, because a choice lists what it
+/// keeps by position. If a method changes both stacks, the rows of the other stack follow in the
+/// same way.
 void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
   std::vector<std::string> models = {plan.model};
   Method method = nullptr;
@@ -117,12 +118,13 @@ void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
   for (std::size_t at = 0; at < plan.rows.size(); ++at) {
     const PlanRow& row = plan.rows[at];
     if (std::ranges::find(plan.choices, row.method, &Choice::method) == plan.choices.end()) {
-      reader.refuse(row_place(at, "method"), "the plan has no such form");
+      reader.refuse(row_place(at, "method"), "the plan has no such method");
     }
     if (method != row.method) {
       if (method != nullptr) ended.insert(method);
       if (ended.contains(row.method)) {
-        reader.refuse(row_place(at, "method"), "expected the rows of each form one after another");
+        reader.refuse(row_place(at, "method"),
+                      "expected the rows of each method next to each other");
       }
       method = row.method;
       next = 0;
@@ -139,12 +141,12 @@ void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
       if (!row.layer) reader.refuse(row_place(at, "layer"), "expected a whole number");
       if (!matrices.insert({*row.layer, *row.matrix}).second) {
         reader.refuse(row_place(at, "matrix"),
-                      "a row before this one has the same layer and matrix");
+                      "duplicate: an earlier row has the same layer and matrix");
       }
       continue;
     }
     const bool of_layers = row.method->rows != PlanRows::model;
-    // The only layer of a model is the whole model.
+    // In a model with one layer, a row of that layer counts as the whole model.
     const bool fits = row.layer ? of_layers && *row.layer == next : next == 0;
     if (!fits) {
       reader.refuse(row_place(at, "layer"),
@@ -155,7 +157,7 @@ void check_layer_order(const PlanReader& reader, const PlanFile& plan) {
   }
 }
 
-/// Adds what the rows keep to the choice of their method, after check_layer_order().
+/// Adds what the rows keep to the choice of their method. Requires check_layer_order().
 void add_rows(PlanFile& plan) {
   for (const PlanRow& row : plan.rows) {
     const auto choice = std::ranges::find(plan.choices, row.method, &Choice::method);
@@ -173,7 +175,7 @@ void add_rows(PlanFile& plan) {
     }
   }
   for (Choice& choice : plan.choices) {
-    // Which layers stay may be edited, and says how many.
+    // Users may edit which layers are kept, so the rows decide their number.
     if (choice.method->rows == PlanRows::removal && !choice.kept.empty()) {
       choice.size = std::ssize(choice.kept.front());
     }
@@ -212,8 +214,8 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   if (!model.object.is_object()) reader.refuse(model.path, "expected an object");
   if (!model.object.contains("plan")) {
     throw Error(ErrorKind::usage, {.file = std::string(place),
-                                   .problem = "is a menu: it chooses no form",
-                                   .hint = "plan again with {method} and a target such as {keep}"});
+                                   .problem = "compares methods but selects none",
+                                   .hint = "run plan with {method} and a target such as {keep}"});
   }
   const PlanObject plan = reader.object(model, "plan");
   reader.expect_fields(plan, kPlanFields);
@@ -228,7 +230,7 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   out.ridge = reader.number(parameters, "ridge", 0, kMostRidge);
   out.rank_allocation = reader.text(parameters, "rank_allocation");
   if (std::ranges::find(kRankAllocations, out.rank_allocation) == kRankAllocations.end()) {
-    reader.refuse("parameters.method", "unknown method '" + out.rank_allocation + "'");
+    reader.refuse("parameters.method", "unknown rank allocation '" + out.rank_allocation + "'");
   }
   out.mean_nll_before = read_loss(reader, plan, "before");
   out.mean_nll_after = read_loss(reader, plan, "after");

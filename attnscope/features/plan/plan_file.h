@@ -1,4 +1,4 @@
-// A plan as `attnscope plan` wrote it, perhaps edited by hand.
+// A plan file written by `attnscope plan`, possibly edited by hand.
 #pragma once
 
 #include <cstdint>
@@ -12,64 +12,63 @@
 
 namespace attnscope {
 
-/// What a row of a plan decides, in the order of the file.
+/// One row of a plan, in file order.
 struct PlanRow {
   Method method = nullptr;
   std::string model;                    // the name of the model, or of the other stack
-  std::optional<std::int64_t> layer;    // none: the row is about the whole model
-  std::optional<Role> matrix;           // of low_rank
-  std::optional<std::int64_t> rank;     // of low_rank; none: the matrix stays whole
-  std::vector<std::int64_t> kept = {};  // of methods that list what stays
+  std::optional<std::int64_t> layer;    // empty: the row is about the whole model
+  std::optional<Role> matrix;           // low_rank
+  std::optional<std::int64_t> rank;     // low_rank; empty: not factored
+  std::vector<std::int64_t> kept = {};  // for methods that list what they keep
   std::int64_t parameters = 0, parameters_after = 0;
-  std::optional<std::int64_t> break_even_rank = {}, max_possible_rank = {};  // of low_rank
-  std::optional<double> predicted_kl = {};                                   // of low_rank; nats
+  std::optional<std::int64_t> break_even_rank = {}, max_possible_rank = {};  // low_rank
+  std::optional<double> predicted_kl = {};                                   // low_rank; nats
 };
 
-/// What a plan says in addition to what is used: only checked.
+/// Figures of a plan that are only checked, not used.
 struct PlanSummary {
   std::string choice, remark;       // in words
-  std::int64_t size = 0;            // of one method; else 0
-  std::vector<std::int64_t> sizes;  // of each method
+  std::int64_t size = 0;            // for one method; otherwise 0
+  std::vector<std::int64_t> sizes;  // per method
   bool loadable = true;
-  std::optional<double> predicted_kl = {};  // of low_rank; nats
+  std::optional<double> predicted_kl = {};  // low_rank; nats
 };
 
-/// The largest share of the mean second moment that may be added: compared with it, a text has no
-/// weight.
+/// The largest ridge. At this value the text no longer matters.
 inline constexpr double kMostRidge = 1e12;
 
 struct PlanFile {
-  std::vector<Choice> choices;  // one, or several that combine, each of what the one before left
+  std::vector<Choice>
+      choices;  // one, or several combined, each applied to the output of the previous one
   PlanSummary summary;
   std::vector<PlanRow> rows;
-  std::string model;        // its name when it was planned
+  std::string model;        // name of the model when it was planned
   ModelSize before, after;  // parameters and bytes of the cache per token
   double ridge = 0.01;
   double mean_nll_before = 0, mean_nll_after = 0;
   std::string tokens_hash, eval_hash, model_hash;
-  std::string stack;  // of a model that has several
-  // How the text was cut into windows:
+  std::string stack;  // for a model with several stacks
+  // How the text was divided into windows:
   std::int64_t sequences = 0, length = 0;
   std::optional<std::int64_t> sample;
   bool lines = false;           // each line was an example
-  std::string score_positions;  // which tokens counted; empty: all
-  bool own_held_out = false;    // measured on a file of its own, not on the end of the text
+  std::string score_positions;  // which tokens were scored; empty: all
+  bool own_held_out = false;    // measured on a separate file, not on the end of the text
   std::string rank_allocation;
-  std::string target;  // what was asked for: "keep 0.8"
+  std::string target;  // the requested target: "keep 0.8"
 };
 
-/// Checks all that can be checked without the model: types, ranges, one row for each layer in the
-/// order of layers, and perplexities that agree with their losses. Throws Error(format) that names
-/// the file, the row and the field, Error(usage) for a menu, which chooses no method.
+/// Reads a plan and checks what can be checked without the model: types, ranges, one row per layer
+/// in order, and perplexities that agree with their losses. Throws Error(format) that names the
+/// file, row and field, and Error(usage) for a comparison that selects no method.
 PlanFile read_plan(std::string_view text, std::string_view place);
 
-/// Checks the plan against the model that it was made for: layers and matrices by name, sizes, what
-/// is kept, ranks, and the parameters that are left. Throws Error(format) as read_plan() does.
+/// Checks the plan against its model: names of layers and matrices, sizes, kept indices, ranks and
+/// remaining parameters. Throws Error(format) as read_plan() does.
 void check_plan_of_model(const PlanFile& plan, const Model& model, std::string_view place);
 
-/// Whether what the plan says of itself agrees with its rows and the model: parameters of each row
-/// and of the whole, the cache, FLOPs, sizes and words. For a plan whose rows fit the model; called
-/// by check_plan_of_model().
+/// Checks that the figures of the plan agree with its rows and the model: parameters, KV cache,
+/// FLOPs, sizes and descriptions. Called by check_plan_of_model() after the rows were checked.
 void check_plan_figures(const PlanFile& plan, const Model& model, std::string_view place);
 
 /// "rows[3].kept": the name of a field of a row in errors.

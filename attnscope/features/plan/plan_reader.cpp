@@ -20,7 +20,7 @@ std::int64_t checked_integer(const PlanReader& reader, const json& value, const 
           ? "expected a whole number of at least " + std::to_string(least)
           : "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most);
   if (!value.is_number_integer()) reader.refuse(path, expected);
-  // Beyond int64, nlohmann keeps an unsigned number, which get() would wrap.
+  // Above int64, nlohmann stores an unsigned number, which get() would wrap around.
   const bool large = value.is_number_unsigned() &&
                      value.get<std::uint64_t>() > static_cast<std::uint64_t>(kUnlimitedCount);
   if (large || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most) {
@@ -113,7 +113,7 @@ bool PlanReader::flag(const PlanObject& place, const std::string& name) const {
 
 void PlanReader::null(const PlanObject& place, const std::string& name) const {
   if (!field(place, name).is_null()) {
-    refuse(path_of(place, name), "expected null: this form has no such number");
+    refuse(path_of(place, name), "expected null: this method does not use it");
   }
 }
 
@@ -132,7 +132,7 @@ std::vector<std::int64_t> PlanReader::integers(const PlanObject& place,
 
 Method PlanReader::method(const std::string& path, const std::string& name) const {
   const Method found = find_method(name);
-  if (found == nullptr) refuse(path, "unknown form '" + name + "'");
+  if (found == nullptr) refuse(path, "unknown method '" + name + "'");
   return found;
 }
 

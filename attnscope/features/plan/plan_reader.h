@@ -1,4 +1,4 @@
-// Fields of a plan's JSON, with errors that name the file and the field.
+// Reads JSON fields of a plan, with errors that name the file and the field.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct PlanObject {
 
 inline constexpr std::int64_t kUnlimitedCount = std::numeric_limits<std::int64_t>::max();
 
-/// Reads fields. Throws Error(format) that names the field that is missing, of another type, or out
-/// of range.
+/// Reads fields. Throws Error(format) with the name of a field that is missing, has another type,
+/// or is out of range.
 struct PlanReader {
   std::string file;
 
@@ -32,17 +32,17 @@ struct PlanReader {
 
   const nlohmann::json& field(const PlanObject& place, const std::string& name) const;
   PlanObject object(const PlanObject& place, const std::string& name) const;
-  /// Refuses a field that is none of `names`.
+  /// Rejects fields that are not in `names`.
   void expect_fields(const PlanObject& place, std::span<const std::string_view> names) const;
 
   std::int64_t integer(const PlanObject& place, const std::string& name, std::int64_t least,
                        std::int64_t most = kUnlimitedCount) const;
   /// A finite number in a closed range.
   double number(const PlanObject& place, const std::string& name, double least, double most) const;
-  /// The same, where null stands for an unknown number.
+  /// The same, but null stands for an unknown number.
   std::optional<double> number_or_null(const PlanObject& place, const std::string& name,
                                        double least, double most) const;
-  double number(const PlanObject& place, const std::string& name) const;  // of at least 0
+  double number(const PlanObject& place, const std::string& name) const;  // at least 0
   std::string text(const PlanObject& place, const std::string& name) const;
   bool flag(const PlanObject& place, const std::string& name) const;
   void null(const PlanObject& place, const std::string& name) const;
@@ -54,7 +54,7 @@ struct PlanReader {
 /// "models[0].plan.size"; the root has an empty path.
 std::string path_of(const PlanObject& place, const std::string& name);
 
-/// Row `at` of a plan of `rows` rows: every field, for its method.
+/// Reads all fields of row `at` in a plan with `rows` rows.
 PlanRow read_plan_row(const PlanReader& reader, const nlohmann::json& value, std::size_t at,
                       std::int64_t rows);
 

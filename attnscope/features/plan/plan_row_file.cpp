@@ -1,4 +1,4 @@
-// A row of a plan: every field, by the method that the row is of.
+// Reads all fields of one row of a plan, according to its method.
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -30,9 +30,10 @@ constexpr std::array<std::string_view, 20> kRowFields = {"model",
                                                          "mlp_loss_increase",
                                                          "order"};
 
-/// Differences of logarithms of probabilities, which come from logits in float32.
+/// Upper limit for differences of log-probabilities, which come from float32 logits.
 constexpr double kMostNats = std::numeric_limits<float>::max();
-constexpr double kRounding = 1e-6;  // of cosines and divergences that are sums of many numbers
+constexpr double kRounding =
+    1e-6;  // rounding error of cosines and divergences, which are sums of many numbers
 
 void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out) {
   if (out.method->rows != PlanRows::matrix) {
@@ -53,12 +54,12 @@ void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out
   const auto probed = reader.number_or_null(place, "sensitivity", -kRounding, kMostNats);
   out.predicted_kl = reader.number_or_null(place, "predicted_kl", -kRounding, kMostNats);
   if (!out.rank && out.predicted_kl != 0.0) {
-    reader.refuse(path_of(place, "predicted_kl"), "expected 0, as the matrix stays whole");
+    reader.refuse(path_of(place, "predicted_kl"), "expected 0: the matrix is not factored");
   }
   if (out.rank && probed.has_value() != out.predicted_kl.has_value()) {
-    reader.refuse(path_of(place, "predicted_kl"), probed
-                                                      ? "expected a number, as sensitivity is one"
-                                                      : "expected null, as sensitivity is null");
+    reader.refuse(path_of(place, "predicted_kl"),
+                  probed ? "expected a number, because sensitivity is a number"
+                         : "expected null, because sensitivity is null");
   }
 }
 
@@ -74,10 +75,10 @@ void read_removal(const PlanReader& reader, const PlanObject& place, std::int64_
     reader.null(place, "order");
     return;
   }
-  for (const char* name : influences) {  // 1 less a cosine
+  for (const char* name : influences) {  // 1 − cosine
     reader.number_or_null(place, name, -kRounding, 2 + kRounding);
   }
-  // A model may lose less without a layer.
+  // Removing a layer may also decrease the loss.
   for (const char* name : losses) reader.number_or_null(place, name, -kMostNats, kMostNats);
   if (reader.field(place, "order").is_null()) {
     out.kept = {reader.integer(place, "layer", 0)};
@@ -94,15 +95,16 @@ PlanRow read_plan_row(const PlanReader& reader, const json& value, std::size_t a
   reader.expect_fields(place, kRowFields);
   PlanRow out{.method = reader.method(path_of(place, "method"), reader.text(place, "method")),
               .model = reader.text(place, "model")};
-  if (value.contains("stack")) {  // of a model that has several
+  if (value.contains("stack")) {  // only for models with several stacks
     const std::string stack = reader.text(place, "stack");
     if (!out.model.ends_with(":" + stack)) {
-      reader.refuse(path_of(place, "stack"), "is '" + stack + "', expected that of " + out.model);
+      reader.refuse(path_of(place, "stack"),
+                    "is '" + stack + "', expected the stack of " + out.model);
     }
   }
   if (!reader.field(place, "layer").is_null()) out.layer = reader.integer(place, "layer", 0);
   out.parameters = reader.integer(place, "parameters", 0);
-  // What a method saves is shared out evenly, also to layers that have less than that.
+  // Savings are divided evenly between the rows, so a small layer can get a negative number.
   out.parameters_after = reader.integer(place, "parameters_after", -kUnlimitedCount);
   if (out.method->list_unit > 0) {
     out.kept = reader.integers(place, "kept");

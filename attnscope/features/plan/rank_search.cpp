@@ -49,7 +49,8 @@ const RankTable& Planner::ranks() {
                             divergence ? &*divergence : nullptr, compute);
     });
   };
-  if (goes_elsewhere) {  // all at once; here they share what is in memory
+  if (goes_elsewhere) {  // other processes compute all layers at once; in this process, layers
+                         // share what is in memory
     Context context = steps_.context();
     context.on_progress = {};
     std::vector<QueueItem> items;
@@ -81,8 +82,8 @@ const RankTable& Planner::ranks() {
     const Skipped& first = ranks_.skipped.front();
     throw Error(ErrorKind::numerical,
                 {.place = verbatim(model_.name()),
-                 .problem = "no matrix is left whose rank could be lowered: " + first.matrix +
-                            " of layer " + std::to_string(*first.layer) + " " + first.reason});
+                 .problem = "no matrix can be factored: " + first.matrix + " of layer " +
+                            std::to_string(*first.layer) + " " + first.reason});
   }
   return ranks_;
 }

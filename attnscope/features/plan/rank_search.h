@@ -1,4 +1,4 @@
-// What ranks of single matrices cost, and which to take under a budget.
+// The cost of each rank of a matrix, for allocating ranks under a budget.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace attnscope {
 
-/// What is known of the matrices whose ranks are allocated.
+/// The matrices whose ranks are allocated, with their measurements.
 struct RankTable {
   std::vector<LayerMatrix> places;
   std::vector<RankOptions> options;
   std::vector<double> probes;    // KL at half the break-even rank, in nats
-  std::vector<Skipped> skipped;  // that stay as they are
+  std::vector<Skipped> skipped;  // matrices that stay unchanged
 
   std::int64_t parameters() const;
 };

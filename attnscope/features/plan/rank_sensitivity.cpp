@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// The probe's rank: half of where factors stop to save anything.
+/// The rank at which sensitivity is measured: half of the break-even rank.
 std::int64_t probed_rank(const RankOptions& options) {
   return std::max<std::int64_t>(1, options.break_even() / 2);
 }
@@ -53,7 +53,7 @@ std::vector<Outcome> item_outcomes(const WorkItem& item, const ModelSource& sour
                         compute);
 }
 
-/// Two passes, the moments of a layer and spectra of its matrices.
+/// Cost of two forward passes, the second moments of a layer and the spectra of its matrices.
 Cost item_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
   cost.memory_bytes += Calibration(*source.model, TextWindows{}, 0, 0).buffered_bytes() +
@@ -66,7 +66,7 @@ void add_item_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource
   for (const auto& [name, value] : item.parameters.fields()) inputs.add(name, value);
 }
 
-/// Plans take outcomes as they are; these are rows for a run of such items alone.
+/// Rows for a run of only this analysis. Plans use the outcomes directly.
 RowMaker make_ranks_rows(RowSink& sink) {
   return {.add = [&sink](const RowPlace& place, std::span<const Outcome> outcomes) {
     for (const Outcome& outcome : outcomes) {

@@ -1,5 +1,5 @@
-// The matrices of one layer on a text: the energies of what they give, and what half of the ranks
-// that save something costs. An item of work of its own.
+// For the matrices of one layer on a text: the energies of their outputs, and the KL divergence at
+// half the break-even rank. A separate work item.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@
 
 namespace attnscope {
 
-/// Whose ranks are allocated: those of the layer that are asked for (none: all) and can change.
+/// The matrices of the layer whose ranks are allocated: requested (empty: all) and changeable.
 std::vector<Role> ranked_matrices(const Model& model, std::int64_t layer,
                                   const std::vector<Role>& asked);
 
-/// The first windows of the text, which have so many tokens together: those of probes. Those with a
-/// source are not cut.
+/// The first windows of the text with `tokens` tokens in total, for measuring sensitivity. Windows
+/// with a source text are not cut.
 std::vector<TokenIds> probe_windows(const TextWindows& text, std::int64_t tokens);
-/// Which of their tokens count, of TextWindows::scored; none: all.
+/// The entries of TextWindows::scored for these windows; empty: all tokens are scored.
 std::vector<TokenIds> probe_scored(std::span<const TokenIds> windows,
                                    std::span<const TokenIds> scored);
 
-/// Of each of these matrices an outcome, those that hold NaN or infinity skipped. `divergence`: of
-/// the probes' windows; null: none.
+/// One outcome per matrix. Matrices that contain NaN or infinity are skipped. `divergence`: on the
+/// windows of probe_windows(); null: sensitivity is not measured.
 std::vector<Outcome> ranks_of_layer(const Model& model, std::int64_t layer,
                                     const std::vector<Role>& roles, const TextStatistics& text,
                                     const Divergence* divergence, const Compute& compute);
 
-/// What such an outcome says, unless it was skipped. Throws Error(format) where it is none.
+/// The content of an outcome that was not skipped. Throws Error(format) if a field is missing.
 struct FoundRank {
   LayerMatrix place;
   RankOptions options;
@@ -41,7 +41,7 @@ struct FoundRank {
 };
 FoundRank found_rank(std::int64_t layer, const Outcome& outcome);
 
-/// The item that finds the same in another process, which runs the text up to that layer.
+/// The work item that computes the same in another process, which runs the text up to this layer.
 WorkItem layer_ranks_item(const PlanRequest& request, double ridge, std::int64_t layer);
 const Analysis& layer_ranks_analysis();
 

@@ -38,7 +38,7 @@ Context PlanSteps::counting() const {
     progress.items = {"step", "steps"};
     progress.items_done = done;
     progress.items_total = std::max<std::size_t>(expected, 1);
-    progress.seconds_left.reset();  // steps differ too much
+    progress.seconds_left.reset();  // step durations differ too much for an estimate
     context_->on_progress(progress);
   };
   return counted;

@@ -1,5 +1,5 @@
-// What a plan computes one after the other: counted for its progress, and kept in a store, so that
-// a plan that was stopped goes on after the last.
+// The steps of a plan. They are counted for the progress display and saved in a store, so that an
+// interrupted plan resumes after the last step.
 #pragma once
 
 #include <atomic>
@@ -23,46 +23,45 @@
 
 namespace attnscope {
 
-/// The name under which stores keep steps: they are no rows, and none are printed of them.
+/// Name of plan steps in the store. Steps are intermediate results and never printed as rows.
 inline constexpr std::string_view kPlanSteps = "plan_steps";
 
-/// Any thread may call.
+/// Thread-safe.
 class PlanSteps {
  public:
-  /// The model and the context must outlive it. `plan`: what was asked for, for the store's list of
-  /// runs.
+  /// The model and the context must outlive it. `plan`: the request, for the store's list of runs.
   PlanSteps(const Model& model, const Record& plan, const Context& context);
 
-  /// Steps of a model that was made of this one, as part of the same plan: `made_of` is all that
-  /// decides it. What it is part of, and the context, must outlive it.
+  /// Steps of an intermediate model in the same plan. `made_of`: everything that determines that
+  /// model. The original steps and the context must outlive it.
   PlanSteps of_made(Record made_of, const Context& context) const;
 
-  /// The run of which these are steps, with progress that counts them. Valid while this is.
+  /// The context of the run, with progress in steps. Valid as long as this object.
   Context counting() const;
   const Context& context() const { return *context_; }
 
-  /// So many more steps are to come; fewer may come.
+  /// Announces this many more steps; fewer are allowed.
   void expect(std::size_t steps) { shared_->expected += steps; }
 
-  /// What compute() gives, or what an earlier run kept of it. `name`: of this kind of step;
-  /// `facts`: all that it depends on beside the model.
+  /// The result of compute(), or the saved result of an earlier run. `name`: the kind of step.
+  /// `facts`: everything that the result depends on in addition to the model.
   std::vector<Outcome> get(const std::string& name, const Record& facts,
                            const std::function<std::vector<Outcome>()>& compute);
-  /// Of a step that gives numbers.
+  /// The same for a step whose result is numbers.
   std::vector<double> numbers(const std::string& name, const Record& facts,
                               const std::function<std::vector<double>()>& compute);
   double number(const std::string& name, const Record& facts,
                 const std::function<double()>& compute);
 
-  /// Where second moments of the model on a text are kept until all steps are done; null without a
-  /// store, and of models that were made. Valid while this is, or a copy.
+  /// The cache of second moments on a text, kept until all steps are done. Null without a store and
+  /// for intermediate models. Valid as long as this object or a copy.
   MomentsCache* moments(const Record& text);
 
-  /// All steps are done.
+  /// Marks all steps as done.
   void finish();
 
  private:
-  /// What the steps of a plan share.
+  /// State shared by the steps of a plan.
   struct Shared {
     std::vector<ModelSource> sources;
     std::optional<StoredItems> stored;
@@ -74,16 +73,16 @@ class PlanSteps {
 
   const Context* context_;
   std::shared_ptr<Shared> shared_;
-  Record made_of_;  // of steps of a model that was made
+  Record made_of_;  // for steps of an intermediate model
 };
 
-// What a plan holds for: shrink refuses another model, and another text.
+// Hashes that bind a plan to its model and text. `shrink` rejects others.
 
-/// Of all bytes of a model, and of its config.
+/// Hash of the config and all weights of a model.
 std::string model_hash(const Model& model);
-/// Of the windows of a text, of what encoders read, and of which tokens count.
+/// Hash of the text windows, the source texts of encoders and the scored tokens.
 std::string windows_hash(const TextWindows& text);
-/// Of a method, its size, and all that it keeps.
+/// Hash of a method, its size and what it keeps.
 std::string choice_hash(const Choice& choice);
 
 }  // namespace attnscope

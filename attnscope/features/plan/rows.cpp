@@ -17,7 +17,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in a row
 constexpr LayerImportance kNoImportance = {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
 
-/// A row in which nothing is known but its place.
+/// A row with only its location and parameters.
 Record empty_row(const Model& model, Method method, std::optional<std::int64_t> layer, Value matrix,
                  std::int64_t parameters, std::int64_t after) {
   Record row = {{"model", model.name()}};
@@ -39,7 +39,7 @@ Record& add_rest(Record& row, Value kept, Value rank, Value break_even, Value po
       .add("predicted_kl", std::move(expected));
 }
 
-/// Of rows that are of no layer as a whole: nothing.
+/// Adds importance and removal order; null by default, for rows that do not describe a whole layer.
 Record& add_removal(Record& row, const LayerImportance& worth = kNoImportance,
                     double loss = kUnknown, Value order = {}) {
   return row.add("block_influence", worth.influence)
@@ -57,7 +57,7 @@ std::vector<Record> layer_rows(Planner& planner, const Choice& choice) {
   const LayerOrder& order = planner.removals(1);
   const std::vector<LayerImportance> worth = planner.layer_importance();
   const std::vector<std::int64_t> gone = removed_layers(choice, layers);
-  const bool ordered = std::ranges::all_of(gone, [&](std::int64_t layer) {  // not by --set
+  const bool ordered = std::ranges::all_of(gone, [&](std::int64_t layer) {  // false with --set
     return std::ranges::count(order.removed, layer) > 0;
   });
   std::vector<Record> rows;
@@ -112,7 +112,7 @@ std::vector<Record> plan_rows(Planner& planner, const Choice& choice) {
   const ModelSize after = size_after(model, planner.size(), choice);
   const std::int64_t own_layers = model.dimensions().layers;
   for (std::int64_t at = 0; at < count; ++at) {
-    // Of mlp the layers of the other stack may follow.
+    // For mlp, the layers of the other stack may follow.
     const Model& stack = at < own_layers ? model : *stack_of_same_width(model);
     const std::int64_t layer = at < own_layers ? at : at - own_layers;
     const std::int64_t before =

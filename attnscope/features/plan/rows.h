@@ -1,4 +1,4 @@
-// What a plan's report says.
+// Rows of the report of a plan.
 #pragma once
 
 #include <vector>
@@ -7,27 +7,27 @@
 
 namespace attnscope {
 
-/// A model and what choices make of it, each of what the one before left.
+/// A model and the choices applied to it, each to the output of the previous one.
 struct PlannedModel {
   std::vector<Choice> choices;
-  std::vector<std::string> words;  // of each: see choice_words()
+  std::vector<std::string> words;  // per choice: see choice_words()
   ModelSize before, after;
-  double nll_before = 0, nll_after = 0;  // mean negative log likelihood, nats
+  double nll_before = 0, nll_after = 0;  // mean negative log-likelihood, nats
   double predicted_kl = 0;
   std::vector<Record> rows;
-  std::vector<Skipped> skipped;  // matrices that stay, as they hold NaN or infinity
+  std::vector<Skipped> skipped;  // matrices left unchanged because they contain NaN or infinity
 };
 
-/// A row for each layer, matrix, or the whole of it.
+/// One row per layer or matrix, or one for the whole model.
 std::vector<Record> plan_rows(Planner& planner, const Choice& choice);
 
-/// A model's facts; of a stack with parameters and cache of the whole model, as plans count them.
+/// Model info. For a stack, parameters and KV cache are those of the whole model, as in plans.
 Record planned_facts(const Model& model);
 
-/// "hidden,width": their names.
+/// Names of the methods: "hidden-size,mlp".
 std::string methods_text(const std::vector<Method>& methods);
 
-/// In words: "6 → 5 (without 2)".
+/// Description of the choice: "6 → 5 (without 2)".
 std::string choice_words(const Model& model, const Choice& choice);
 
 void send_comparison(const Model& model, const PlanRequest& request,

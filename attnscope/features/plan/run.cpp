@@ -25,13 +25,14 @@ void check_can_plan(const Model& model, const PlanText& text) {
   if (model.stack() == "cross") {
     throw Error(
         ErrorKind::unsupported,
-        {.place = model.name(), .problem = "stays whole: its layers go with the decoder's"});
+        {.place = model.name(),
+         .problem = "cannot be planned alone: its layers are removed with the decoder layers"});
   }
   if (!model.spec().causal && !text.mask && text.held_out_sources.empty()) {
     throw Error(ErrorKind::unsupported,
                 {.place = model.name(),
-                 .problem = "sees each text both ways and has no tokenizer that knows a mask: "
-                            "there is no perplexity to measure a smaller one by"});
+                 .problem = "cannot measure perplexity: attention is bidirectional and there is no "
+                            "tokenizer with a mask token"});
   }
   if (!model.spec().not_run.empty()) {
     throw Error(ErrorKind::unsupported,
@@ -39,7 +40,7 @@ void check_can_plan(const Model& model, const PlanText& text) {
   }
 }
 
-/// "layers, width and heads": the names of all that combine.
+/// "depth, mlp and heads": the names of all methods that can be combined.
 std::string combining_names() {
   std::vector<std::string> names;
   for (const Method method : methods()) {
@@ -55,16 +56,18 @@ void check_method(const Model& model, Method method) {
   for (const Method other : possible_methods(model)) names.emplace_back(other->name);
   throw Error(ErrorKind::unsupported, {.parameter = "method",
                                        .problem = std::string(method->name) + ": " + verbatim(why) +
-                                                  "; " + verbatim(model.name()) + " can take " +
-                                                  (names.empty() ? "no form" : join(names))});
+                                                  "; " + verbatim(model.name()) + " supports " +
+                                                  (names.empty() ? "no method" : join(names))});
 }
 
 [[noreturn]] void refuse_target(const std::string& parameter, const std::string& nearest) {
-  throw Error(ErrorKind::numerical, {.parameter = parameter,
-                                     .problem = "no size comes to that; the nearest: " + nearest});
+  throw Error(ErrorKind::numerical,
+              {.parameter = parameter,
+               .problem = "target not reachable with this method; nearest: " + nearest});
 }
 
-/// The largest size whose `number` is at most `most`. Sizes descend, and numbers with them.
+/// The largest size whose `number` is at most `most`. Sizes and their numbers are in descending
+/// order.
 Choice largest_within(Planner& planner, Method method, const std::string& parameter, double most,
                       double (*number)(const ModelSize&)) {
   const std::vector<std::int64_t> sizes = planner.sizes(method);
@@ -73,7 +76,8 @@ Choice largest_within(Planner& planner, Method method, const std::string& parame
     const Choice sketch = method->sketch == nullptr ? Choice{.method = method, .size = size}
                                                     : method->sketch(planner, size);
     last = number(size_after(planner.model(), planner.size(), sketch));
-    if (size == sizes.front() && method->makes_latents) continue;  // another kind of model
+    if (size == sizes.front() && method->makes_latents)
+      continue;  // the original model, not an MLA model
     if (last <= most) return planner.at_size(method, size);
   }
   refuse_target(parameter, std::to_string(static_cast<std::int64_t>(last)) + " of " +
@@ -83,7 +87,7 @@ Choice largest_within(Planner& planner, Method method, const std::string& parame
 [[noreturn]] void refuse_empty_comparison(const std::vector<Method>& methods) {
   throw Error(ErrorKind::numerical,
               {.parameter = "method",
-               .problem = methods_text(methods) + " can have no size but the model's own"});
+               .problem = methods_text(methods) + " cannot make this model smaller"});
 }
 
 double parameters_of(const ModelSize& size) { return static_cast<double>(size.parameters); }
@@ -93,8 +97,8 @@ double cache_of(const ModelSize& size) {
 
 constexpr int kMeasurements = 10;
 
-/// The smallest model whose mean negative log likelihood is at most `most`: bisection, at most so
-/// many measurements.
+/// The smallest model whose mean negative log-likelihood is at most `most`, by bisection with at
+/// most kMeasurements measurements.
 Choice smallest_within(Planner& planner, Method method, double most) {
   if (method->allocates_ranks()) {
     const auto whole = static_cast<double>(planner.ranks().parameters());
@@ -127,7 +131,7 @@ Choice completed(Planner& planner, const Choice& set) {
   throw Error(ErrorKind::usage,
               {.parameter = "set",
                .problem = std::string(set.method->name) + "=" + std::to_string(set.size) +
-                          " is no size of " + verbatim(planner.model().name())});
+                          " is not a possible size for " + verbatim(planner.model().name())});
 }
 
 Choice chosen(Planner& planner, Method method, const PlanTarget& target) {
@@ -138,14 +142,14 @@ Choice chosen(Planner& planner, Method method, const PlanTarget& target) {
     const Choice choice = planner.at_budget(budget);
     std::int64_t least = 0;
     for (const RankOptions& matrix : planner.ranks().options) least += matrix.rows + matrix.cols;
-    if (least > budget) refuse_target("keep", std::to_string(least) + " parameters of factors");
+    if (least > budget) refuse_target("keep", std::to_string(least) + " parameters in factors");
     return choice;
   }
   if (target.keep) {
     if (!method->why_no_keep.empty()) {
       throw Error(ErrorKind::usage, {.parameter = "keep",
                                      .problem = std::string(method->why_no_keep),
-                                     .hint = "give {kv_bytes}"});
+                                     .hint = "use {kv_bytes}"});
     }
     return largest_within(planner, method, "keep", *target.keep * parameters_of(planner.size()),
                           parameters_of);
@@ -158,7 +162,7 @@ Choice chosen(Planner& planner, Method method, const PlanTarget& target) {
   const double before = planner.nll_before(false);
   const double most = target.perplexity ? std::log(*target.perplexity) : before + *target.loss;
   if (most < before) {
-    refuse_target("max_perplexity", shortest_decimal(std::exp(before)) + " as it is");
+    refuse_target("max_perplexity", shortest_decimal(std::exp(before)) + " (the original model)");
   }
   return smallest_within(planner, method, most);
 }
@@ -170,10 +174,10 @@ Record asked_record(const PlanRequest& request) {
   return asked;
 }
 
-/// Says how many steps the plan will take, as far as that is known.
+/// Registers the expected number of steps, as far as it is known.
 void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Method>& methods,
                   const PlanTarget& target) {
-  steps.expect(1);  // the model as it is
+  steps.expect(1);  // the original model
   for (const Method method : methods) {
     if (method->allocates_ranks()) steps.expect(planner.rank_steps());
     if (!target.text.empty()) {
@@ -188,7 +192,8 @@ void expect_steps(PlanSteps& steps, const Planner& planner, const std::vector<Me
   }
 }
 
-/// Of the whole model. An error names the matrix whose fault it is, where there is one.
+/// Measures the original model. If the result is not finite, the error names the first matrix that
+/// contains NaN or infinity, if any.
 double nll_as_it_is(Planner& planner, bool all) {
   try {
     return planner.nll_before(all);
@@ -210,7 +215,8 @@ double nll_as_it_is(Planner& planner, bool all) {
   }
 }
 
-/// Sizes are searched on some windows, and measured on all: those may say more than was asked.
+/// Returns a note if the perplexity on all windows exceeds the target, because the search uses only
+/// some of them. Empty otherwise.
 std::string why_above(const PlanRequest& request, const PlannedModel& planned) {
   const PlanTarget& target = request.target;
   if (!target.perplexity && !target.loss) return "";
@@ -218,9 +224,9 @@ std::string why_above(const PlanRequest& request, const PlannedModel& planned) {
       target.perplexity ? std::log(*target.perplexity) : planned.nll_before + *target.loss;
   if (planned.nll_after <= most) return "";
   const auto text = [](double nll) { return fmt::format("{:.2f}", std::exp(nll)); };
-  return "the perplexity of all windows is " + text(planned.nll_after) + ", above " + text(most) +
-         ": sizes are searched on the first " + std::to_string(request.eval_sequences) +
-         " (raise {eval_sequences})";
+  return "perplexity on all evaluation windows is " + text(planned.nll_after) +
+         ", above the target " + text(most) + ": the search used only the first " +
+         std::to_string(request.eval_sequences) + " (raise {eval_sequences})";
 }
 
 }  // namespace
@@ -232,14 +238,15 @@ void run_plan_of_model(const Model& model, const PlanRequest& request, const Con
   const std::vector<Method> methods = request.by.empty() ? possible_methods(model) : request.by;
   for (const Method method : request.by) check_method(model, method);
   if (!compares_methods && request.by.empty()) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "method", .problem = "is needed: which forms reach the target"});
+    throw Error(ErrorKind::usage, {.parameter = "method",
+                                   .problem = "missing compression method: a target needs one"});
   }
   for (const Method method : request.by) {
     if (compares_methods || request.by.size() < 2 || method->combines) continue;
     throw Error(ErrorKind::usage, {.parameter = "method",
-                                   .problem = std::string(method->name) + " is planned alone; " +
-                                              combining_names() + " combine"});
+                                   .problem = std::string(method->name) +
+                                              " cannot be combined with other methods; only " +
+                                              combining_names() + " can be combined"});
   }
   std::vector<std::string> notes = request.text.notes;
   std::vector<Candidate> comparison;

@@ -1,4 +1,4 @@
-// What compressing a model costs: measured on a held-out text.
+// Measures what compressing a model costs on a held-out text.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,33 @@
 
 namespace attnscope {
 
-/// What a plan must come to. At most one is set; none: the menu.
+/// The target of a plan. At most one is set; if none is set, methods are compared.
 struct PlanTarget {
-  std::string text;                // as it was asked for; empty: none
-  std::optional<double> keep;      // share of the parameters; of low_rank of the projections'
-  std::optional<double> kv_bytes;  // share of the cache's bytes a token, or bytes from 2 on
-  std::optional<double> loss;      // the most that the mean negative log likelihood may rise, nats
-  std::optional<double> perplexity;  // or what the perplexity may be
-  std::optional<Choice> set;         // exactly this; its lists may be left to choose
+  std::string text;            // as given; empty: none
+  std::optional<double> keep;  // share of the parameters; low_rank: of the projection parameters
+  std::optional<double> kv_bytes;  // share of the KV-cache bytes per token, or bytes if at least 2
+  std::optional<double> loss;      // maximum increase in mean negative log-likelihood, nats
+  std::optional<double> perplexity;  // maximum perplexity
+  std::optional<Choice> set;  // exactly this choice; its lists may be empty and are then chosen
 };
 
 struct PlanRequest {
   PlanText text;
-  /// None: all that the architecture allows; several are combined, in this order.
+  /// Empty: all that the architecture allows. Several are combined, in this order.
   std::vector<Method> by;
   PlanTarget target;
   RankAllocation rank_allocation = RankAllocation::kl;
   double ridge = 0.01;
   std::int64_t probe_tokens = 1024;
-  std::int64_t round = 1;            // ranks and widths are multiples of it
-  std::int64_t eval_sequences = 32;  // windows on which orders and the menu are measured
-  std::vector<Role> matrices;        // that may get a lower rank; none: all
+  std::int64_t round = 1;            // ranks and sizes are multiples of it
+  std::int64_t eval_sequences = 32;  // windows for searching and comparing
+  std::vector<Role> matrices;        // that may be factored; empty: all
   LayerSelection layers;
 };
 
-/// Rows: without a target each method at several sizes; with one, each layer or matrix of the plan.
-/// Throws Error(unsupported) for a method that the architecture does not allow, or a model that
-/// foretells no tokens and fills no masks; Error(numerical) for a target that no size reaches.
+/// Rows: without a target, each method at several sizes; with a target, each layer or matrix of the
+/// plan. Throws Error(unsupported) if the architecture does not allow a method or the model
+/// predicts no tokens, and Error(numerical) if the target is not reachable.
 void run_plan_of_model(const Model& model, const PlanRequest& request, const Context& context,
                        RowSink& sink);
 

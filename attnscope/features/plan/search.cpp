@@ -18,7 +18,7 @@
 namespace attnscope {
 namespace {
 
-/// The mean over rows of the cosine of what is before and after something, batch after batch.
+/// Accumulates the mean cosine similarity between corresponding rows, over batches.
 class MeanCosine {
  public:
   void add(MatrixView<const float> before, MatrixView<const float> after,
@@ -37,7 +37,7 @@ class MeanCosine {
     rows_ += std::ssize(rows);
   }
 
-  /// 1 less the mean; null where nothing was seen.
+  /// 1 − mean; null if no rows were added.
   Value influence() const {
     return rows_ > 0 ? Value(1 - sum_ / static_cast<double>(rows_)) : Value();
   }
@@ -47,14 +47,14 @@ class MeanCosine {
   std::int64_t rows_ = 0;
 };
 
-/// The number that a step has kept; NaN where there is none.
+/// The saved number of a step; NaN if it is null.
 double kept_number(const Outcome& outcome, std::string_view name) {
   const Value* value = outcome.fields.find(name);
   if (value == nullptr) refuse_field(name);
   return value->is_null() ? std::numeric_limits<double>::quiet_NaN() : expect<double>(*value, name);
 }
 
-/// The model in which a projection of a layer gives zeros.
+/// The model with the output of one projection set to zero.
 Model without_output(const Model& model, std::int64_t layer, Role role) {
   Matrix<double> weight = canonical_matrix(model, layer, role);
   std::fill_n(weight.data(), weight.rows() * weight.cols(), 0.0);
@@ -80,7 +80,7 @@ Planner::Planner(const Model& model, const PlanRequest& request, PlanSteps& step
                    steps.moments({{"fitted", fitted_hash_}})),
       size_(size_of(model)) {}
 
-/// Of plain singular vectors so much that all directions count alike.
+/// For plain singular vectors, the ridge is so large that all directions have equal weight.
 double Planner::ridge() const {
   return request_.rank_allocation == RankAllocation::plain ? 1e12 : request_.ridge;
 }
@@ -126,7 +126,7 @@ double Planner::nll_before(bool all) {
 Model Planner::made(const Choice& choice) {
   Model smaller =
       choice.method->make(model_, choice, calibration_.statistics(compute_), compute_).open();
-  trim_heap();  // of what it was made with, before it is run
+  trim_heap();  // frees the memory of compression before the run
   return smaller;
 }
 
@@ -272,7 +272,7 @@ std::vector<Outcome> Planner::influences() {
   std::vector<Cosines> cosines(static_cast<std::size_t>(model_.dimensions().layers));
   const TextWindows text = measured_text(false);
   for (const TextWindows& batch : batches_of(text)) {
-    Matrix<float> entered, middle;  // of the layer under way; middle: no rows before its MLP
+    Matrix<float> entered, middle;  // of the current layer; middle: empty until its MLP
     const std::vector<std::int64_t> counted = rows_that_count(batch, model_);
     ForwardObserver observer;
     observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {

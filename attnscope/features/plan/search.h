@@ -1,4 +1,4 @@
-// Compresses one model in several ways, and measures what is left.
+// Compresses one model with several methods and measures the results.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,28 @@ struct Candidate {
   Choice choice;
   ModelSize size;
   double mean_nll = 0;
-  double predicted_kl = 0;  // of low_rank: Σ of what probes predict, in nats
-  std::string target = {};  // what asks for the same again: "set width=384", "keep 0.75"
+  double predicted_kl = 0;  // low_rank: sum of the predicted KL divergences, in nats
+  std::string target = {};  // the target that selects the same plan: "set mlp=384", "keep 0.75"
 };
 
-/// One removal of a layer after another.
+/// The removal order of layers.
 struct LayerOrder {
-  std::vector<std::int64_t> removed;  // the first to go first
+  std::vector<std::int64_t> removed;  // in removal order
   std::vector<double> losses;         // after each removal, in nats
-  std::vector<double> alone;          // of each layer, when it alone is gone
+  std::vector<double> alone;          // per layer, if only it is removed
 };
 
-/// What a layer does to the stream, and what its parts are worth. NaN: not known.
+/// Influence of a layer on the residual stream, and ablation effects of its components. NaN:
+/// unknown.
 struct LayerImportance {
-  /// 1 - mean cosine of what enters and leaves the layer, its attention, and its MLP.
+  /// 1 − mean cosine similarity of the residual stream before and after the layer, its attention
+  /// and its MLP.
   double influence = 0, attention_influence = 0, mlp_influence = 0;
-  double attention_loss = 0, mlp_loss = 0;  // when that alone is left out, in nats
+  double attention_loss = 0, mlp_loss = 0;  // loss increase without only that component, in nats
 };
 
-/// Everything is computed when it is asked for, on the thread that asks, unless the steps have it
-/// from an earlier run; the team of `compute` helps. All must outlive it.
+/// Computes results on request, on the calling thread with the help of `compute`, unless the steps
+/// have them from an earlier run. All arguments must outlive it.
 class Planner {
  public:
   Planner(const Model& model, const PlanRequest& request, PlanSteps& steps, const Compute& compute);
@@ -52,63 +54,66 @@ class Planner {
   const PlanSteps& steps() const { return steps_; }
   const Calibration& calibration() const { return calibration_; }
   const ModelSize& size() const { return size_; }
-  /// What orders and menus are measured on, or all.
+  /// The windows for searching and comparing, or all windows.
   TextWindows measured_text(bool all) const;
   double nll_before(bool all);
   double nll_of(const Choice& choice, bool all);
   Model made(const Choice& choice);
-  /// On the windows of orders and menus.
+  /// Measures a choice on the windows for searching and comparing.
   Candidate measured(const Choice& choice);
 
-  /// The sizes of the method, descending, the model's own first; multiples of `round` if it rounds.
+  /// The sizes of the method in descending order, the original size first; multiples of `round` if
+  /// the method rounds.
   std::vector<std::int64_t> sizes(Method method) const;
-  /// The best choice of that size; of some methods it is found by measuring.
+  /// The best choice of this size. Some methods measure candidates to find it.
   Choice at_size(Method method, std::int64_t size);
-  /// Of low_rank: factors with so many parameters.
+  /// For low_rank: factors with at most this many parameters.
   Choice at_budget(std::int64_t parameters);
   double predicted_kl(const Choice& choice);
 
-  /// Layers removed one after another, each time the one without which the loss is least; at least
-  /// so many.
+  /// Removes layers one by one, each time the layer whose removal gives the lowest loss; at least
+  /// `count`.
   const LayerOrder& removals(std::int64_t count);
-  /// removed_neurons() of each MLP, at least so many.
+  /// removed_neurons() per MLP, at least `count`.
   const std::vector<std::vector<std::int64_t>>& neurons(std::int64_t count);
-  /// Of each layer.
+  /// Per layer.
   std::vector<LayerImportance> layer_importance();
   const RankTable& ranks();
-  /// What ranks() left as it is.
+  /// Matrices that ranks() left unchanged.
   const std::vector<Skipped>& skipped() const { return ranks_.skipped; }
 
-  /// The steps that at_size() of each of these sizes takes together, and ranks().
+  /// The number of steps that at_size() takes for all these sizes, and that ranks() takes.
   std::size_t steps_of(Method method, const std::vector<std::int64_t>& sizes) const;
   std::size_t rank_steps() const;
 
  private:
-  /// Of the model without the layers that were removed and, of each that is left, without that one.
+  /// Mean negative log-likelihood without the removed layers and one more, for each remaining
+  /// layer.
   std::vector<double> nll_without_each(const std::vector<std::int64_t>& left);
   std::vector<NllWithoutPart> nll_without_parts();
   void find_neurons(std::int64_t count);
   double ridge() const;
-  /// Of what foretells: the model, or the decoder beside it.
+  /// The pass of the predicting model: the model itself, or the decoder of an encoder.
   const ForwardPass& pass();
-  /// What decides a loss on all of the held-out text, or on the windows of orders and menus.
+  /// Identifies a loss on all of the evaluation text, or on the windows for searching and
+  /// comparing.
   Record measured_facts(bool all) const;
-  /// Of the model as it is and on all layers: influences by name.
+  /// Influences of all layers in the original model, by name.
   std::vector<Outcome> influences();
 
   const Model& model_;
   const PlanRequest& request_;
   PlanSteps& steps_;
   const Compute& compute_;
-  std::string fitted_hash_;  // of the text
+  std::string fitted_hash_;  // hash of the calibration text
   Calibration calibration_;
-  // Of an encoder, once they were asked for.
+  // For an encoder; set on first use.
   std::optional<Model> decoder_;
   std::optional<ForwardPass> decoder_pass_;
   ModelSize size_;
   std::optional<double> before_few_, before_all_;
   LayerOrder order_;
-  std::vector<std::vector<std::int64_t>> neurons_;  // of each layer, in the order that they go
+  std::vector<std::vector<std::int64_t>> neurons_;  // per layer, in removal order
   RankTable ranks_;
 };
 

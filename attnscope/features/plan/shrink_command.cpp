@@ -1,4 +1,4 @@
-// `shrink`: makes the model that a plan describes.
+// `shrink`: writes the compressed model that a plan describes.
 #include <algorithm>
 
 #include "attnscope/base/error.h"
@@ -21,7 +21,8 @@ DType dtype_of(const std::string& name) {
   return name == "F16" ? DType::f16 : DType::bf16;
 }
 
-/// The examples that the plan was made on. A plan has the name of a mask's file, not where it is.
+/// Adds the options that divide the text into examples as the plan did. A plan stores the name of a
+/// mask file but not its path.
 Arguments with_examples_of(const PlanFile& plan, const Arguments& arguments) {
   Arguments out = plan.lines ? arguments.with("lines", true) : arguments;
   if (plan.score_positions.empty() || arguments.given("score_positions")) return out;
@@ -29,7 +30,7 @@ Arguments with_examples_of(const PlanFile& plan, const Arguments& arguments) {
     return out.with("score_positions", plan.score_positions);
   }
   throw Error(ErrorKind::usage, {.parameter = "score_positions",
-                                 .problem = "missing mask: the plan was made with " +
+                                 .problem = "missing mask file: the plan was made with " +
                                             verbatim(plan.score_positions)});
 }
 
@@ -42,8 +43,9 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
   const PlanFile& plan = request.plan;
   std::erase_if(models, [&](const Model& model) { return model.stack() != plan.stack; });
   if (models.size() != 1) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "models", .problem = "the plan is not of this stack of one model"});
+    throw Error(ErrorKind::usage, {.parameter = "models",
+                                   .problem = "expected only the model and stack that the "
+                                              "plan was made for"});
   }
   const Model& model = models.front();
   check_plan(plan, model, request.plan_place);
@@ -65,37 +67,38 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
 Parameters shrink_parameters() {
   return {{.name = "plan",
            .type = file,
-           .help = "what plan wrote with format json, a form and a target",
+           .help = "plan: JSON report of attnscope plan with a method and a target",
            .positional = true,
            .metavariable = "PLAN.json",
-           .missing = "is needed",
+           .missing = "missing plan file",
            .missing_hint =
-               "attnscope plan MODEL {calibration_file} FILE with a form and a target makes it",
+               "make one with: attnscope plan MODEL {calibration_file} FILE {method} METHOD {keep} "
+               "SHARE {format} json",
            .endings = {".json"}},
           {.name = "folder",
            .type = file,
-           .help = "the new folder of the smaller model",
+           .help = "new folder for the compressed model",
            .letter = 'o',
            .metavariable = "DIR",
-           .missing = "name the folder to write",
+           .missing = "missing output folder",
            .missing_hint = "for example: {folder} smaller",
            .use = FileUse::folder,
            .endings = {".safetensors", ".json", ".md", ".txt", ".model"}},
           {.name = "dtype",
            .type = choice,
-           .help = "of all weights",
+           .help = "dtype of all weights",
            .metavariable = "NAME",
            .choices = {"same", "F32", "BF16", "F16"},
            .default_text = "same",
            .noun = "dtype"},
           {.name = "shard_size",
            .type = bytes,
-           .help = "the largest file of weights",
+           .help = "maximum size of a weights file",
            .metavariable = "SIZE",
            .default_text = "5G"}};
 }
 
-/// The report of `shrink` goes to stdout: its `o` is the folder.
+/// The report of `shrink` goes to stdout, because `-o` names the folder.
 Parameters report_parameters() {
   Parameters out = output_parameters();
   std::erase_if(out, [](const Parameter& parameter) { return parameter.name == "out"; });
@@ -109,7 +112,7 @@ Parameters report_parameters() {
 
 Command shrink_command() {
   return {.name = "shrink",
-          .summary = "writes the smaller model that a plan leaves",
+          .summary = "Write the compressed model that a plan describes",
           .examples = {{{"models", "MODEL"},
                         {"plan", "plan.json"},
                         {"calibration_file", "book.txt"},

@@ -1,4 +1,4 @@
-// Writes the model that a plan leaves, opens it again, and measures it.
+// Writes the compressed model that a plan describes, reopens it and measures it.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -27,7 +27,7 @@ bool has_quantized(const Model& model) {
   return !std::ranges::all_of(model.checkpoint().tensors(), is_plain, &CheckpointTensor::view);
 }
 
-/// One row for each tensor that either model has.
+/// One row per tensor of either model.
 std::vector<Record> tensor_rows(const Model& before, const ChangedModel& after) {
   std::vector<Record> rows;
   const auto add = [&](const std::string& name, Value was, Value is, const char* change) {
@@ -63,15 +63,16 @@ void check_hash(std::string_view place, const std::string& field, const std::str
   if (found == expected) return;
   throw Error(
       ErrorKind::format,
-      {.file = std::string(place), .place = field, .problem = "is that of " + verbatim(other)});
+      {.file = std::string(place), .place = field, .problem = "belongs to " + verbatim(other)});
 }
 
-/// A note where a perplexity of the plan is not what was measured.
+/// Adds a note if a perplexity in the plan differs from the measured one.
 void note_difference(const std::string& whose, double measured, double planned, double tolerance,
                      RowSink& sink) {
   if (std::abs(measured - planned) <= tolerance) return;
   sink.add_note(whose + " perplexity is " + rounded_text(std::exp(measured), 3) +
-                ", the plan says " + rounded_text(std::exp(planned), 3) + ": was the plan edited?");
+                ", but the plan reports " + rounded_text(std::exp(planned), 3) +
+                ": was the plan edited?");
 }
 
 }  // namespace
@@ -88,8 +89,8 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   check_hash(request.plan_place, "parameters.tokens_hash", plan.tokens_hash,
              windows_hash(request.text.fitted()), "another text");
   check_hash(request.plan_place, "parameters.eval_hash", plan.eval_hash,
-             windows_hash(request.text.measured()), "another held-out text");
-  NewFolder folder(request.folder);  // shows now what would stop it at the end
+             windows_hash(request.text.measured()), "another evaluation text");
+  NewFolder folder(request.folder);  // fails now instead of at the end
   FinishedLayers finished(request.folder, content_hash(request.plan_text));
   std::vector<Record> rows;
   Record facts;
@@ -102,7 +103,8 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
     for (std::size_t at = 0; at < plan.choices.size(); ++at) {
       if (at > 0) finished.begin_next();
       const Choice& choice = plan.choices[at];
-      const std::string dtype(dtype_name(changed.dtype()));  // of what the stages before this made
+      const std::string dtype(
+          dtype_name(changed.dtype()));  // of the model that the earlier methods made
       MomentsCache kept(request.folder,
                         content_hash(request.plan_text + dtype + std::to_string(at)));
       Calibration calibration(made, request.text.fitted(), context.memory_bytes / 2,
@@ -134,7 +136,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
         [&](const Compute& compute) { nll = mean_nll(*written, request.text.measured(), compute); },
         {"model", "models"});
   } catch (const Error& error) {
-    // The next run would fail in the same way, unless it is the disk that failed.
+    // Unless the disk failed, the next run would fail in the same way, so nothing is kept for it.
     if (error.kind() != ErrorKind::io) {
       finished.remove();
       MomentsCache(request.folder, "").remove();
@@ -144,8 +146,7 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
   folder.commit();
   finished.remove();
   if (finished.taken() > 0) {
-    sink.add_note("went on from a run that was stopped, which had made " +
-                  counted(finished.taken(), "layer"));
+    sink.add_note("resumed an interrupted run: reused " + counted(finished.taken(), "layer"));
   }
   facts = planned_facts(model);
   Record shrunk = {{"method", words.methods}, {"description", words.choices}};
@@ -158,17 +159,18 @@ void run_shrink(const Model& model, const ShrinkRequest& request, const Context&
       .add("perplexity", std::exp(nll))
       .add("mean_nll", nll);
   facts.add("compressed", std::move(shrunk));
-  // What was planned is rounded as it is written, but for one that was asked to be written
-  // otherwise.
+  // The plan already rounds weights as they are written, unless `--dtype` asks for another dtype.
   const double agrees = request.form.dtype ? 5e-3 : 1e-3;
-  constexpr double kSame = 1e-4;  // kernels of other processors sum in another order
-  note_difference("the model's", nll_before, plan.mean_nll_before, kSame, sink);
+  constexpr double kSame = 1e-4;  // the summation order depends on the processor
+  note_difference("the original model's", nll_before, plan.mean_nll_before, kSame, sink);
   note_difference("the written model's", nll, plan.mean_nll_after, agrees, sink);
   if (plan.choices.front().method->allocates_ranks()) {
-    sink.add_note("matrices of lower rank in the same shapes save nothing in stock runtimes");
+    sink.add_note(
+        "low-rank matrices were written in their original shapes: this saves nothing in standard "
+        "runtimes");
   }
   if (has_quantized(model)) {
-    sink.add_note("quantised weights were written as " +
+    sink.add_note("quantized weights were written as " +
                   std::string(dtype_name(request.form.dtype.value_or(DType::bf16))));
   }
   sink.begin({.command = "shrink",

@@ -1,4 +1,4 @@
-// Makes the model that a plan describes.
+// Writes the compressed model that a plan describes.
 #pragma once
 
 #include <filesystem>
@@ -14,22 +14,22 @@
 
 namespace attnscope {
 
-/// Of a plan's report: see features/plan/plan_file.h.
+/// The plan is a report of `plan`: see features/plan/plan_file.h.
 struct ShrinkRequest {
-  std::string plan_text;   // of PLAN.json
-  std::string plan_place;  // its file's name
+  std::string plan_text;   // content of PLAN.json
+  std::string plan_place;  // name of the plan file
   PlanFile plan;           // checked by check_plan()
   PlanText text;
   std::filesystem::path folder;
-  WrittenForm form;  // its card is made here
+  WrittenForm form;  // without its model card, which run_shrink() makes
 };
 
-/// Checks all of a plan but its text. Throws Error(format) for a plan of another model, or one that
-/// does not fit the model.
+/// Checks everything in a plan except its text. Throws Error(format) if the plan belongs to another
+/// model or does not fit the model.
 void check_plan(const PlanFile& plan, const Model& model, std::string_view place);
 
-/// Writes the model that a plan leaves, opens it, and measures it. Rows: its tensors. Throws
-/// Error(format) for a plan of another text. The folder appears when all is done.
+/// Writes the compressed model, reopens it and measures it. Rows: its tensors. Throws Error(format)
+/// if the plan belongs to another text. The folder appears only when it is complete.
 void run_shrink(const Model& model, const ShrinkRequest& request, const Context& context,
                 RowSink& sink);
 

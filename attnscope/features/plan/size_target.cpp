@@ -19,8 +19,8 @@ namespace {
                        (other_name ? " (" + std::string(method->name) + ")" : ""));
   }
   throw Error(ErrorKind::usage, {.parameter = "set",
-                                 .problem = "'" + verbatim(text) + "' is no choice",
-                                 .hint = "such as " + join_alternatives(examples)});
+                                 .problem = "'" + verbatim(text) + "' is not a valid setting",
+                                 .hint = "use a setting such as " + join_alternatives(examples)});
 }
 
 Choice choice_of(const std::string& text, const Model& model) {
@@ -64,22 +64,25 @@ PlanTarget plan_target(const Arguments& arguments, const Model& model, std::vect
   for (const char* name : {"keep", "kv_bytes", "max_perplexity", "set"}) {
     if (!arguments.given(name)) continue;
     if (!out.text.empty()) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = name, .problem = "is a second target beside " + out.text});
+      throw Error(
+          ErrorKind::usage,
+          {.parameter = name, .problem = "cannot be combined with another target: " + out.text});
     }
     out.text = std::string(name) + " " + arguments.text(name);
   }
   if (arguments.given("keep")) {
     const std::string text = arguments.text("keep");
     out.keep = number_of_text("keep", text);
-    if (*out.keep <= 0 || *out.keep > 1) refuse_range("keep", text, "a share above 0, at most 1");
+    if (*out.keep <= 0 || *out.keep > 1)
+      refuse_range("keep", text, "a share greater than 0 and at most 1");
   }
   if (arguments.given("kv_bytes")) {
     const std::string text = arguments.text("kv_bytes");
     out.kv_bytes = number_of_text("kv_bytes", text);
     const bool share = *out.kv_bytes > 0 && *out.kv_bytes <= 1;
     if (!share && *out.kv_bytes < 2) {
-      refuse_range("kv_bytes", text, "a share above 0, at most 1, or a number of bytes from 2 on");
+      refuse_range("kv_bytes", text,
+                   "a share greater than 0 and at most 1, or a number of bytes of at least 2");
     }
   }
   if (arguments.given("max_perplexity")) {
@@ -98,7 +101,7 @@ PlanTarget plan_target(const Arguments& arguments, const Model& model, std::vect
   out.set = choice_of(arguments.text("set"), model);
   if (!by.empty() && by != std::vector{out.set->method}) {
     throw Error(ErrorKind::usage,
-                {.parameter = "set", .problem = "is of another form than {method}"});
+                {.parameter = "set", .problem = "sets another method than {method}"});
   }
   by = {out.set->method};
   return out;

@@ -1,4 +1,4 @@
-// What a smaller model must come to, from the texts of arguments.
+// Reads the target of a plan from the arguments.
 #pragma once
 
 #include "attnscope/features/framework/arguments.h"
@@ -6,11 +6,11 @@
 
 namespace attnscope {
 
-/// Of keep, kv_bytes, max_perplexity and set, at most one of which is given. Throws Error(usage)
-/// that names the one at fault and its range. `by`: becomes that of `set`, which names it itself.
+/// The target from keep, kv_bytes, max_perplexity or set, of which at most one is given. Throws
+/// Error(usage) with the wrong parameter and its range. `by`: set to the method in `set`, if given.
 PlanTarget plan_target(const Arguments& arguments, const Model& model, std::vector<Method>& by);
 
-/// A number; Error(usage) about the parameter where the text is none.
+/// Parses a number. Throws Error(usage) about the parameter if the text is not a number.
 double number_of_text(const std::string& parameter, const std::string& text);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// `plan` and `shrink` for people.
+// Tables of `plan` and `shrink`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,17 +49,17 @@ std::string work_of(const Record& plan) {
          share_of(after, real_field(plan, "flops_per_token_before"));
 }
 
-/// `named`: the model is named by what follows.
+/// `named`: the text that follows names the model.
 void write_title(const Record& model, const Record& parameters, std::int64_t windows,
                  double perplexity, bool named, const Style& style, std::ostream& out) {
   if (!named) {
     out << style.bold(text_field(model, "name")) << "  " << model_title(model) << ", "
         << size_text(integer_field(model, "parameters")) << " parameters, KV cache "
-        << grouped(integer_field(model, "kv_cache_bytes_per_token")) << " bytes a token\n";
+        << grouped(integer_field(model, "kv_cache_bytes_per_token")) << " bytes per token\n";
   }
   const auto* held_out = parameters.find("eval_file")->get<std::string>();
   const std::string words = scored_words(parameters);
-  out << fmt::format("fitted to {} × {} tokens of {}; perplexity on {} of {} {:.2f}{}\n\n",
+  out << fmt::format("calibrated on {} × {} tokens of {}; perplexity on {} of {}: {:.2f}{}\n\n",
                      integer_field(parameters, "sequences"), integer_field(parameters, "length"),
                      printable(text_field(parameters, "source")), counted(windows, "window"),
                      held_out == nullptr ? "its last tenth" : printable(*held_out), perplexity,
@@ -96,13 +96,15 @@ void write_comparison(const Report& report, const WriteOptions& options, std::os
     last = form;
   }
   out << align(lines, lines.front().size()) << '\n';
-  write_legend("One form and its size; choose with " + options.spell("method") + " and " +
-                   options.spell("keep") + ", " + options.spell("kv_bytes") + " or " +
-                   options.spell("max_perplexity") + ". Nothing is trained.",
-               options, out);
+  write_legend(
+      "One method and size per row; no training. KV bytes: per token. FLOPs: per token, relative "
+      "to the original model. Select with " +
+          options.spell("method") + " and " + options.spell("keep") + ", " +
+          options.spell("kv_bytes") + " or " + options.spell("max_perplexity") + ".",
+      options, out);
 }
 
-/// The planned rank of each matrix and its share of the possible one.
+/// The planned rank of each matrix and its share of the maximum possible rank.
 void write_rank_grid(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   LayerGrid grid;
@@ -116,7 +118,7 @@ void write_rank_grid(const Report& report, const WriteOptions& options, std::ost
     const auto possible = static_cast<double>(integer_field(row, "max_possible_rank"));
     const std::string text =
         rank == nullptr
-            ? "whole"
+            ? "full"
             : fmt::format("{} {:>3.0f}%", *rank, 100 * static_cast<double>(*rank) / possible);
     const double shade = dearest > 0 ? expected(row) / dearest : 0;
     grid.set(text_field(row, "model"), integer_field(row, "layer"), LayerGrid::kWhole,
@@ -128,7 +130,7 @@ void write_rank_grid(const Report& report, const WriteOptions& options, std::ost
 void write_removals(const Report& report, std::ostream& out, const Style& style) {
   Lines lines(1);
   for (const char* name :
-       {"layer", "influence", "loss alone", "attention alone", "MLP alone", "plan"}) {
+       {"layer", "influence", "layer alone", "attention alone", "MLP alone", "plan"}) {
     lines.front().push_back(style.bold(name));
   }
   for (const Record& row : report.rows) {
@@ -138,9 +140,9 @@ void write_removals(const Report& report, std::ostream& out, const Style& style)
                      number_text(row, "loss_increase", "{:+.4f}"),
                      number_text(row, "attention_loss_increase", "{:+.4f}"),
                      number_text(row, "mlp_loss_increase", "{:+.4f}"),
-                     order == nullptr ? "stays"
-                     : *order == 0    ? "goes"
-                                      : fmt::format("goes, {}", *order)});
+                     order == nullptr ? "kept"
+                     : *order == 0    ? "removed"
+                                      : fmt::format("removed, {}", *order)});
   }
   out << align(lines) << '\n';
 }
@@ -156,15 +158,15 @@ void write_chosen(const Report& report, const WriteOptions& options, std::ostrea
   if (form == "low-rank") {
     write_rank_grid(report, options, out);
     write_legend(
-        "The rank of each matrix and its share of the largest; parameters below are those "
-        "of factors.\n",
+        "Rank of each matrix. %: of the maximum possible rank. full: not factored. Below, "
+        "parameters are counted as factors.\n",
         options, out);
   }
   if (form == "depth") {
     write_removals(report, out, style);
     write_legend(
-        "influence: 1 less the cosine of what enters and leaves; alone: nats that the "
-        "held-out text loses without it; goes: in this order.\n",
+        "influence: 1 − cosine(layer input, layer output). alone: loss increase (nats) without "
+        "only this layer, attention or MLP. plan: kept, or removed in this order.\n",
         options, out);
   }
   const bool loads = expect<bool>(plan, "loadable");
@@ -174,17 +176,16 @@ void write_chosen(const Report& report, const WriteOptions& options, std::ostrea
                                          integer_field(plan, "parameters_before"))},
                  {"KV bytes", count_of(integer_field(plan, "kv_cache_bytes_per_token_after"),
                                        integer_field(plan, "kv_cache_bytes_per_token_before"))},
-                 {"FLOPs a token", work_of(plan)}};
+                 {"FLOPs per token", work_of(plan)}};
   if (const auto* expected = plan.find("predicted_kl")->get<double>()) {
-    lines.push_back({"expected", fmt::format("{:.4f} nats of divergence", *expected)});
+    lines.push_back({"predicted", fmt::format("KL divergence {:.4f} nats", *expected)});
   }
   lines.push_back(
       {"perplexity", perplexity_text(real_field(plan, "perplexity_after"), before) +
                          fmt::format("  ({:+.4f} nats)", real_field(plan, "mean_nll_after") -
                                                              real_field(plan, "mean_nll_before"))});
-  lines.push_back(
-      {"loads in transformers", loads ? "yes" + (remark.empty() ? "" : ", " + remark)
-                                      : "as it is, in the same shapes: saves nothing there"});
+  lines.push_back({"loads in transformers", loads ? "yes" + (remark.empty() ? "" : ", " + remark)
+                                                  : "only in the original shapes: saves nothing"});
   out << align(lines, 2);
 }
 
@@ -213,9 +214,9 @@ void write_shrink_table(const Report& report, const WriteOptions& options, std::
                 {"parameters",
                  count_of(integer_field(shrunk, "parameters"), integer_field(model, "parameters"))},
                 {"bytes", grouped(integer_field(shrunk, "bytes"))},
-                {"perplexity", fmt::format("{:.3f} of the files, {:.3f} planned",
-                                           real_field(shrunk, "perplexity"),
-                                           real_field(shrunk, "planned_perplexity"))}},
+                {"perplexity",
+                 fmt::format("{:.3f} measured, {:.3f} planned", real_field(shrunk, "perplexity"),
+                             real_field(shrunk, "planned_perplexity"))}},
                2);
 }
 

@@ -1,4 +1,4 @@
-// Rows of `predict --attribution`: what each part of a model adds to a logit.
+// Rows of `predict --attribution`: direct logit attribution of each component.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -10,15 +10,17 @@ using enum FieldForm;
 RowKind attribution_rows() {
   constexpr std::string_view kSection = "metrics.md#attribution";
   constexpr std::string_view kParameters = "formats.md#parameters";
-  Field token = {.name = "token",
-                 .type = record,
-                 .nulls = Nulls::whole,
-                 .meaning = "the token whose logit is taken apart; null: those that follow",
-                 .where = kSection,
-                 .fields = source_tokens_fact().fields};
+  Field token = {
+      .name = "token",
+      .type = record,
+      .nulls = Nulls::whole,
+      .meaning = "token whose logit is attributed; null: the next token at each position",
+      .where = kSection,
+      .fields = source_tokens_fact().fields};
   Field against = token;
   against.name = "against";
-  against.meaning = "the token whose logit is taken off; null: the mean over the vocabulary is";
+  against.meaning =
+      "token whose logit is subtracted; null: the mean over the vocabulary is subtracted";
   const auto of_prompts = [](std::string_view name, std::string_view unit,
                              std::string_view meaning) {
     return Field{.name = name,
@@ -32,74 +34,79 @@ RowKind attribution_rows() {
       .name = "attribution",
       .command = "predict",
       .option = "attribution",
-      .meaning = "what a part of a model adds directly to a logit",
+      .meaning = "direct effect of one component on a logit",
       .place = {model_field(),
                 stack_field(),
                 {.name = "layer",
                  .type = integer,
                  .nulls = Nulls::whole,
-                 .meaning = "the part's layer, from 0; null: of none",
+                 .meaning = "layer of the component, from 0; null if it belongs to no layer",
                  .where = kSection},
                 {.name = "head",
                  .type = integer,
                  .nulls = Nulls::whole,
-                 .meaning = "the query head, from 0; null: of none",
+                 .meaning = "query head, from 0; null if the component is not a head",
                  .where = kSection}},
-      .fields = {{.name = "component",
-                  .type = text,
-                  .meaning = "what adds it: the tokens' embedding, their positions, a head, the "
-                             "bias of an output projection, an MLP, the final norm's bias",
-                  .where = kSection,
-                  .choices = {"embedding", "positions", "head", "output_bias", "mlp", "norm_bias"}},
-                 {.name = "direct_effect",
-                  .unit = "logits",
-                  .heading = "direct_effect",
-                  .meaning = "what it adds, mean over places; all parts sum to the logit",
-                  .where = kSection},
-                 of_prompts("direct_effect_error", "logits",
-                            "the standard error of that over prompts; null of one prompt"),
-                 of_prompts("corrupted_direct_effect", "logits",
-                            "what it adds after corrupted prompts; null where there are none"),
-                 of_prompts("share", "share of the preference",
-                            "what it adds after clean prompts beyond that after corrupted ones, of "
-                            "what all parts do; null where there is no preference"),
-                 of_prompts("share_error", "share of the preference",
-                            "the standard error of that over prompts; null of one prompt")},
+      .fields =
+          {{.name = "component",
+            .type = text,
+            .meaning = "component: token embedding, position embedding, head, bias of W_O, "
+                       "MLP, or bias of the final norm",
+            .where = kSection,
+            .choices = {"embedding", "positions", "head", "output_bias", "mlp", "norm_bias"}},
+           {.name = "direct_effect",
+            .unit = "logits",
+            .heading = "direct effect",
+            .meaning = "direct effect on the logit, mean over positions; the effects of all "
+                       "components sum to the logit",
+            .where = kSection},
+           of_prompts("direct_effect_error", "logits",
+                      "standard error of direct_effect over prompts; null for one prompt"),
+           of_prompts("corrupted_direct_effect", "logits",
+                      "direct effect on corrupted prompts; null without corrupted prompts"),
+           of_prompts(
+               "share", "share of the logit difference",
+               "share of the logit difference that this component adds directly, minus its effect "
+               "on corrupted prompts if given; null if that difference is not positive"),
+           of_prompts("share_error", "share of the logit difference",
+                      "standard error of share over prompts; null for one prompt")},
       .models = model_facts(),
-      .parameters = {{.name = "attribution",
-                      .type = flag,
-                      .meaning = "that rows are what parts of the model add to a logit",
-                      .where = kParameters},
-                     {.name = "source",
-                      .type = text,
-                      .meaning = "where the tokens come from: text, a file's name, tokens; absent "
-                                 "of prompts",
-                      .where = kParameters,
-                      .optional = true},
-                     prompts_parameter_field()}};
-  kind.models.push_back({.name = "attributed",
-                         .type = record,
-                         .meaning = "which logit",
-                         .where = kSection,
-                         .fields = {token,
-                                    against,
-                                    {.name = "positions",
-                                     .type = integer,
-                                     .unit = "tokens",
-                                     .meaning = "how many places the means are over",
-                                     .where = kSection},
-                                    {.name = "logit",
-                                     .unit = "logits",
-                                     .meaning = "what the model itself gives, less the mean over "
-                                                "the vocabulary or the other token's",
-                                     .where = kSection},
-                                    {.name = "corrupted_logit",
-                                     .nulls = Nulls::whole,
-                                     .unit = "logits",
-                                     .meaning = "of prompts: the same after corrupted ones; null "
-                                                "where there are none",
-                                     .where = kSection,
-                                     .optional = true}}});
+      .parameters = {
+          {.name = "attribution",
+           .type = flag,
+           .meaning = "true: rows are direct effects of components on a logit",
+           .where = kParameters},
+          {.name = "source",
+           .type = text,
+           .meaning =
+               "source of the tokens: \"text\", a file name or \"tokens\"; absent for prompts",
+           .where = kParameters,
+           .optional = true},
+          prompts_parameter_field()}};
+  kind.models.push_back(
+      {.name = "attributed",
+       .type = record,
+       .meaning = "the attributed logit",
+       .where = kSection,
+       .fields = {token,
+                  against,
+                  {.name = "positions",
+                   .type = integer,
+                   .unit = "tokens",
+                   .meaning = "number of positions or prompts that the means are taken over",
+                   .where = kSection},
+                  {.name = "logit",
+                   .unit = "logits",
+                   .meaning = "logit of the model, minus the mean over the vocabulary or the logit "
+                              "of the other token",
+                   .where = kSection},
+                  {.name = "corrupted_logit",
+                   .nulls = Nulls::whole,
+                   .unit = "logits",
+                   .meaning = "prompts: logit difference of the model on corrupted prompts; null "
+                              "without corrupted prompts",
+                   .where = kSection,
+                   .optional = true}}});
   return kind;
 }
 

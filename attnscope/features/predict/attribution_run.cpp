@@ -1,5 +1,5 @@
-// `predict --attribution`: what each part of a model adds to the logits of a text's own tokens, or
-// of one token at its end.
+// `predict --attribution`: the direct effect of each component on the logits of the next tokens in
+// a text, or of one token at its end.
 #include "attnscope/features/predict/attribution_run.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 namespace attnscope {
 namespace {
 
-/// What is attributed in one model's text.
+/// The logits that are attributed in the text of one model.
 struct AskedLogits {
-  std::vector<std::int64_t> rows;    // of the text's states
-  std::vector<std::int64_t> tokens;  // of each row
+  std::vector<std::int64_t> rows;    // of the hidden states
+  std::vector<std::int64_t> tokens;  // per row
   std::optional<std::int64_t> against;
 };
 
@@ -46,7 +46,7 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-/// What the model's own logits are before their cap, of which the parts are to be the sum.
+/// Mean logit of the model before soft-capping, which the components must sum to.
 double centered_logit(const ForwardPass& pass, const AskedLogits& asked,
                       const Matrix<float>& states, const Compute& compute) {
   double sum = 0;
@@ -104,11 +104,13 @@ void check_attribution(const ForwardPass& pass, const Prompt& prompt, const Aske
 void check_attributable(const ForwardPass& pass) {
   const Model& model = pass.model();
   const std::string obstacle =
-      model.spec().causal ? LinearHead::obstacle(pass) : "it foretells no next tokens";
+      model.spec().causal ? LinearHead::obstacle(pass) : "it does not predict next tokens";
   if (obstacle.empty()) return;
   throw Error(ErrorKind::unsupported,
               {.parameter = "attribution",
-               .problem = model.name() + " has logits that are no sum of what its parts write: " +
+               .problem = model.name() +
+                          " does not support direct logit attribution, because its logits are not "
+                          "a sum of component outputs: " +
                           verbatim(obstacle)});
 }
 
@@ -124,7 +126,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
     note_past_context(ready.pass(index), {.tokens = std::span(&prompt.tokens, 1)}, sink);
     asked.push_back(asked_logits(prompt, request.asked[index]));
     if (models[index].spec().head.soft_cap) {
-      sink.add_note(models[index].name() + ": of logits before their cap");
+      sink.add_note(models[index].name() + ": logits are attributed before soft-capping");
     }
     const auto tokens = std::ssize(prompt.tokens);
     items.push_back({.flops = static_cast<double>(forward_weights_bytes(models[index])) *
@@ -164,13 +166,13 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
   sink.end();
 }
 
-// `predict --attribution --prompts`: what each part of a model adds itself to its preference for
-// the right answers.
+// `predict --attribution --prompts`: the direct effect of each component on the logit difference
+// between correct and incorrect answers.
 namespace {
 
 struct AttributedPrompts {
-  std::vector<DirectPart> parts;    // `logits`: of each prompt
-  std::vector<double> differences;  // the model's own
+  std::vector<DirectPart> parts;    // `logits`: one per prompt
+  std::vector<double> differences;  // of the model
 };
 
 AttributedPrompts attribute_prompts(const ForwardPass& pass, const LinearHead& head,
@@ -268,7 +270,7 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (models[index].spec().head.soft_cap) {
-      sink.add_note(models[index].name() + ": of logits before their cap");
+      sink.add_note(models[index].name() + ": logits are attributed before soft-capping");
     }
     note_preference(models[index].name(), found[index].preference(), sink);
     add_direct_rows(models[index].name(), found[index], sink);

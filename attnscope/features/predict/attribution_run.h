@@ -17,27 +17,26 @@ namespace attnscope {
 
 /// Which logit is attributed.
 struct AskedTokens {
-  std::optional<std::int64_t> token;    // at the text's end; none: each next token of the text
-  std::optional<std::int64_t> against;  // minus the logit of this one; none: minus the mean of all
+  std::optional<std::int64_t> token;  // at the end of the text; empty: each next token of the text
+  std::optional<std::int64_t> against;  // subtracted; empty: the mean of all logits
 };
 
 struct AttributionRequest {
-  std::vector<Prompt> prompts;     // of each model
-  std::vector<AskedTokens> asked;  // of each model
+  std::vector<Prompt> prompts;     // per model
+  std::vector<AskedTokens> asked;  // per model
   Record text;
 };
 
-/// Throws Error(unsupported) if logits are not a sum of what components write.
+/// Throws Error(unsupported) if the logits are not a sum of component outputs.
 void check_attributable(const ForwardPass& pass);
 
-/// Rows: what each part of a model adds to the logit, mean over places. Throws as
-/// check_predicts_tokens(), and Error(unsupported) if logits are not a sum of what components
-/// write.
+/// Rows: the direct effect of each component on the logit, mean over positions. Throws as
+/// check_predicts_tokens() and check_attributable().
 void run_attribution(std::span<const Model> models, const AttributionRequest& request,
                      const Context& context, RowSink& sink);
 
-/// Rows: what each part adds to how much the right answers' logits are above the wrong ones', mean
-/// over prompts. Throws as check_answers() and check_attributable().
+/// Rows: the direct effect of each component on the logit difference between correct and incorrect
+/// answers, mean over prompts. Throws as check_answers() and check_attributable().
 void run_attribution_prompts(std::span<const Model> models, const PromptsRequest& request,
                              const Context& context, RowSink& sink);
 

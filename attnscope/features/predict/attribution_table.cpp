@@ -1,4 +1,4 @@
-// `predict --attribution` for people: the parts that add most, for and against, and the sum.
+// Table of `predict --attribution`: the components with the largest direct effects, and the sum.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,26 +27,26 @@ std::string name_of_part(const Record& row) {
   return layer ? fmt::format("{} {}", words, integer_field(row, "layer")) : words;
 }
 
-/// "the text's own tokens", "␣Paris against ␣London".
+/// "next token, mean over 5 positions", "␣Paris minus ␣London".
 std::string asked_text(const Record& attributed, bool of_prompts) {
   const std::int64_t places = integer_field(attributed, "positions");
   if (of_prompts) {
     const std::string text =
-        fmt::format("right answers against wrong ones, mean over {}", counted(places, "prompt"));
+        fmt::format("correct minus incorrect answer, mean over {}", counted(places, "prompt"));
     if (attributed.find("corrupted_logit")->is_null()) return text;
-    return text + ", and after corrupted ones";
+    return text + "; second column: corrupted prompts";
   }
   const Record* token = attributed.find("token")->get<Record>();
   if (token == nullptr) {
-    return fmt::format("the tokens that follow, mean over {}", counted(places, "place"));
+    return fmt::format("the next token, mean over {}", counted(places, "position"));
   }
   const Record* against = attributed.find("against")->get<Record>();
   std::string text = token_cell(*token, "text", "id");
-  if (against != nullptr) text += " against " + token_cell(*against, "text", "id");
+  if (against != nullptr) text += " minus " + token_cell(*against, "text", "id");
   return text;
 }
 
-/// What it adds after corrupted prompts, and its share of the preference.
+/// The direct effect on corrupted prompts, and the share of the logit difference.
 std::string prompt_cell(const Record& row) {
   const Value* corrupted = row.find("corrupted_direct_effect");
   const Value* share = row.find("share");
@@ -95,7 +95,7 @@ void write_attribution_table(const Report& report, const WriteOptions& options, 
                        fmt::format("{:+.4f}", others), "", ""});
     }
     lines.push_back({"  " + style.bold("sum"), fmt::format("{:+.4f}", sum), "", ""});
-    lines.push_back({style.dim("  the model's logit"), number_text(attributed, "logit", "{:+.4f}"),
+    lines.push_back({style.dim("  logit of the model"), number_text(attributed, "logit", "{:+.4f}"),
                      of_prompts && !attributed.find("corrupted_logit")->is_null()
                          ? number_text(attributed, "corrupted_logit", "{:+.4f}")
                          : "",
@@ -104,8 +104,8 @@ void write_attribution_table(const Report& report, const WriteOptions& options, 
   }
   if (report.rows.empty()) return;
   write_legend(
-      "What each part adds to the logit directly, less the mean over the vocabulary or the other "
-      "token, with the final norm's scale as it was; what later layers make of a part is theirs.",
+      "Direct logit attribution, relative to the vocabulary mean (or the other token), with the "
+      "final norm's scale frozen. Indirect effects are not included.",
       options, out);
 }
 

@@ -30,7 +30,7 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxPromptTokens = 1'000'000;
 
-/// What a model is run on: of an encoder-decoder the text, or sound, is its source.
+/// The input of a model. For an encoder-decoder, the text or audio is the source.
 Prompt prompt_of(const Arguments& arguments, const Session& session, const Model& model,
                  const TokenizedText& text) {
   Prompt prompt{.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr};
@@ -42,14 +42,14 @@ Prompt prompt_of(const Arguments& arguments, const Session& session, const Model
     prompt.tokens = *target;
     return prompt;
   }
-  start_token(model);  // says what to do where there is none
+  start_token(model);  // throws an error with a hint if there is none
   DecoderPrompt own = decoder_prompt(model);
   prompt.tokens = std::move(own.tokens);
   prompt.languages = std::move(own.languages);
   return prompt;
 }
 
-/// The text of each model; none where it hears.
+/// The text of each model; no text if the input is an image or audio.
 std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& session,
                                    const std::vector<Model>& models) {
   std::deque<TokenizedText> texts;
@@ -93,8 +93,8 @@ void run_perplexity_of(const Arguments& arguments, const Session& session,
   run_perplexity(models, request, session.context, sink);
 }
 
-/// Either all models decode what an encoder reads, or none does and there is no target. Where they
-/// hear or see, only decoders write; and there is no other text.
+/// Checks that the options fit all models. Targets require encoder-decoders. With an image or
+/// audio, only encoder-decoders generate text, and no other text is allowed.
 std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& arguments) {
   const auto decoding = std::count_if(models.begin(), models.end(), needs_target);
   const bool reads_text = named_media_parameter(arguments).empty();
@@ -104,34 +104,37 @@ std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& ar
     const auto other = std::find_if_not(models.begin(), models.end(), needs_target);
     throw Error(ErrorKind::usage,
                 {.parameter = parameter,
-                 .problem = verbatim("is for encoder-decoders, and " + other->name() +
-                                     " is no decoder with an encoder")});
+                 .problem = verbatim("requires an encoder-decoder; " + other->name() +
+                                     " is not a decoder with an encoder")});
   }
   for (const char* parameter : {"text", "text_file"}) {
     if (reads_text || decoding == 0 || !arguments.given(parameter)) continue;
     throw Error(ErrorKind::usage,
-                {.parameter = parameter, .problem = "has no meaning with an image or sound"});
+                {.parameter = parameter, .problem = "cannot be combined with an image or audio "
+                                                    "input"});
   }
   if (!reads_text && decoding > 0 && decoding < std::ssize(models)) {
     throw Error(ErrorKind::usage,
                 {.parameter = named_media_parameter(arguments),
-                 .problem = "is written down by some of these models and not by others",
-                 .hint = "run them apart"});
+                 .problem = "only some of these models generate text from this input",
+                 .hint = "run the models separately"});
   }
   if (arguments.flag("perplexity") && decoding > 0 && decoding < std::ssize(models)) {
     throw Error(ErrorKind::usage,
                 {.parameter = "perplexity",
-                 .problem = "of encoder-decoders needs targets, which other models have none of"});
+                 .problem = "encoder-decoders need target texts, but other models do not: run them "
+                            "separately"});
   }
   return models;
 }
 
-/// Targets given their sources: of two files line by line, or one of each.
+/// Perplexity of targets given their sources: either one pair, or the lines of two files.
 void run_target_perplexity_of(const Arguments& arguments, const Session& session,
                               const std::vector<Model>& models, RowSink& sink) {
   if (arguments.given("stride")) {
     throw Error(ErrorKind::usage,
-                {.parameter = "stride", .problem = "is of windows, and each target is run whole"});
+                {.parameter = "stride", .problem = "does not apply to targets: each target is run "
+                                                   "as a whole"});
   }
   TargetPerplexityRequest request;
   const ScorePositions positions(arguments, session);
@@ -145,7 +148,7 @@ void run_target_perplexity_of(const Arguments& arguments, const Session& session
   run_target_perplexity(models, request, session.context, sink);
 }
 
-/// The token of a parameter: by its id, or by its text.
+/// The token that a parameter names, by its id or by its text.
 std::optional<std::int64_t> named_token(const Arguments& arguments, const char* parameter,
                                         const Model& model, const Tokenizer* tokenizer,
                                         RowSink& sink) {
@@ -162,8 +165,9 @@ std::optional<std::int64_t> named_token(const Arguments& arguments, const char* 
     }
     const auto other = tokenizer == nullptr ? std::nullopt : one_token_of(*tokenizer, text, "").id;
     if (other && other != id) {
-      sink.add_note("{" + std::string(parameter) + "} " + text + " is a token id; the text '" +
-                    text + "' has the id " + std::to_string(*other));
+      sink.add_note("{" + std::string(parameter) + "} " + text + " is used as a token id; the text "
+                                                                 "'" +
+                    text + "' has id " + std::to_string(*other));
     }
     return id;
   }
@@ -173,7 +177,7 @@ std::optional<std::int64_t> named_token(const Arguments& arguments, const char* 
   if (!found.id) {
     throw Error(ErrorKind::usage, {.parameter = parameter,
                                    .problem = verbatim(found.problem),
-                                   .hint = found.hint.empty() ? "or give a token id" : found.hint});
+                                   .hint = found.hint.empty() ? "or pass a token id" : found.hint});
   }
   if (!found.note.empty())
     sink.add_note("{" + std::string(parameter) + "}: " + verbatim(found.note));
@@ -205,11 +209,12 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   }
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
-                {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
+                {.parameter = "save", .problem = "expected one model: a .safetensors file stores a "
+                                                 "single run"});
   }
   for (const char* name : {"lines", "score_positions"}) {
     if (!arguments.given(name) || arguments.flag("perplexity")) continue;
-    throw Error(ErrorKind::usage, {.parameter = name, .problem = "needs {perplexity}"});
+    throw Error(ErrorKind::usage, {.parameter = name, .problem = "requires {perplexity}"});
   }
   if (arguments.flag("perplexity") && needs_target(models.front())) {
     return run_target_perplexity_of(arguments, session, models, sink);
@@ -219,7 +224,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
       return run_attribution_prompts(models, prompts_request(arguments, session, models),
                                      session.context, sink);
     }
-    throw Error(ErrorKind::usage, {.parameter = "prompts", .problem = "needs {attribution}"});
+    throw Error(ErrorKind::usage, {.parameter = "prompts", .problem = "requires {attribution}"});
   }
   std::deque<TokenizedText> texts = texts_of(arguments, session, models);
   for (const TokenizedText& text : texts) {
@@ -229,7 +234,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     return run_perplexity_of(arguments, session, models, std::move(texts), sink);
   }
   if (arguments.given("against") && !arguments.given("token")) {
-    throw Error(ErrorKind::usage, {.parameter = "against", .problem = "needs {token}"});
+    throw Error(ErrorKind::usage, {.parameter = "against", .problem = "requires {token}"});
   }
   if (arguments.flag("attribution")) {
     return run_attribution_of(arguments, models, texts, session.context, sink);
@@ -257,48 +262,47 @@ Parameters predict_parameters() {
   return {
       {.name = "top",
        .type = integer,
-       .help = "how many of the likeliest tokens",
+       .help = "number of most likely tokens",
        .metavariable = "K",
        .least = 1,
        .most = kMaxPromptTokens,
        .default_text = "5"},
       {.name = "generate",
        .type = integer,
-       .help = "write up to N tokens after the text, always the likeliest",
+       .help = "generate up to N tokens after the text, by greedy decoding",
        .metavariable = "N",
        .least = 1,
        .most = kMaxPromptTokens},
       {.name = "perplexity",
        .type = flag,
-       .help = "instead: how well the model foretells the text, in windows of its context"},
+       .help = "measure perplexity on the text, in windows of the context length"},
       {.name = "stride",
        .type = integer,
-       .help = "tokens from one window to the next; where windows overlap, only new ones count",
+       .help = "tokens between window starts; if windows overlap, only new tokens count",
        .metavariable = "N",
        .least = 1,
        .most = kMaxSize,
-       .default_words = "the context"},
+       .default_words = "the context length"},
       {.name = "attribution",
        .type = flag,
-       .help = "instead: what each part adds to the logits of the tokens that follow"},
+       .help = "direct logit attribution of each component, to the logits of the next tokens"},
       {.name = "token",
        .type = text,
-       .help = "with {attribution}: to the logit of this token after the text; digits are an id",
+       .help = "with {attribution}: attribute the logit of this token (text or id) after the text",
        .metavariable = "TOKEN"},
       {.name = "against",
        .type = text,
-       .help = "less that of this one, by its text or id",
+       .help = "with {token}: subtract the logit of this token (text or id)",
        .metavariable = "TOKEN"},
-      prompts_parameter("with {attribution}: to the right answer's logit less the wrong one's, of "
-                        "prompts in JSON "
-                        "lines"),
+      prompts_parameter("with {attribution}: attribute the logit difference between correct and "
+                        "incorrect answers of these prompts (JSON lines)"),
       {.name = "target_file",
        .type = file,
-       .help = "of {perplexity}: a file of targets, line by line those of {text_file}",
+       .help = "with {perplexity}: target texts, one per line of {text_file}",
        .metavariable = "FILE"},
       {.name = "save",
        .type = file,
-       .help = "write tokens, attentions, hidden states and logits to this .safetensors file",
+       .help = "save tokens, attentions, hidden states and logits to this .safetensors file",
        .metavariable = "FILE",
        .use = FileUse::written,
        .endings = {".safetensors"}}};
@@ -310,8 +314,7 @@ Command predict_command() {
   return {
       .name = "predict",
       .summary =
-          "what comes next in a text, what fills a mask, how well a text is foretold, what an "
-          "image shows",
+          "Predict tokens or image labels; measure perplexity",
       .examples = {{{"models", "MODEL"}, {"text", "Once upon a time"}, {"generate", "40"}},
                    {{"models", "MODEL"}, {"text", "Paris is the [MASK] of France."}},
                    {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},
@@ -339,13 +342,13 @@ Command predict_command() {
                                               example_exclusions(/*with_windows=*/false))),
           joined_exclusions(
               pair_exclusions(/*with_windows=*/false),
-              {{"perplexity", {"top", "generate", "save"}, "is of a whole text"},
+              {{"perplexity", {"top", "generate", "save"}, "measures the whole text"},
                prompts_exclusion({"token", "against", "image", "pixel_values", "audio", "features",
                                   "target", "target_tokens", "target_file"}),
                {"attribution",
                 {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values",
                  "audio", "features", "target", "target_tokens", "target_file"},
-                "takes logits apart"}})),
+                "attributes logits of a text"}})),
       .run = run_predict_command};
 }
 

@@ -23,7 +23,7 @@ struct ImageFindings {
   std::vector<std::string> notes;
 };
 
-/// The names of the classes, by id: `id2label` of config.json. Empty if it does not name each.
+/// The class names by id (`id2label` in config.json). Empty unless every class has a name.
 std::vector<std::string> label_names(const ModelSpec& spec) {
   const nlohmann::json config = parse_python_json(spec.text, spec.source);
   const auto labels = config.find("id2label");
@@ -48,7 +48,7 @@ double unit_product(std::span<const float> a, std::span<const float> b) {
   return product / std::sqrt(of_a * of_b);
 }
 
-/// One number of that name; none where the files lack it.
+/// The number stored in the tensor of this name; empty if the files do not contain it.
 std::optional<double> stored_number(const Model& model, const std::string& name) {
   const CheckpointTensor* tensor = name.empty() ? nullptr : model.checkpoint().find(name);
   if (tensor == nullptr || tensor->view.element_count() != 1) return std::nullopt;
@@ -96,14 +96,14 @@ class ImageRun {
       compare(pooled);
     } else if (!model_.spec().head.rule.score_scale.empty()) {
       found_.notes.push_back(verbatim(model_.name()) +
-                             " tells which text fits an image: give texts with {text}, one a line");
+                             " compares an image with texts: pass texts with {text}, one per line");
     } else if (pass_.reads_audio()) {
       found_.notes.push_back(verbatim(model_.name()) +
-                             ": a run on sound has no rows: {save} keeps its states, maps and "
-                             "logits");
+                             ": audio input gives no rows. Use {save} to save hidden states, "
+                             "attention maps and logits");
     } else if (pooled.empty()) {
       found_.notes.push_back(verbatim(model_.name()) +
-                             ": the files hold no head that names labels");
+                             ": no labels, because the files contain no classification head");
     } else {
       add_labels(pooled);
     }
@@ -136,8 +136,8 @@ class ImageRun {
     const auto scale = stored_number(model_, rule.score_scale);
     if (image.empty() || texts.pooled_width() != std::ssize(image) || !scale) {
       throw Error(ErrorKind::unsupported, {.file = model_.checkpoint().main_file().string(),
-                                           .problem = "holds no way to compare texts with an image",
-                                           .hint = "ask without {text}"});
+                                           .problem = "cannot compare texts with an image",
+                                           .hint = "run without {text}"});
     }
     const auto bias = stored_number(model_, rule.score_bias);
     std::vector<double> logits;
@@ -178,7 +178,7 @@ void run_image_prediction(std::span<const Model> models, const ImagePredictReque
   std::vector<ImageFindings> found(models.size());
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
-    constexpr double kRows = 256;  // of a usual image
+    constexpr double kRows = 256;  // of a typical image
     items.push_back(
         {.flops = kRows * static_cast<double>(forward_weights_bytes(models[index])),
          .memory_bytes = run_bytes(models[index].spec(), /*sequences=*/1, /*tokens=*/256),

@@ -1,4 +1,4 @@
-// What models say of an image: the likeliest of their labels, or which of several texts fits it.
+// Image classification: the most likely labels, or which of several texts fits the image.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@
 
 namespace attnscope {
 
-/// A text that is compared with the image.
+/// A text to compare with the image.
 struct Caption {
   std::string text;
   TokenIds tokens;
 };
 
-/// What one model is asked.
+/// The input of one model.
 struct ImageQuestion {
   MediaInput image;
-  const Model* texts = nullptr;  // the tower that reads texts; null: labels are asked for
+  const Model* texts = nullptr;  // the text stack; null: labels are requested
   std::vector<Caption> captions;
 };
 
 struct ImagePredictRequest {
-  std::vector<ImageQuestion> questions;    // of each model
-  std::string source;                      // the image's file
+  std::vector<ImageQuestion> questions;    // per model
+  std::string source;                      // the image file
   std::int64_t top = 5;                    // labels
-  const PromptWatcher* watcher = nullptr;  // of one model; may be null
+  const PromptWatcher* watcher = nullptr;  // for a single model; may be null
 };
 
-/// Rows: the likeliest labels; or all texts, the likeliest first. A model of two towers compares
-/// what both make of image and text, each divided by its length: exp(logit_scale) times their
-/// product, plus logit_bias where there is one (SigLIP, whose probabilities are then of each text
-/// alone). Throws as ForwardPass does, Error(unsupported) for texts that a model cannot compare.
+/// Rows: the most likely labels; or all texts, the most likely first. A model with vision and text
+/// stacks scores a text by exp(logit_scale) · cosine(image, text). SigLIP adds logit_bias, and its
+/// probabilities are independent for each text. Throws as ForwardPass does, and Error(unsupported)
+/// if the model cannot compare texts.
 void run_image_prediction(std::span<const Model> models, const ImagePredictRequest& request,
                           const Context& context, RowSink& sink);
 

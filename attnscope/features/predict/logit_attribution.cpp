@@ -6,7 +6,7 @@
 namespace attnscope {
 namespace {
 
-/// The products of each picked row with its direction, before the scale.
+/// Computes the products of each selected row with its direction, before division by the scale.
 class AttributionRun {
  public:
   AttributionRun(const ForwardPass& pass, const LinearHead& head,
@@ -66,7 +66,7 @@ class AttributionRun {
     return out;
   }
 
-  /// Parted where the stream begins as the sum of what tokens and positions have.
+  /// Splits the embedding into tokens and positions if the residual stream starts as their sum.
   void add_embedding(const TokenIds& ids, MatrixView<const float> stream) {
     std::vector<double> all = products(stream, directions_, 1);
     const ForwardWeights& weights = pass_.weights();
@@ -89,7 +89,7 @@ class AttributionRun {
 
   void add_heads(std::int64_t layer, MatrixView<const float> heads) {
     const LayerWeights& weights = weights_of(layer);
-    Matrix<float> given;  // by the branch, where its norm is to be known
+    Matrix<float> given;  // output of attention, needed for the norm after it
     if (weights.attention_output) {
       given = Matrix<float>(std::ssize(rows_), directions_.cols());
       apply(*weights.output, picked_rows(heads, rows_).view(), {}, given.view(), compute_);

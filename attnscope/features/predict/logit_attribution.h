@@ -1,4 +1,4 @@
-// Whose doing a logit is: what each part of a model adds to it directly.
+// Direct logit attribution: what each component adds to a logit directly.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ struct DirectPart {
   /// embedding, positions (with types), head, output_bias, mlp, norm_bias
   std::string_view component;
   std::optional<std::int64_t> layer, head;
-  std::vector<double> logits;  // of each direction
+  std::vector<double> logits;  // per direction
 };
 
 struct Attribution {
   std::vector<DirectPart> parts;
   Matrix<float> states;  // of the last layer, after the norm, at `rows`
 };
-/// Of one text. `directions` (n, D) and `constants`: one for each of `rows`, which ascend. Each row
-/// is divided by its own scale, so that the parts of a row sum to the logit that the direction
-/// stands for. Throws as ForwardPass::run().
+/// Attributes the logits of one text. `directions` (n, D) and `constants` have one entry for each
+/// of `rows`, which are in ascending order. Each row is divided by its final-norm scale, so that
+/// the components sum to the logit of the direction. Throws as ForwardPass::run().
 Attribution attribute(const ForwardPass& pass, const LinearHead& head, const TokenIds& ids,
                       std::span<const std::int64_t> rows, const Matrix<float>& directions,
                       std::span<const double> constants, const Compute& compute);

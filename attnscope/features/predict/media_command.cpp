@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// The lines of a text, as a tower of texts reads them.
+/// The lines of a text, as inputs of a text stack.
 std::vector<Caption> captions_of(const Arguments& arguments, const Session& session,
                                  const Model& texts) {
   const Tokenizer tokenizer = tokenizer_of(texts);
@@ -24,7 +24,7 @@ std::vector<Caption> captions_of(const Arguments& arguments, const Session& sess
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     Caption caption{.text = line, .tokens = tokenizer.encode(line, /*special=*/true)};
     const auto length = static_cast<std::size_t>(texts.dimensions().context.value_or(0));
-    // Texts whose last position counts were all trained at one length.
+    // Models that pool the last position were trained on texts of one length.
     if (texts.spec().head.rule.pooling == Pooling::last && caption.tokens.size() < length) {
       caption.tokens.resize(length, texts.spec().stream.padding_token);
     }
@@ -33,7 +33,7 @@ std::vector<Caption> captions_of(const Arguments& arguments, const Session& sess
   return captions;
 }
 
-/// The text tower of the same model as this image tower; null if there is none.
+/// The text stack of the same model as this vision stack; null if there is none.
 const Model* text_tower_of(const Model& images, const std::vector<Model>& models) {
   for (const Model& model : models) {
     const bool same = model.shared_checkpoint() == images.shared_checkpoint();
@@ -48,8 +48,8 @@ MediaInput media_input_of(const Arguments& arguments, const Session& session, co
   std::vector<MediaInput> media_inputs = media_inputs_of(arguments, session, model);
   if (media_inputs.size() == 1) return std::move(media_inputs.front());
   throw Error(ErrorKind::usage, {.file = arguments.text(named_media_parameter(arguments)),
-                                 .problem = "holds " + std::to_string(media_inputs.size()) +
-                                            " inputs, and one is run"});
+                                 .problem = "contains " + std::to_string(media_inputs.size()) +
+                                            " inputs, expected one"});
 }
 
 void run_on_media(const Arguments& arguments, const Session& session,
@@ -57,7 +57,8 @@ void run_on_media(const Arguments& arguments, const Session& session,
                   RowSink& sink) {
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage,
-                {.parameter = "save", .problem = "a .safetensors file holds the run of one model"});
+                {.parameter = "save", .problem = "expected one model: a .safetensors file stores a "
+                                                 "single run"});
   }
   ImagePredictRequest request{.source = media_source(arguments), .top = *arguments.integer("top")};
   const bool asks_texts = arguments.given("text") || arguments.given("text_file");
@@ -68,8 +69,9 @@ void run_on_media(const Arguments& arguments, const Session& session,
     question.texts = text_tower_of(model, opened);
     if (question.texts == nullptr) {
       throw Error(ErrorKind::usage, {.parameter = arguments.given("text") ? "text" : "text_file",
-                                     .problem = "has no meaning with an image or sound: " +
-                                                verbatim(model.name()) + " reads no texts"});
+                                     .problem = "cannot be combined with an image or audio "
+                                                "input: " +
+                                                verbatim(model.name()) + " has no text stack"});
     }
     question.captions = captions_of(arguments, session, *question.texts);
   }

@@ -1,4 +1,4 @@
-// `predict` on an image or sound.
+// `predict` on an image or audio file.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace attnscope {
 
-/// The image or sound that a model is run on. Throws Error(usage) if there are several.
+/// The image or audio input of a model. Throws Error(usage) if there are several.
 MediaInput media_input_of(const Arguments& arguments, const Session& session, const Model& model);
 
-/// Runs models that read images or sound and write no text. `opened`: all that the arguments name,
-/// among which are those that read the captions of an image.
+/// Runs vision and audio models that do not generate text. `opened`: all models in the arguments,
+/// including the text stacks for captions.
 void run_on_media(const Arguments& arguments, const Session& session,
                   const std::vector<Model>& models, const std::vector<Model>& opened,
                   RowSink& sink);

@@ -1,4 +1,4 @@
-// Perplexity: windows of a text, run in batches.
+// Perplexity of the windows of a text, run in batches.
 #include "attnscope/features/predict/perplexity_run.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 namespace attnscope {
 namespace {
 
-/// Mean and perplexity of the losses of windows, in the order of the text, with block errors; all
-/// windows together have a loss.
+/// Mean loss and perplexity over windows in text order, with standard errors from blocks. At least
+/// one window must have a loss.
 Record perplexity_summary(std::int64_t tokens, std::span<const std::vector<double>> windows) {
   double sum = 0;
   std::vector<double> all;
@@ -41,17 +41,18 @@ Record perplexity_summary(std::int64_t tokens, std::span<const std::vector<doubl
           {"perplexity_error", of_perplexity}};
 }
 
-/// Of one model's examples.
+/// The windows of one model's examples.
 struct Windows {
-  TokenIds tokens;                          // of all examples, one after the other
-  TokenIds scored;                          // 1 if a token counts, else 0; empty: all count
-  std::vector<PerplexityWindow> all;        // of `tokens`
-  std::vector<std::int64_t> examples;       // of each window: which it is of
-  std::vector<std::int64_t> starts;         // of each example in `tokens`
-  std::int64_t longest = 0;                 // of the windows
-  std::vector<std::vector<double>> losses;  // of each window's tokens that count, once it has run
+  TokenIds tokens;                     // of all examples, concatenated
+  TokenIds scored;                     // 1 if the token is scored, else 0; empty: all are
+  std::vector<PerplexityWindow> all;   // of `tokens`
+  std::vector<std::int64_t> examples;  // per window: its example
+  std::vector<std::int64_t> starts;    // per example: its start in `tokens`
+  std::int64_t longest = 0;            // window length
+  std::vector<std::vector<double>>
+      losses;  // per window: losses of its scored tokens, after its run
 
-  /// Leaves the losses of the tokens that count.
+  /// Keeps only the losses of the scored tokens.
   std::vector<double> scored_losses(const PerplexityWindow& window,
                                     std::vector<double> of_all) const {
     if (scored.empty()) return of_all;
@@ -71,7 +72,8 @@ void check_perplexity(const ForwardPass& pass) {
     throw Error(
         ErrorKind::unsupported,
         {.parameter = "perplexity",
-         .problem = model.name() + " sees each text both ways: it foretells no next tokens"});
+         .problem = model.name() + " has bidirectional attention, so it does not predict next "
+                                   "tokens"});
   }
   pass.check_head();
   if (!pass.no_logits().empty()) {
@@ -85,16 +87,16 @@ std::vector<PerplexityWindow> windows_of(const ForwardPass& pass, const TokenIds
   const Model& model = pass.model();
   const std::int64_t tokens = std::ssize(text);
   if (tokens < 2) {
-    throw Error(ErrorKind::usage, {.parameter = "perplexity",
-                                   .problem = "a text of " + counted(tokens, "token") +
-                                              " has none that follows another"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "perplexity",
+                 .problem = "a text of " + counted(tokens, "token") + " has no token to predict"});
   }
   const std::int64_t context = context_of(pass);
   const std::int64_t stride = asked.value_or(context);
   if (stride > context) {
     throw Error(ErrorKind::usage,
                 {.parameter = "stride",
-                 .problem = std::to_string(stride) + " is more than the context of " +
+                 .problem = std::to_string(stride) + " exceeds the context length of " +
                             model.name() + ", " + counted(context, "token")});
   }
   const std::int64_t length = std::min(context, tokens);
@@ -211,7 +213,7 @@ void check_pairs(const ForwardPass& pass, std::span<const TargetPair> pairs) {
       throw Error(ErrorKind::usage,
                   {.parameter = "perplexity",
                    .problem = "a target of " + counted(std::ssize(pair.target), "token") +
-                              " has none that follows another"});
+                              " has no token to predict"});
     }
     pass.encoder()->check(pair.source);
     pass.check({pair.target.begin(), pair.target.end() - 1});
@@ -233,7 +235,8 @@ std::int64_t target_tokens_of(std::span<const TargetPair> pairs) {
   return tokens;
 }
 
-/// Leaves the losses of the tokens that count, of those of a target's tokens but the first.
+/// Keeps only the losses of the scored tokens. Takes the losses of all target tokens except the
+/// first.
 void keep_scored(const TokenIds& scored, std::vector<double>& losses) {
   std::vector<double> kept;
   for (std::size_t at = 0; at < losses.size(); ++at) {
@@ -242,7 +245,7 @@ void keep_scored(const TokenIds& scored, std::vector<double>& losses) {
   losses = std::move(kept);
 }
 
-/// Of neighbours, as many as run well together: ends of the batches.
+/// Ends of batches of adjacent pairs. Each batch has as many pairs as run efficiently together.
 std::vector<std::size_t> batch_ends(std::span<const TargetPair> pairs) {
   std::vector<std::size_t> ends;
   std::int64_t longest = 0, count = 0;

@@ -1,4 +1,4 @@
-// Perplexity of texts, and of targets after their sources.
+// Perplexity of texts, and of targets given their sources.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace attnscope {
 
 struct PerplexityRequest {
-  std::vector<std::vector<TokenIds>> texts;  // of each model its examples: no window crosses them
+  std::vector<std::vector<TokenIds>> texts;  // per model: its examples, which no window crosses
   Record text;
-  std::optional<std::int64_t> stride;     // none: the context, so that windows do not overlap
-  std::vector<ScoredTokens> scored = {};  // of each model; none: all tokens count
+  std::optional<std::int64_t> stride;     // empty: the context length, without overlap
+  std::vector<ScoredTokens> scored = {};  // per model; empty: all tokens count
 
   const ScoredTokens& scored_of(std::size_t model) const {
     static const ScoredTokens all;
@@ -27,18 +27,19 @@ struct PerplexityRequest {
 };
 
 /// Rows: the windows of each model's examples. Throws as ForwardPass does, Error(unsupported) for a
-/// model without next tokens, Error(usage) for a stride past the context or a text of one token.
+/// model that does not predict next tokens, and Error(usage) for a stride above the context length
+/// or a text of one token.
 void run_perplexity(std::span<const Model> models, const PerplexityRequest& request,
                     const Context& context, RowSink& sink);
 
 struct TargetPerplexityRequest {
-  std::vector<std::vector<TargetPair>> pairs;  // of each model
-  Record text;                                 // what the report says of where they come from
-  std::vector<ScoredTokens> scored = {};       // of each model, of its targets; none: all count
+  std::vector<std::vector<TargetPair>> pairs;  // per model
+  Record text;                                 // source of the pairs, for the report
+  std::vector<ScoredTokens> scored = {};       // per model, for its targets; empty: all count
 };
 
-/// Rows: the pairs of each model, in the place of windows. Throws as ForwardPass does, Error(usage)
-/// for a target without a token to foretell.
+/// Rows: the pairs of each model, in place of windows. Throws as ForwardPass does, and Error(usage)
+/// for a target without a token to predict.
 void run_target_perplexity(std::span<const Model> models, const TargetPerplexityRequest& request,
                            const Context& context, RowSink& sink);
 

@@ -53,13 +53,13 @@ double mean_norm(MatrixView<const float> states) {
   return sum / static_cast<double>(states.rows);
 }
 
-/// Of an encoder-decoder: what its encoder gives of the source; else 0.
+/// Number of encoder outputs for an encoder-decoder; otherwise 0.
 std::int64_t source_rows(const Model& model, const Prompt& prompt) {
   if (!prompt.audio) return std::ssize(prompt.source);
   return rows_of_media(*model.sibling("encoder"), *prompt.audio);
 }
 
-/// What is found of one model.
+/// The results of one model.
 struct Prediction {
   Record facts;
   std::vector<Record> rows;
@@ -86,7 +86,8 @@ class PromptRun {
     if (request_.generate && !model_.spec().causal) {
       throw Error(ErrorKind::unsupported,
                   {.parameter = "generate",
-                   .problem = model_.name() + " sees each text both ways, and writes none"});
+                   .problem = model_.name() + " has bidirectional attention, so it cannot generate "
+                                              "text"});
     }
     if (request_.generate) make_cache();
     const Matrix<float> states = run_pass();
@@ -109,7 +110,7 @@ class PromptRun {
   }
 
  private:
-  /// For the prompt and what is written after it.
+  /// Allocates the KV cache for the prompt and the generated tokens.
   void make_cache() {
     const std::int64_t room =
         std::min(std::ssize(prompt_.tokens) + *request_.generate, pass_.longest());
@@ -121,15 +122,15 @@ class PromptRun {
       throw Error(
           ErrorKind::usage,
           {.parameter = "generate",
-           .problem = "the keys and values of " + std::to_string(room) + " tokens of " +
-                      model_.name() + " take about " + memory_text(bytes) + ", more than the " +
-                      memory_text(left) + " that {memory} leaves beside its weights",
-           .hint = "write fewer tokens"});
+           .problem = "the KV cache for " + std::to_string(room) + " tokens of " + model_.name() +
+                      " takes about " + memory_text(bytes) + ", more than the " +
+                      memory_text(left) + " that {memory} leaves after its weights",
+           .hint = "generate fewer tokens"});
     }
     cache_.emplace_back(model_.spec(), room);
   }
 
-  /// What a watcher wants to see, and of all hidden states their norms.
+  /// The observer of the watcher, which also records the mean norm of each hidden state.
   ForwardObserver noting_states(const ForwardObserver* watching, Value::List& states_seen) {
     ForwardObserver observer;
     if (watching != nullptr) observer = *watching;
@@ -186,7 +187,7 @@ class PromptRun {
   void add_rows(MatrixView<const float> states) {
     if (!pass_.no_logits().empty()) {
       found_.notes.push_back(model_.name() +
-                             ": no tokens can be foretold: " + verbatim(pass_.no_logits()));
+                             ": cannot predict tokens: " + verbatim(pass_.no_logits()));
     } else if (model_.spec().causal) {
       add_top(states, states.rows - 1, states.rows);
     } else {
@@ -198,20 +199,19 @@ class PromptRun {
     const auto mask =
         prompt_.tokenizer == nullptr ? std::nullopt : prompt_.tokenizer->special_tokens().mask;
     if (!mask) {
-      found_.notes.push_back(
-          model_.name() + " sees a text both ways, and could fill masks in it, but " +
-          (prompt_.tokenizer == nullptr ? "only a tokenizer says which token is one"
-                                        : "its tokenizer has none"));
+      found_.notes.push_back(model_.name() + " predicts only masked tokens, but " +
+                             (prompt_.tokenizer == nullptr
+                                  ? "there is no tokenizer to identify mask tokens"
+                                  : "its tokenizer has no mask token"));
       return;
     }
     for (std::int64_t row = 0; row < states.rows; ++row) {
       if (prompt_.tokens[static_cast<std::size_t>(row)] == *mask) add_top(states, row, row);
     }
     if (found_.rows.empty()) {
-      found_.notes.push_back(verbatim(model_.name() +
-                                      " fills masks, and the text has none: write " +
-                                      prompt_.tokenizer->spelling(*mask).value_or("a mask") +
-                                      " where it shall say what belongs there"));
+      found_.notes.push_back(verbatim(
+          model_.name() + " predicts only masked tokens, and the text has none: write " +
+          prompt_.tokenizer->spelling(*mask).value_or("a mask") + " at each position to predict"));
     }
   }
 
@@ -227,9 +227,10 @@ class PromptRun {
     }
   }
 
-  /// Returns the number of tokens written.
+  /// Returns the number of generated tokens.
   std::int64_t add_generated(MatrixView<const float> states) {
-    if (!pass_.no_logits().empty()) pass_.logits(states.row_block(0, 1), compute_);  // says why
+    if (!pass_.no_logits().empty())
+      pass_.logits(states.row_block(0, 1), compute_);  // throws the reason
     const Generated written = write_text(states);
     Value text;
     if (prompt_.tokenizer != nullptr) {
@@ -241,19 +242,20 @@ class PromptRun {
     return std::ssize(written.tokens);
   }
 
-  /// As the files of an encoder-decoder have it; empty for others: the likeliest token.
+  /// Chooses tokens by the generation config of an encoder-decoder. Empty for other models, which
+  /// use greedy decoding.
   ChooseToken chooser(const TokenIds& ends) {
     if (pass_.encoder() == nullptr) return {};
     const GenerationRules rules = generation_rules(model_, ends);
     if (rules.beams > 1) {
-      found_.notes.push_back(model_.name() + ": its files ask for a search with " +
+      found_.notes.push_back(model_.name() + ": the generation config requests " +
                              std::to_string(rules.beams) +
-                             " beams; each token is the likeliest instead");
+                             " beams; greedy decoding is used instead");
     }
     if (rules.times) {
       found_.notes.push_back(model_.name() +
-                             ": its files ask for times between the words; the text is written "
-                             "without the rules that place them");
+                             ": the generation config requests timestamps; the rules that place "
+                             "them are not applied");
     }
     return [rules, prompt = std::ssize(prompt_.tokens), most = *request_.generate](
                std::span<float> logits, std::span<const std::int64_t> text) {
@@ -291,13 +293,13 @@ class PromptRun {
   const Context& context_;
   const Compute& compute_;
   ForwardPass pass_;
-  std::vector<KeyValueCache> cache_;  // one where text is written
-  std::int64_t most_likely_ = 0;      // of the last place that was predicted
+  std::vector<KeyValueCache> cache_;  // one entry if text is generated
+  std::int64_t most_likely_ = 0;      // at the last predicted position
   Value::List hidden_states_, encoder_hidden_states_;
   Prediction found_;
 };
 
-/// The most that a run holds at once, next to the mapped files.
+/// Peak memory of a run, in addition to the mapped files.
 std::uint64_t prompt_run_bytes(const Model& model, const Prompt& prompt,
                                const PredictRequest& request, const Context& context) {
   const std::int64_t tokens = std::ssize(prompt.tokens);

@@ -1,4 +1,4 @@
-// What models predict to come next in a text, and what they write after it.
+// Next-token prediction, fill-mask and text generation.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,20 @@
 namespace attnscope {
 
 struct PredictRequest {
-  std::vector<Prompt> prompts;  // of each model
-  Record text;                  // what the report says of where they come from
+  std::vector<Prompt> prompts;  // per model
+  Record text;                  // source of the prompts, for the report
   std::int64_t top = 5;
-  std::optional<std::int64_t> generate;    // tokens; not of models that fill masks
-  const PromptWatcher* watcher = nullptr;  // of one model; may be null
-  /// Given what one model writes, as it comes and in whole characters; ids where there is no
-  /// tokenizer. On the thread that runs the model; what it throws ends the run. May be empty.
+  std::optional<std::int64_t> generate;    // tokens; not for masked language models
+  const PromptWatcher* watcher = nullptr;  // for a single model; may be null
+  /// Receives the text that one model generates, as it appears and in whole characters, or ids
+  /// without a tokenizer. Called on the thread that runs the model. An exception from it ends the
+  /// run. May be empty.
   std::function<void(std::string_view)> on_text = {};
 };
 
-/// Rows: the likeliest tokens after each prompt; of a masked-language model those in place of each
-/// of its masks. Throws as ForwardPass does, Error(unsupported) where text is asked of a model that
-/// writes none, and Error(usage) for more text than the memory holds keys and values of.
+/// Rows: the most likely tokens after each prompt, or at each mask for a masked language model.
+/// Throws as ForwardPass does, Error(unsupported) if the model cannot generate the requested text,
+/// and Error(usage) if the KV cache exceeds the memory.
 void run_predict(std::span<const Model> models, const PredictRequest& request,
                  const Context& context, RowSink& sink);
 

@@ -35,7 +35,7 @@ PromptWatcher SavedRun::watcher() {
             file_->end();
           }};
   watcher.observer.on_hidden_states = [this](std::int64_t index, MatrixView<const float> states) {
-    if (index == 0) write_kept();  // of the encoder, which is done
+    if (index == 0) write_kept();  // of the encoder, which has finished
     keep(states, hidden_states_);
   };
   return watcher;
@@ -119,7 +119,7 @@ void SavedRun::write_all(Spool& kept) {
     const std::string bytes = kept.read(at, length);
     part.resize(length / sizeof(float));
     std::memcpy(part.data(), bytes.data(), length);
-    // A part may hold the end of one tensor and the begin of the next.
+    // A part may contain the end of one tensor and the beginning of the next.
     file_->write(part);
     at += length;
   }

@@ -1,4 +1,4 @@
-// What `predict` saves of a run, as one .safetensors file.
+// Saves a run of `predict` as one .safetensors file.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,21 @@
 
 namespace attnscope {
 
-/// Writes, in this order: `tokens` (T), int64; `attentions` (L, H, T, T), `hidden_states`
-/// (L + 1, T, D) and `logits` (T, V), float32. Logits are left out where the model has none. Where
-/// some layers do not attend, `attentions` are those of the A others, whose numbers come before
-/// them as `attention_layers` (A), int64. Where the last hidden state has another width E than the
-/// others (OPT's projection), those are `hidden_states` (L, T, D), and it is `last_hidden_state`
-/// (T, E). Of an image `pixel_values` (C, H, W) stand first, of sound `input_values`; `logits`
-/// (labels) or, where images are compared with texts, `image_embedding` last. Of an encoder-decoder
-/// these are of its decoder; before `tokens` come `source_tokens` (S) or `input_values`, before
-/// `attentions` those of the encoder, `encoder_attentions` (Lₑ, Hₑ, S, S) and
-/// `encoder_hidden_states` (Lₑ + 1, S, D), and after them `cross_attentions` (L, H, T, S). Maps go
-/// to the file as they come. Hidden states and cross maps wait until these are whole: each in
-/// memory up to 64 MB, and then in a temporary file.
+/// Writes these tensors in this order:
+/// - the input: `tokens` (T), int64; `pixel_values` (C, H, W) for images; `input_values` for audio
+/// - `attentions` (L, H, T, T) in float32. If some layers have no attention, only the A others are
+///   written, after their indices `attention_layers` (A), int64.
+/// - `hidden_states` (L + 1, T, D) in float32. If the last hidden state has another width E (the
+///   projection of OPT), the tensors are `hidden_states` (L, T, D) and `last_hidden_state` (T, E).
+/// - `logits` (T, V) in float32, if the model has logits. Vision models write `logits` (labels), or
+///   `image_embedding` if they compare images with texts.
+///
+/// For an encoder-decoder, these tensors describe the decoder. `source_tokens` (S) or
+/// `input_values` precede `tokens`. `encoder_attentions` (Lₑ, Hₑ, S, S) and `encoder_hidden_states`
+/// (Lₑ + 1, S, D) precede `attentions`, and `cross_attentions` (L, H, T, S) follow them.
+///
+/// Attention maps are written as they are computed. Hidden states and cross-attention maps wait
+/// until the attention maps are complete: each in memory up to 64 MB, then in a temporary file.
 class SavedRun {
  public:
   /// Both must outlive it.
@@ -46,7 +49,7 @@ class SavedRun {
   void write_kept();
   void write(MatrixView<const float> rows);
 
-  const Prompt* prompt_ = nullptr;  // one of these
+  const Prompt* prompt_ = nullptr;  // exactly one of the two is set
   const MediaInput* media_input_ = nullptr;
   std::ostream& out_;
   std::optional<SafetensorsWriter> file_;

@@ -1,5 +1,5 @@
-// `predict` for people: the prompt's tokens, what comes next with bars of its probability, what was
-// written, and the hidden states; or a text's perplexity.
+// Tables of `predict`: the prompt, the most likely next tokens with probability bars, the generated
+// text and the hidden states; or the perplexity of a text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace attnscope {
 namespace {
 
-/// The tokens between bars, in lines that fit; of long prompts the first ones.
+/// Writes tokens separated by bars, wrapped to the width. Long prompts are cut after the first
+/// tokens.
 void write_tokens(const Value::List& tokens, const WriteOptions& options, const Style& style,
                   std::ostream& out) {
   constexpr std::size_t kMaxShown = 200;
@@ -45,7 +46,7 @@ std::string probability_bar(double share, const Style& style) {
   return style.shade(share, bar);
 }
 
-/// What stands at the places of one model that were predicted.
+/// Writes the most likely tokens at the predicted positions of one model.
 void write_top(const Report& report, const std::string& model, const Value::List& tokens,
                const Style& style, std::ostream& out) {
   std::vector<std::vector<std::string>> lines;
@@ -65,8 +66,7 @@ void write_top(const Report& report, const std::string& model, const Value::List
       write_lines();
       shown = position;
       const bool is_mask = position < std::ssize(tokens);
-      out << style.bold(is_mask ? fmt::format("in place of token {}", position) : "next token")
-          << '\n';
+      out << style.bold(is_mask ? fmt::format("masked token {}", position) : "next token") << '\n';
       lines.push_back(
           {"  " + style.dim(heading("predict", "rank")), style.dim(heading("predict", "text")),
            style.dim(heading("predict", "token_id")), style.dim(heading("predict", "logit")),
@@ -87,10 +87,10 @@ void write_generated(const Record& generated, const WriteOptions& options, const
   const auto& tokens = expect<Value::List>(*generated.find("tokens"), "tokens");
   const std::string ended = text_field(generated, "ended_by");
   const char* why = ended == "end token" ? ", up to the end token"
-                    : ended == "context" ? ", as far as there are positions"
+                    : ended == "context" ? ", up to the context length"
                                          : "";
   const bool shown = options.text_is_shown();
-  out << style.bold("written")
+  out << style.bold("generated")
       << style.dim(
              fmt::format(" ({}{}){}", counted(tokens.size(), "token"), why, shown ? ": above" : ""))
       << '\n';
@@ -136,8 +136,8 @@ void write_perplexities(const Report& report, const Style& style, std::ostream& 
     return std::isnan(error) ? number : fmt::format("{} ± {:.{}f}", number, error, digits);
   };
   std::vector<std::vector<std::string>> lines = {
-      {"", style.bold("perplexity"), style.dim("mean nll, nats"), style.dim("tokens that count"),
-       style.dim("of"), style.dim("windows")}};
+      {"", style.bold("perplexity"), style.dim("mean NLL, nats"), style.dim("scored tokens"),
+       style.dim("all tokens"), style.dim("windows")}};
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
     const auto& found = expect<Record>(model, "perplexity");

@@ -1,4 +1,4 @@
-// `report`: everything about models in one HTML file, or chart by chart.
+// `report`: writes one HTML report, or every chart as a file.
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace fs = std::filesystem;
 
-/// What the file lacks, and what else its maker should know.
+/// Prints the notes of the file, such as skipped parts.
 void print_notes(const ReportFile& file, const Session& session) {
   if (!session.on_note) return;
   for (const std::string& note : file.notes()) session.on_note(verbatim(note));
@@ -35,12 +35,12 @@ void check_writes_pages() {
   if (!page_template().empty()) return;
   throw Error(ErrorKind::unsupported,
               {.place = "report",
-               .problem = "this build has no page: it was made without Node",
-               .hint = "install Node 18 or newer with npm, and build again"});
+               .problem = "this build cannot write reports: it was built without Node",
+               .hint = "install Node 18 or newer with npm, then rebuild"});
 }
 
-/// Makes the folder that {charts} names, unless it exists; its parent must. Throws Error(io) if no
-/// charts can be written into it, so that this is known before the work.
+/// Creates the folder of `--charts` unless it exists; its parent must exist. Throws Error(io)
+/// before the analysis if the folder is not writable.
 void make_chart_folder(const Arguments& arguments) {
   const fs::path folder = arguments.text("charts");
   const auto refuse = [&](const std::string& problem, const std::string& why) {
@@ -48,11 +48,13 @@ void make_chart_folder(const Arguments& arguments) {
   };
   std::error_code failed;
   fs::create_directory(folder, failed);
-  if (failed) refuse("cannot make the folder", failed.message());
-  if (access(folder.c_str(), W_OK | X_OK) != 0) refuse("cannot write", std::strerror(errno));
+  if (failed) refuse("cannot create the folder", failed.message());
+  if (access(folder.c_str(), W_OK | X_OK) != 0) refuse("folder is not "
+                                                       "writable", std::strerror(errno));
 }
 
-/// Writes every chart into it, as NAME.vl.json and NAME.svg. Other files there stay as they are.
+/// Writes every chart as NAME.vl.json and NAME.svg into the folder. Other files in the folder are
+/// kept.
 void write_charts(const Arguments& arguments, const Session& session, const ReportFile& file,
                   double seconds) {
   const fs::path folder = arguments.text("charts");
@@ -83,31 +85,31 @@ void write(const Arguments& arguments, const Session& session, std::ostream& out
 Parameters own_parameters() {
   return {{.name = "maps",
            .type = head,
-           .help = "where not all maps fit, keep that of this head whole",
+           .help = "show this head's attention map at full size, even if not all maps fit",
            .metavariable = "HEAD"},
           {.name = "out",
            .type = file,
-           .help = "the HTML file, replaced in one step",
+           .help = "write the HTML report to FILE atomically",
            .letter = 'o',
            .metavariable = "FILE",
-           .missing = "name the file to write",
-           .missing_hint = "for example: {out} report.html; or a folder: {charts} charts",
+           .missing = "missing output",
+           .missing_hint = "pass {out} report.html, or a folder with {charts} charts",
            .not_needed_with = "charts",
            .use = FileUse::written,
            .endings = {".html", ".htm"}},
           {.name = "charts",
            .type = file,
-           .help = "every chart as NAME.vl.json (Vega-Lite) and NAME.svg, in this folder",
+           .help = "write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder",
            .metavariable = "DIR",
            .use = FileUse::folder,
            .endings = {".vl.json", ".svg"}},
           {.name = "plan_text",
            .type = file,
-           .help = "also what can be left out of each model, at what cost, fitted to this text",
+           .help = "also compare compression methods, calibrated on this text",
            .metavariable = "FILE"},
           {.name = "base",
            .type = text,
-           .help = "also what was changed in each model since this one, which it was made of",
+           .help = "also compare each model with this base model",
            .metavariable = "MODEL"},
           {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
 }
@@ -116,7 +118,7 @@ Parameters own_parameters() {
 
 Command report_command() {
   return {.name = "report",
-          .summary = "everything about models on one page, an HTML file that needs nothing else",
+          .summary = "Write a self-contained HTML report",
           .examples = {{{"models", "examples/shakespeare-gpt2"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"text_file", "book.txt"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"models", "OTHER"}, {"out", "both.html"}},

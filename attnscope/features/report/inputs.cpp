@@ -15,12 +15,12 @@ namespace attnscope {
 namespace {
 
 constexpr std::string_view kUsualText =
-    "Alice was beginning to get very tired of sitting by her sister on the bank, and of having "
-    "nothing to do: once or twice she had peeped into the book her sister was reading, but it had "
-    "no pictures or conversations in it.";
+    "Alice was beginning to get very tired of sitting by her sister on the bank, "  // words: ok
+    "and of having nothing to do: once or twice she had peeped into the book her sister was "
+    "reading, but it had no pictures or conversations in it.";
 
-/// The longest start of the usual text that `fits`, whole words where one does; empty where not
-/// even a letter does.
+/// The longest prefix of the default text that `fits`, preferably at a word boundary; empty if not
+/// even one letter fits.
 template <class Fits>
 std::string_view longest_start(const Fits& fits) {
   const auto at_end_of_word = [](std::size_t size) {
@@ -41,30 +41,30 @@ ReportModel with_text(const ReportModel& model, const char* parameter, std::stri
   return with;
 }
 
-/// Throws Error where the model cannot be run, or needs more than a text, and that is not given.
+/// Throws Error if the model cannot be run or a required input is missing.
 void check_has_input(const ReportModel& model) {
   if (model.not_run) throw *model.not_run;
   const InputKind kind = input_kind(model.model);
   if (kind != InputKind::text && !input_is_given(model.arguments, model.model)) {
     throw Error(ErrorKind::usage,
-                {.problem = std::string("reads ") + noun_of(kind) + ", and no texts: name " +
-                            (kind == InputKind::image ? "one with {image}" : "some with {audio}")});
+                {.problem = std::string("expected ") + noun_of(kind) + " as input: pass " +
+                            (kind == InputKind::image ? "{image}" : "{audio}")});
   }
   if (needs_target(model.model) && !target_is_given(model.arguments)) {
-    const char* both = "{target} beside {text}";
+    const char* both = "{text} and {target}";
     if (kind != InputKind::text) {
-      both = "{target} beside {audio}";
+      both = "{audio} and {target}";
     } else if (model.arguments.given("text_file")) {
-      both = "{target_file} beside {text_file}";
+      both = "{text_file} and {target_file}";
     } else if (!text_is_given(model.arguments)) {
-      both = "{target} beside {text}, or {target_file} beside {text_file}";
+      both = "{text} and {target}, or {text_file} and {target_file}";
     }
     throw Error(ErrorKind::usage,
-                {.problem = std::string("its decoder runs on a target: give ") + both});
+                {.problem = std::string("missing target text for the decoder: pass ") + both});
   }
 }
 
-/// Of a text or the file of one. Throws Error where it cannot be read.
+/// Checks a text or text file. Throws Error if it cannot be read.
 void check_text_of(const char* name, const Arguments& report, const Session& session) {
   if (!report.given(name)) return;
   const std::string given = report.text(name);
@@ -72,7 +72,7 @@ void check_text_of(const char* name, const Arguments& report, const Session& ses
   check_text(session.files->read_text(given, kTextLimitBytes), {.file = given});
 }
 
-/// Ids from all over the vocabulary.
+/// Token ids evenly spaced over the vocabulary.
 std::optional<ReportModel> with_some_ids(const ReportModel& model) {
   constexpr std::int64_t kFew = 8;
   const std::int64_t count = std::min(kFew, model.longest);
@@ -109,10 +109,10 @@ void check_inputs(const Arguments& report, const Session& session,
   check_targets(models, report);
   if (report.given("target_file") && !report.given("text_file")) {
     throw Error(ErrorKind::usage, {.parameter = "target_file",
-                                   .problem = "needs {text_file}, whose lines are the sources"});
+                                   .problem = "requires {text_file} with the source texts"});
   }
   if (!text_is_given(report)) refuse_examples_without_text(report);
-  ScorePositions(report, session);  // throws about a mask that cannot be read
+  ScorePositions(report, session);  // throws if a mask file cannot be read
   if (report.given("token_file")) TokenShard(report.text("token_file"));
   for (const char* name : {"text", "text_file", "plan_text"}) check_text_of(name, report, session);
   if (report.given("target_file")) check_target_lines(models, report, session);
@@ -127,7 +127,7 @@ ModelText given_text(const ReportModel& model, const Session& session, const std
 ModelText usual_text(const ReportModel& model) {
   check_has_input(model);
   auto found = Tokenizer::find(model.model.checkpoint().folder());
-  if (!found) throw Error(ErrorKind::usage, {.problem = "no tokenizer beside the model"});
+  if (!found) throw Error(ErrorKind::usage, {.problem = "the model has no tokenizer"});
   const auto tokenizer = std::make_shared<const Tokenizer>(*std::move(found));
   std::vector<std::int64_t> ids;
   const std::string_view start = longest_start([&](std::string_view text) {
@@ -137,21 +137,21 @@ ModelText usual_text(const ReportModel& model) {
                        [&](std::int64_t id) { return id < model.vocabulary; });
   });
   if (start.empty()) {
-    throw Error(ErrorKind::usage,
-                {.problem = "no part of the usual text fits its " + std::to_string(model.longest) +
-                            " positions and " + std::to_string(model.vocabulary) + " tokens"});
+    throw Error(ErrorKind::usage, {.problem = "the default text does not fit the model's " +
+                                              std::to_string(model.longest) + " positions and " +
+                                              std::to_string(model.vocabulary) + " tokens"});
   }
   if (const auto unknown = unknown_tokens(*tokenizer, ids); unknown.are_most()) {
     throw Error(ErrorKind::usage,
-                {.problem = unknown.text() + " of the usual text are unknown to its tokenizer",
-                 .hint = "give a text of its kind with {text}"});
+                {.problem = unknown.text() + " of the default text are unknown to the tokenizer",
+                 .hint = "pass a suitable text with {text}"});
   }
   const auto count = ids.size();
   ModelText text{.model = with_text(model, "text", std::string(start)),
                  .tokens = whole_text(std::move(ids), tokenizer)};
   if (start.size() < kUsualText.size()) {
-    text.note = verbatim(model.model.name()) + ": of the usual text the first " +
-                std::to_string(count) + " tokens, which is what the model takes";
+    text.note = verbatim(model.model.name()) + ": uses the first " + std::to_string(count) +
+                " tokens of the default text, the most that the model accepts";
   }
   return text;
 }
@@ -160,7 +160,7 @@ std::optional<ReportModel> with_some_text(const ReportModel& model) {
   if (model.not_run) return std::nullopt;
   try {
     return usual_text(model).model;
-  } catch (const Error&) {  // said where the usual text was wanted
+  } catch (const Error&) {  // reported when the default text is used
     return with_some_ids(model);
   }
 }

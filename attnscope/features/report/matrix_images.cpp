@@ -10,9 +10,10 @@
 namespace attnscope {
 namespace {
 
-/// Rows and columns of a weight matrix' image, and of how many layers at each end of the model.
+/// Rows and columns of the image of a weight matrix, and the number of layers shown at each end of
+/// the model.
 constexpr std::int64_t kImageSide = 64, kImageLayers = 4;
-/// What images of cosines may take, one byte each.
+/// Space for the images of cosines in bytes, one byte per cosine.
 constexpr std::int64_t kCosineBytes = 300'000;
 
 void add_image(const Model& model, std::int64_t layer, Role role, const Session& session,
@@ -29,8 +30,8 @@ void add_image(const Model& model, std::int64_t layer, Role role, const Session&
   }
 }
 
-/// The cosines within each head's queries, as long as there is `room`, in bytes. Heads that hold
-/// NaN or infinity have none.
+/// Adds the cosines between query rows of each head while there is `room`, in bytes. Skips heads
+/// that contain NaN or infinity.
 void add_cosines(const Model& model, std::int64_t layer, std::int64_t& room, const Compute& compute,
                  ReportFile& file) {
   const HeadShape& heads = model.dimensions(layer).heads;

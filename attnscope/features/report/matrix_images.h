@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// Adds images of the attention matrices of the first and last layers among `layers`, and of the
-/// cosines within their heads' queries as far as they fit. Throws Stopped.
+/// Adds images of the attention matrices of the first and last layers in `layers`. Adds the cosine
+/// similarities between query rows of each head, as far as space allows. Throws Stopped.
 void add_matrix_images(std::span<const Model> models, const LayerSelection& layers,
                        const Session& session, ReportFile& file);
 

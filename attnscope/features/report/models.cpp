@@ -14,7 +14,8 @@ namespace attnscope {
 
 namespace {
 
-/// Of what is to be run, what the model reads; of a decoder of sound its target, too.
+/// The report arguments without inputs of other kinds. A decoder of an audio model keeps its target
+/// text.
 Arguments own_arguments(const Arguments& report, const Model& model) {
   const InputKind kind = input_kind(model);
   const auto is_media_parameter = [](std::string_view name) {

@@ -1,4 +1,4 @@
-// The models of a report, each with what it can be run on.
+// The models of a report, with the inputs that they can be run on.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace attnscope {
 
 struct ReportModel {
   const Model& model;
-  Arguments arguments;           // of `report`, with this model alone
-  bool is_alone = true;          // the report has no other
-  std::optional<Error> not_run;  // why it cannot be run at all; none: it can
-  /// Of one that reads tokens: the most of a text, by its positions and its context.
+  Arguments arguments;           // of `report`, with only this model
+  bool is_alone = true;          // the report has no other model
+  std::optional<Error> not_run;  // why the model cannot be run; empty if it can
+  /// Text models: maximum number of tokens, limited by positions and context length.
   std::int64_t longest = 0;
   std::int64_t vocabulary = 0;
 };
 
-/// `models`: as open_models() gave them for the same arguments; they must stay.
+/// `models`: from open_models() with the same arguments; they must outlive the result.
 std::vector<ReportModel> report_models(const Arguments& report, const std::vector<Model>& models,
                                        const Session& session);
 
@@ -31,13 +31,13 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
 /// that the model does not have.
 std::optional<HeadIndex> named_head(const ReportModel& model);
 
-// Command lines that make pages, as a report names them.
+// Command lines that make reports, as a report shows them.
 
-/// That of a report, of the arguments that it was given.
+/// The command line of a report with these arguments.
 std::string report_line(const Arguments& report, const Session& session);
 
-/// That of a page of the model on its text, with a head's map whole. Of one model among others it
-/// takes no other page's place.
+/// The command line of a report of one model on its text, with the map of one head at full size. If
+/// the report has several models, the output file is another one.
 std::string page_line(const ReportModel& model, const std::optional<HeadIndex>& whole,
                       const Session& session);
 

@@ -12,14 +12,14 @@ SavedRouting::SavedRouting(const Model& model, const std::vector<TokenIds>& sequ
     : model_(model) {
   const auto experts = static_cast<std::uint64_t>(model.dimensions().experts);
   if (experts == 0 || sequences.empty()) return;
-  // Batches of attention hold sequences of one length.
+  // Attention batches contain sequences of one length.
   const bool alike = std::all_of(sequences.begin(), sequences.end(), [&](const TokenIds& ids) {
     return ids.size() == sequences.front().size();
   });
   if (!alike) return;
   const auto at_once = static_cast<std::size_t>(sequences_at_once(std::ssize(sequences.front())));
   batches_ = (sequences.size() + at_once - 1) / at_once;
-  // Of each batch and layer the pairs of experts.
+  // Pairs of experts per batch and layer.
   constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
   const auto layers = static_cast<std::uint64_t>(model.dimensions().layers);
   const auto of_layer = checked_mul(experts * sizeof(std::int64_t), experts);

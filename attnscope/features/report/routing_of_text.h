@@ -1,4 +1,4 @@
-// Where routers send a text, seen while its maps are measured.
+// Expert routing of a text, recorded while its attention maps are measured.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace attnscope {
 
-/// run_routing() for those who also measure the maps of the same sequences, layer by layer, with
-/// run_attention(): what that pass saw is held, and the model is not run again.
+/// Lets run_routing() reuse the forward pass of run_attention() on the same sequences, so that the
+/// model is not run twice.
 class SavedRouting : public PassWatcher {
  public:
-  /// The model must outlive it. Holds nothing if `sequences` differ in length.
+  /// The model must outlive it. Records nothing if `sequences` differ in length.
   SavedRouting(const Model& model, const std::vector<TokenIds>& sequences);
 
-  /// The context in which attention is to be measured; valid as long as this.
+  /// The context for run_attention(); valid as long as this object.
   Context watching(const Context& context);
 
-  /// The context for run_routing() of the same sequences: of batches that were seen nothing is
-  /// computed. `context` where some were not: the store had their maps, another process measured
-  /// them, or they would be too much to hold.
+  /// The context for run_routing() on the same sequences, in which recorded batches are not
+  /// recomputed. Returns `context` if some batches were not recorded: their maps came from the
+  /// store or another process, or needed too much memory.
   Context giving(const Context& context) const;
 
  private:
@@ -37,7 +37,7 @@ class SavedRouting : public PassWatcher {
   bool fits_ = false;
   std::size_t batches_ = 0;
   std::mutex mutex_;
-  /// By the first sequence of each batch: its outcomes, by layer.
+  /// Outcomes by the first sequence of each batch, then by layer.
   std::map<std::int64_t, std::map<std::int64_t, Outcome>> seen_;
 };
 

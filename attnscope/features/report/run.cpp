@@ -22,17 +22,18 @@ bool has_too_many_heads(const Model& model) {
   return model.dimensions().layers * model.dimensions().heads.heads > kMaxCompositionHeads;
 }
 
-/// Of a part that this model has: why it takes too long for a report; empty where it does not.
+/// Why this section takes too long for a report; empty if it does not. The model must have the
+/// section.
 const char* why_too_long(const std::string& id, const Model& model) {
-  constexpr double kCheap = 2e12;  // some seconds
-  if (id == "composition" && has_too_many_heads(model)) return "pairs of so many heads take long";
+  constexpr double kCheap = 2e12;  // FLOPs: a few seconds
+  if (id == "composition" && has_too_many_heads(model)) return "too slow for this many head pairs";
   if (id == kDirections && directions_flops(model, DirectionsRequest().directions) > kCheap) {
-    return "naming directions by so many tokens takes long";
+    return "too slow for this many tokens";
   }
   return "";
 }
 
-/// Whether the command was used wrongly, or the file of a picture or sound cannot be read.
+/// Whether the error is a usage error or comes from an unreadable image or audio file.
 bool is_of_input(const Error& error, const Model& model) {
   if (error.kind() == ErrorKind::usage) return true;
   const bool of_file = error.kind() == ErrorKind::io || error.kind() == ErrorKind::format;
@@ -63,7 +64,7 @@ ReportFile ReportRun::run() {
   return std::move(file_);
 }
 
-/// Layers and heads that a model does not have are wrong use.
+/// Throws a usage error for layers and heads that a model does not have.
 void ReportRun::check_places() const {
   for (const ReportModel& model : reports_) {
     const std::int64_t layers = model.model.dimensions().layers;
@@ -72,7 +73,8 @@ void ReportRun::check_places() const {
   }
 }
 
-/// That of directions with the text, where one was given, on which their names may hold.
+/// The section of the report. `directions` gets the text, if one was given, to test its candidate
+/// tokens.
 ReportPart ReportRun::part_of(const std::string& id, const ReportModel& model) const {
   const auto on_text = on_given_text_.find(model.model.name());
   const bool reads_it = id == kDirections && on_text != on_given_text_.end();
@@ -103,8 +105,8 @@ void ReportRun::run_asked(const ReportModel& model) {
   }
 }
 
-/// Each model for itself: that one cannot be run is no fault of the others. Where none can be on
-/// what was asked for, that is wrong use, or the fault of a picture or sound.
+/// Runs each model independently, so that one failure does not affect the others. If all models
+/// fail on the given input, throws the first usage or media file error.
 void ReportRun::run_on_texts() {
   std::optional<Error> at_fault;
   std::size_t asked = 0, failed = 0;

@@ -15,11 +15,12 @@ namespace attnscope {
 
 class ReportRun {
  public:
-  /// Opens the models. Throws as open_models(), and Error where the arguments name a text's file, a
-  /// layer or a head that there is not. The arguments must outlive it.
+  /// Opens the models. Throws as open_models(), and Error if the arguments name a text file, layer
+  /// or head that does not exist. The arguments must outlive it.
   ReportRun(const Arguments& arguments, const Session& session);
 
-  /// The report's data. The text comes first: what is wrong with it is known before the long work.
+  /// Computes the data of the report. Starts with the text, so that its errors appear before the
+  /// long computations.
   ReportFile run();
 
  private:
@@ -32,15 +33,16 @@ class ReportRun {
 
   const Arguments& arguments_;
   std::vector<Model> models_;
-  Session session_;  // in which commands find them open
+  Session session_;  // gives commands the opened models
   std::vector<ReportModel> reports_;
-  std::map<std::string, ReportModel> on_given_text_;  // by name: those that were run on one
+  std::map<std::string, ReportModel>
+      on_given_text_;  // by name: models that were run on the given text
   ReportFile file_;
 };
 
-// A report before any of its work.
+// The empty report.
 
-/// A file with the facts of the models, and nothing else yet.
+/// A report with only the model info.
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
                         const Session& session);
 

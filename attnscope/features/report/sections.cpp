@@ -34,8 +34,7 @@ ArgumentTexts spectrum_arguments(const ReportModel& model) {
           {"energy", "0.6,0.8,0.9,0.99"}};
 }
 
-/// Named, so that each has a row of its own: all of few, else those that stand for a layer
-/// elsewhere.
+/// Experts that get a row each: all if there are few, else the default selection.
 std::string shown_experts(const Model& model) {
   constexpr std::int64_t kFew = 16;
   const std::int64_t experts = model.dimensions().experts;
@@ -69,10 +68,10 @@ struct Kind {
   const char* id;
   const char* command;
   ArgumentTexts own = {};
-  ArgumentTexts (*own_of)(const ReportModel& model) = nullptr;  // where they depend on the model
+  ArgumentTexts (*own_of)(const ReportModel& model) = nullptr;  // if they depend on the model
   const char* order_by = "";
   std::size_t most = SIZE_MAX;
-  bool (*of_model)(const Model& model) = nullptr;  // null: of every model
+  bool (*of_model)(const Model& model) = nullptr;  // null: applies to every model
 };
 
 const std::vector<Kind>& kinds() {
@@ -108,7 +107,7 @@ const Kind& kind_of(const std::string& id) {
                        [&](const Kind& each) { return each.id == id; });
 }
 
-/// Those of the report's arguments that the parts of that command take, too.
+/// The report arguments that the command also accepts.
 ArgumentTexts shared_arguments(const Arguments& report, const Command& command,
                                std::span<const std::string_view> of_text) {
   std::vector<std::string_view> names = {"models", "layout", "store", "layers"};
@@ -129,7 +128,8 @@ ReportPart part_of(const ReportModel& model, std::string id, const char* command
   return part;
 }
 
-/// What the report asks for of examples that holds for another text, too: a mask is of one.
+/// The example options of the report that also apply to another text. A mask file applies to only
+/// one text.
 ArgumentTexts examples_of_other_text(const Arguments& report) {
   if (!report.given("score_positions")) return texts_of(report, {{"lines"}});
   if (!parse_position_ranges(report.text("score_positions"))) return {};

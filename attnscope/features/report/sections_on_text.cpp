@@ -40,7 +40,7 @@ TextRun::TextRun(ModelText text, const Session& session)
     : text_(std::move(text)),
       session_(session),
       part_(attention_part(text_.model)),
-      // Batches of scored tokens differ from those of routers.
+      // Batches with scored tokens differ from the batches of routing.
       routing_(text_.model.model,
                text_.tokens.scored.empty() ? text_.tokens.of_model : std::vector<TokenIds>()) {}
 
@@ -86,8 +86,8 @@ void TextRun::add_routing(ReportFile& file) const {
   }
 }
 
-/// Whether it can be asked what comes next: not of a model that reads no text, or two of which one
-/// is missing, or that sees every token and has no mask.
+/// Whether the model predicts tokens on this input. False for media input, an encoder-decoder
+/// without a target, and a bidirectional model without a mask token.
 bool TextRun::predicts_tokens() const {
   const Model& model = text_.model.model;
   if (!text_.tokens.media_inputs.empty()) return false;
@@ -116,7 +116,7 @@ ReportModel TextRun::with_few_tokens() const {
   for (const TokenIds& ids : text_.tokens.of_model) tokens += std::ssize(ids);
   const std::int64_t few = std::min(windows, std::max<std::int64_t>(2, kTokens * windows / tokens));
   model.arguments = model.arguments.with("sequences", few);
-  if (lines || model.arguments.flag("lines")) return model;  // they have lengths of their own
+  if (lines || model.arguments.flag("lines")) return model;  // each line has its own length
   const auto length = std::ssize(text_.tokens.of_model.front());
   model.arguments = model.arguments.with("length", length);
   return model;
@@ -131,7 +131,7 @@ ReportModel TextRun::for_names() const {
 }
 
 std::optional<Error> TextRun::add_lens(ReportFile& file) const {
-  // Of an encoder-decoder its decoder's stream alone meets an output head.
+  // Only the residual stream of the decoder reaches the unembedding.
   if (!predicts_tokens() || (has_target() && text_.model.model.stack() != "decoder"))
     return std::nullopt;
   const ReportModel model = with_few_tokens();
@@ -151,13 +151,14 @@ std::optional<Error> TextRun::add_lens(ReportFile& file) const {
 
 std::optional<Error> TextRun::add_ablations(Effort effort, ReportFile& file) const {
   if (!predicts_tokens()) return std::nullopt;
-  constexpr double kCheap = 2e12;  // some seconds
+  constexpr double kCheap = 2e12;  // FLOPs: a few seconds
   const ReportModel model = with_few_tokens();
   const auto windows = model.arguments.integer("sequences").value_or(1);
   const std::int64_t length = longest_of(text_.tokens.of_model);
   std::int64_t source = 0;
   if (has_target()) {
-    const auto& sources = text_.tokens.sources;  // none of the encoder, which reads nothing else
+    const auto& sources =
+        text_.tokens.sources;  // empty for the encoder, whose own text is the source
     source = longest_of(sources.empty() ? text_.tokens.of_model : sources);
   }
   const auto takes_long = [&](const char* parts) {
@@ -174,7 +175,7 @@ std::optional<Error> TextRun::add_ablations(Effort effort, ReportFile& file) con
     file.add_left_out(
         {.part = kAblate,
          .model = all.model,
-         .why = "replacing each " + std::string(nothing ? "part" : "head") + " takes long",
+         .why = "too slow: ablation of each " + std::string(nothing ? "component" : "head") + "",
          .command = part_line(all, session_)});
     if (!nothing) fill_part(ablate_part(model, "layers"), session_, file);
   } catch (const Error& error) {
@@ -184,7 +185,7 @@ std::optional<Error> TextRun::add_ablations(Effort effort, ReportFile& file) con
   return std::nullopt;
 }
 
-/// As the part's command would, on the tokens that there are.
+/// Adds the rows of the command, computed on the tokens at hand.
 void TextRun::add_rows(const ReportPart& part, const Context& context, RowSink& sink) const {
   const Arguments arguments = part_arguments(part);
   Session session = session_;
@@ -195,7 +196,7 @@ void TextRun::add_rows(const ReportPart& part, const Context& context, RowSink& 
                 sink);
 }
 
-/// What the queries and keys of the maps are.
+/// Adds the tokens or patches that the queries and keys of the maps stand for.
 void TextRun::add_axes(ReportFile& file) const {
   const Model& model = text_.model.model;
   const bool across = model.stack() == "cross";
@@ -219,7 +220,7 @@ void TextRun::add_axes(ReportFile& file) const {
   file.add_text(model.name(), shown(text_.tokens.of_model.front()), source);
 }
 
-/// Of the first sequence.
+/// Adds the maps of the first sequence.
 void TextRun::add_maps(const Options& options, SavedMaps& maps, std::vector<HeadIndex> notable,
                        ReportFile& file) const {
   const Model& model = text_.model.model;
@@ -233,15 +234,15 @@ void TextRun::add_maps(const Options& options, SavedMaps& maps, std::vector<Head
     ++layer;
   });
   if (keeper.small() == 0) return;
-  file.add_left_out({.part = "maps",
-                     .model = model.name(),
-                     .why = std::to_string(keeper.small()) +
-                            " do not fit whole, and stand here as small pictures",
-                     .command = whole_map_line(keeper.first_small())});
+  file.add_left_out(
+      {.part = "maps",
+       .model = model.name(),
+       .why = std::to_string(keeper.small()) + " maps are too large and are shown at reduced size",
+       .command = whole_map_line(keeper.first_small())});
 }
 
-/// The command that shows one more map whole: on the page, or in a file of its own where it is too
-/// large for that; empty where neither does.
+/// The command line that shows one map at full size: in a report, or in a separate file if it is
+/// too large. Empty if neither is possible.
 std::string TextRun::whole_map_line(const HeadIndex& head) const {
   const auto [queries, keys] = map_size(text_.model.model, saved_maps_request(text_));
   if (queries * keys <= kMapBytes) return page_line(text_.model, head, session_);

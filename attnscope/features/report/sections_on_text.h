@@ -1,4 +1,4 @@
-// One model of a report on its text, image or sound.
+// The sections of one model on its text, image or audio.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@
 
 namespace attnscope {
 
-/// Takes the maps (H, T, S) of a layer as they are computed.
+/// Receives the attention maps (H, T, S) of a layer as they are computed.
 using TakeMaps = std::function<void(const Model&, std::int64_t layer, const MapSize& size,
                                     std::span<const float>)>;
 
-/// The maps of the model on the first sequence of the text, which must outlive what is returned.
+/// Requests the maps of the first sequence of the text, which must outlive the request.
 SavedMapsRequest saved_maps_request(const ModelText& text);
 
 class TextRun {
@@ -27,36 +27,35 @@ class TextRun {
   TextRun(ModelText text, const Session& session);
 
   struct Options {
-    std::size_t models = 1;  // that share the room for maps
-    TakeMaps take = {};      // gets every map too; may be empty
+    std::size_t models = 1;  // number of models that share the space for maps
+    TakeMaps take = {};      // also receives every map; may be empty
   };
-  /// The rows of `attention`, what its maps are of, and those, whole or small as they fit. Throws
-  /// Error where the model cannot be run on the text, and Stopped.
+  /// Adds the rows of `attention`, the tokens or patches, and the maps at full or reduced size.
+  /// Throws Error if the model cannot be run on the text, and Stopped.
   void add_rows_and_maps(const Options& options, ReportFile& file);
 
-  /// The rows of `attention` without key 0, or why the file lacks them.
+  /// Adds the rows of `attention` without the first token, or the reason why they are missing.
   void add_without_first(ReportFile& file) const;
 
-  /// The model with the beginning of its text: losses, and whether names hold, are said well enough
-  /// by fewer tokens than maps are.
+  /// The model with the beginning of its text. Losses and text correlations need fewer tokens than
+  /// attention statistics.
   ReportModel with_few_tokens() const;
-  /// That with the text on which names of directions are tried: of lines with targets the text file
-  /// alone, whose windows they are tried on.
+  /// The same model with the text for text correlations. With target lines, only the windows of the
+  /// text file are used.
   ReportModel for_names() const;
-  /// Whether the text has enough kinds of tokens to see how far names hold: see
-  /// text_correlations().
+  /// Whether the text has enough distinct tokens for text_correlations().
   bool has_text_correlations() const;
 
-  /// What each layer would foretell on the beginning of the text, or why the file lacks it, which
-  /// is returned too. Nothing where the model does not continue what it is run on.
+  /// Adds the logit lens on the beginning of the text, or returns and adds the reason why it is
+  /// missing. Does nothing if the model does not predict tokens.
   std::optional<Error> add_lens(ReportFile& file) const;
 
-  /// Likewise what the parts of the model are worth there: all of them, or those that take seconds.
+  /// Likewise adds ablation effects: of all components, or only if that takes seconds.
   enum class Effort { cheap, any };
   std::optional<Error> add_ablations(Effort effort, ReportFile& file) const;
 
-  /// Where routers send the text, of a model with experts, or why the file lacks it. After the rows
-  /// and maps it runs the model no second time.
+  /// Adds the expert routing of the text for MoE models, or the reason why it is missing. After
+  /// add_rows_and_maps() it does not run the model again.
   void add_routing(ReportFile& file) const;
 
  private:
@@ -65,7 +64,7 @@ class TextRun {
   void add_maps(const Options& options, SavedMaps& maps, std::vector<HeadIndex> notable,
                 ReportFile& file) const;
   bool predicts_tokens() const;
-  bool has_target() const;  // of an encoder-decoder
+  bool has_target() const;  // for an encoder-decoder
   std::string whole_map_line(const HeadIndex& head) const;
 
   ModelText text_;

@@ -32,7 +32,7 @@ MapKeeper::MapKeeper(const ReportModel& model, std::int64_t layers, const MapSiz
   const auto [queries, keys] = size;
   each_ = causal_ ? queries * (queries + 1) / 2 : queries * keys;
   all_fit_ = heads <= budget / each_;
-  if (named_) budget_ -= each_;  // it comes first, wherever it stands
+  if (named_) budget_ -= each_;  // reserved for the requested head
   constexpr std::int64_t kManyHeads = 256;
   side_ = heads > kManyHeads ? 32 : 64;
 }

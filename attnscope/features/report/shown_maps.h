@@ -1,4 +1,4 @@
-// The maps of a report: of which heads it shows all weights, and of which a small picture.
+// The attention maps of a report: which heads are shown at full size, and which at reduced size.
 #pragma once
 
 #include <map>
@@ -16,30 +16,31 @@
 
 namespace attnscope {
 
-/// What the maps of all models may take, one byte a weight.
+/// Space for the maps of all models in bytes, one byte per attention weight.
 inline constexpr std::int64_t kMapBytes = 2'000'000;
 
-/// Queries and keys of each of those maps: T and S.
+/// Number of queries T and keys S of each map.
 struct MapSize {
   std::int64_t queries = 0, keys = 0;
 };
 MapSize map_size(const Model& model, const SavedMapsRequest& request);
 
-/// Whether each query of the model's maps sees the keys up to its own alone.
+/// Whether each query attends only to keys up to its own position.
 bool has_causal_maps(const Model& model);
 
-/// Shows the maps of one model on one sequence: all of them where they fit into `budget` bytes,
-/// else small pictures of all and those of some heads.
+/// Stores the maps of one model on one sequence: all at full size if they fit into `budget` bytes.
+/// Otherwise some heads at full size, the others at reduced size.
 class MapKeeper {
  public:
-  /// `notable`: heads whose maps are kept as far as they fit, beside the one that was asked for.
+  /// `notable`: heads whose maps are kept at full size as far as they fit, in addition to the
+  /// requested head.
   MapKeeper(const ReportModel& model, std::int64_t layers, const MapSize& size, std::int64_t budget,
             std::vector<HeadIndex> notable, ReportFile& file);
 
-  /// A layer's maps, (H, T, S).
+  /// Stores the maps (H, T, S) of a layer.
   void take(std::int64_t layer, std::span<const float> maps);
 
-  /// Heads of which there is a small picture alone: how many, and the first.
+  /// The number of heads shown only at reduced size, and the first of them.
   std::int64_t small() const { return small_; }
   const HeadIndex& first_small() const { return first_small_; }
 
@@ -57,10 +58,10 @@ class MapKeeper {
   bool causal_ = false, all_fit_ = false;
 };
 
-// Which heads of a model a reader will want to see.
+// The selection of notable heads.
 
-/// Finds the heads that a reader will want to see among the rows of `attention` that it gives on:
-/// those with the largest and smallest of some measures.
+/// Passes the rows of `attention` on and finds notable heads: those with the largest and smallest
+/// values of some measures.
 class NotableHeads : public RowSink {
  public:
   explicit NotableHeads(RowSink& next) : next_(next) {}

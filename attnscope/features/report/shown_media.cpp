@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// One channel's value as it is shown, from 0 to 255.
+/// The displayed value of one channel, from 0 to 255.
 struct Levels {
   double scale = 1, shift = 0;
 
@@ -32,7 +32,7 @@ Levels levels_between(std::span<const float> values) {
   return {.scale = scale, .shift = -scale * static_cast<double>(*least)};
 }
 
-/// Of rows and columns [first, last) of a channel.
+/// Mean over rows and columns [first, last) of a channel.
 double mean_of_block(const MediaInput& image, std::int64_t channel, std::int64_t first_row,
                      std::int64_t last_row, std::int64_t first_col, std::int64_t last_col) {
   const std::int64_t rows = image.shape[1], cols = image.shape[2];
@@ -58,7 +58,7 @@ std::vector<std::string> names_of_rows(const PatchSpec& spec) {
   return names;
 }
 
-/// Samples, not features.
+/// Whether the audio is given as samples, not features.
 bool is_wave(const MediaInput& audio) { return audio.shape.size() == 1; }
 
 double seconds_of(const MediaInput& audio) {
@@ -140,7 +140,7 @@ void add_media_input(const Model& model, const MediaInput& media_input, ReportFi
   std::optional<ImagePreparation> preparation;
   try {
     preparation = read_image_preparation(model.checkpoint().folder());
-  } catch (const Error&) {  // pixels were given, which need none
+  } catch (const Error&) {  // pixel values were given, which need no preparation
   }
   ShownImage image =
       shown_image(media_input, grid_of_image(model, media_input), patches->size, preparation);

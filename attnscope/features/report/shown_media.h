@@ -1,4 +1,4 @@
-// What a report shows of an image or sound beside its maps.
+// The image or audio that a report shows next to its attention maps.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,23 @@
 
 namespace attnscope {
 
-/// The pixels that patches of `grid` cover, `patch` pixels each way, as they were before
-/// `preparation`; without one from the least value to the largest. At most 640 rows and columns,
-/// means of equal blocks where there are more.
+/// The pixels under the patches of `grid`, `patch` pixels per side, before `preparation`. Without a
+/// preparation, values are scaled from minimum to maximum. Larger images are reduced to at most 640
+/// rows and columns by averaging equal blocks.
 ShownImage shown_image(const MediaInput& image, const PatchGrid& grid, std::int64_t patch,
                        const std::optional<ImagePreparation>& preparation);
 
-/// Sound of 16 kHz, samples or features of 100 frames a second, as the model has it in `rows` rows:
-/// the root of the mean square of a wave, the mean of features from their least to their largest.
+/// Audio in `rows` rows, as the model divides it. Input: samples at 16 kHz, or features at 100
+/// frames per second. Each row shows the RMS of the samples, or the mean of the features scaled
+/// from minimum to maximum.
 ShownAudio shown_audio(const MediaInput& audio, std::int64_t rows);
 
-/// The rows that a model has of such sound as a decoder's source: their numbers, and when they
-/// begin, such as "0.02 s".
+/// The rows of such audio as the source of a decoder: their indices and start times, such as "0.02
+/// s".
 ShownText shown_frames(const MediaInput& audio, std::int64_t rows);
 
-/// Adds what the maps of such a model on it are of. Throws as the readers of preparations do.
+/// Adds the image or audio that the attention maps refer to. Throws as the readers of preparations
+/// do.
 void add_media_input(const Model& model, const MediaInput& media_input, ReportFile& file);
 
 }  // namespace attnscope

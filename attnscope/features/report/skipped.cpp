@@ -15,7 +15,7 @@ ReportFile::LeftOut skipped(const std::string& part, const ReportModel& model, c
       .part = part, .model = model.model.name(), .why = error_text(error.parts(), session.spell)};
 }
 
-/// With a text on which it gives finite maps: a command that a report names is one that runs.
+/// The model with a text that gives finite maps, so that the commands shown in the report succeed.
 std::optional<ReportModel> with_text_that_runs(const ReportModel& model, const Session& session) {
   std::optional<ReportModel> with = with_some_text(model);
   if (!with) return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<ReportModel> with_text_that_runs(const ReportModel& model, const S
   try {
     const ReportPart part = attention_part(*with);
     run_rows(find_command_named(part.command), part_arguments(part), session, rows);
-  } catch (const Error&) {  // why the text is left out is said already
+  } catch (const Error&) {  // the reason for skipping the text is already recorded
     return std::nullopt;
   }
   return with;

@@ -1,4 +1,4 @@
-// What a report lacks, and why.
+// The skipped sections of a report, with reasons.
 #pragma once
 
 #include <string>
@@ -8,12 +8,11 @@
 
 namespace attnscope {
 
-/// Says that the file lacks a part of the model, which failed.
+/// Records that a section of the model failed.
 void leave_out(const std::string& part, const ReportModel& model, const Error& error,
                const Session& session, ReportFile& file);
 
-/// Says that the file lacks what a text gives, with the commands that run the model on one that it
-/// can be run on.
+/// Records that the text sections are skipped, with commands that run the model on a working text.
 void leave_out_text(const ReportModel& model, const Error& error, const Session& session,
                     ReportFile& file);
 

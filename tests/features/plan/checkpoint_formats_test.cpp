@@ -52,7 +52,7 @@ TEST_P(PlanOfQuantized, LeavesAPlainModelAndSaysSo) {
   const std::string model = data_path(std::string("quantized/") + GetParam());
   for (const char* set : {"mlp=40", "hidden-size=56", "kv-heads=1", "mla=16+16"}) {
     const std::string err = expect_written_as_planned(model, 40, {"--set", set});
-    EXPECT_TRUE(contains(err, "quantised weights were written as BF16")) << err;
+    EXPECT_TRUE(contains(err, "quantized weights were written as BF16")) << err;
     EXPECT_EQ(written_dtypes(), std::set<std::string>{"BF16"});
     const json config = json::parse(read_file(path("out") + "/config.json"));
     EXPECT_FALSE(config.contains("quantization_config")) << config.dump();
@@ -65,7 +65,7 @@ TEST_P(PlanOfQuantized, IsWrittenInTheDtypeThatIsAskedFor) {
   for (const std::string dtype : {"F32", "F16"}) {
     const std::string err =
         expect_written_as_planned(model, 40, {"--set", "mlp=40"}, {"--dtype", dtype});
-    EXPECT_TRUE(contains(err, "quantised weights were written as " + dtype)) << err;
+    EXPECT_TRUE(contains(err, "quantized weights were written as " + dtype)) << err;
     EXPECT_EQ(written_dtypes(/*all=*/true), std::set<std::string>{dtype});
     const json config = json::parse(read_file(path("out") + "/config.json"));
     EXPECT_FALSE(config.contains("quantization_config"));
@@ -151,13 +151,13 @@ TEST_F(PlanOfGguf, OfQuantizedWeightsLeavesAPlainModelAndSaysSo) {
   allowed_of_nll_ = 2e-3;  // as of others
   for (const char* set : {"remove-layers=0", "mlp=40", "hidden-size=24", "kv-heads=1", "mla=8+8"}) {
     const std::string err = expect_written_as_planned(model, 48, {"--set", set});
-    EXPECT_TRUE(contains(err, "quantised weights were written as BF16")) << err;
+    EXPECT_TRUE(contains(err, "quantized weights were written as BF16")) << err;
     EXPECT_EQ(written_dtypes(), std::set<std::string>{"BF16"});
   }
   allowed_of_nll_ = 2e-2;  // the plan measures what is rounded to bfloat16
   const std::string err =
       expect_written_as_planned(model, 48, {"--set", "mlp=40"}, {"--dtype", "F32"});
-  EXPECT_TRUE(contains(err, "quantised weights were written as F32")) << err;
+  EXPECT_TRUE(contains(err, "quantized weights were written as F32")) << err;
   EXPECT_EQ(written_dtypes(/*all=*/true), std::set<std::string>{"F32"});
 }
 
@@ -178,7 +178,7 @@ TEST_F(PlanOfTokens, OfAFormWithoutASmallerSizeSaysSo) {
   const RunResult run =
       run_attnscope(on_tokens({"plan", data_path("forward/dots1"), "--method", "experts"}, 48));
   EXPECT_EQ(run.exit_code, 6) << run.err;
-  EXPECT_TRUE(contains(run.err, "experts can have no size but the model's own")) << run.err;
+  EXPECT_TRUE(contains(run.err, "experts cannot make this model smaller")) << run.err;
 }
 
 TEST_F(PlanOfTokens, AFolderNamedTokenizerBesideTheWeightsIsPassedOver) {

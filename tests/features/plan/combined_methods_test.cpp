@@ -92,12 +92,12 @@ TEST_F(PlanCombination, RefusesWhatDoesNotCombine) {
     EXPECT_EQ(run.exit_code, code) << run.err;
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
-  expect({"--method", "width,ranks", "--keep", "0.5"}, 2, "ranks is planned alone");
+  expect({"--method", "width,ranks", "--keep", "0.5"}, 2, "ranks cannot be combined");
   expect({"--method", "width,latent", "--keep", "0.5"}, 2, "latent is planned alone");
-  expect({"--method", "width,nothing", "--keep", "0.5"}, 2, "'nothing' is not a form");
-  expect({"--method", "hidden-size,mlp", "--set", "mlp=9"}, 2, "another form");
-  expect({"--method", "kv-heads,heads", "--keep", "0.1"}, 6, "the nearest");
-  expect({"--method", "kv-heads,heads", "--keep", "1"}, 6, "leaves no step");
+  expect({"--method", "width,nothing", "--keep", "0.5"}, 2, "'nothing' is not a method");
+  expect({"--method", "hidden-size,mlp", "--set", "mlp=9"}, 2, "another method");
+  expect({"--method", "kv-heads,heads", "--keep", "0.1"}, 6, "nearest");
+  expect({"--method", "kv-heads,heads", "--keep", "1"}, 6, "requires no compression step");
 }
 
 TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
@@ -108,10 +108,10 @@ TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
   expect_refused(other, "schema: expected \"attnscope/2\"");
   other = plan;
   other["models"][0]["plan"]["sizes"] = {1};
-  expect_refused(other, "sizes: expected one size per form, 2, got 1");
+  expect_refused(other, "sizes: expected one size per method, 2, got 1");
   other = plan;
   other["models"][0]["plan"]["method"] = "mlp,mlp";
-  expect_refused(other, "these forms do not combine");
+  expect_refused(other, "these methods cannot be combined");
   other = plan;
   other["rows"] = json::array();
   expect_refused(other, "rows: expected 7 rows (models[0].plan.parts), got 0");

@@ -104,18 +104,21 @@ TEST_F(Plan, RefusesWhatCannotBe) {
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
   expect(plan(kPlanGpt2, {"--method", "heads", "--keep", "0.9"}), 5,
-         "can take layers, width, ranks");
-  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0"}), 2, "a share above 0, at most 1");
-  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "1.2"}), 2, "a share above 0, at most 1");
+         "supports layers, width, ranks");
+  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0"}), 2,
+         "a share greater than 0 and at most 1");
+  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "1.2"}), 2,
+         "a share greater than 0 and at most 1");
   expect(plan(kPlanExample, {"--method", "mlp", "--kv-bytes", "-1"}), 2, "a share above 0");
-  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0.05"}), 6, "the nearest");
-  expect(plan(kPlanExample, {"--method", "mlp", "--max-perplexity", "1.5"}), 6, "as it is");
-  expect(plan(kPlanExample, {"--keep", "0.5"}), 2, "is needed");
+  expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0.05"}), 6, "nearest");
+  expect(plan(kPlanExample, {"--method", "mlp", "--max-perplexity", "1.5"}), 6,
+         "the original model");
+  expect(plan(kPlanExample, {"--keep", "0.5"}), 2, "missing compression method");
   expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0.5", "--set", "mlp=3"}), 2,
-         "second target");
-  expect(plan(kPlanExample, {"--set", "heads=5"}), 2, "is no size");
+         "another target");
+  expect(plan(kPlanExample, {"--set", "heads=5"}), 2, "is not a possible size");
   expect(plan(kPlanExample, {"--method", "mlp", "--layers", "0", "--keep", "0.5"}), 2,
-         "ranks differ");
+         "only with low-rank");
   expect({"plan", kPlanExample}, 2, "is needed");
   expect(plan(data_path("forward/llama"), {"--method", "mlp", "--keep", "0.5"}), 2,
          "give token ids with --calibration-token-file");
@@ -130,10 +133,10 @@ TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
   expect(shrink(kPlanGpt2, "plan.json", "out"), 4, "model_hash");
-  expect(shrink(kPlanExample, "menu.json", "out"), 2, "is a menu");
+  expect(shrink(kPlanExample, "menu.json", "out"), 2, "selects none");
   Words other = shrink(kPlanExample, "plan.json", "out");
   other[4] = scratch_.write("other.txt", verses() + verses() + "The end.").string();
-  expect(other, 4, "is that of another");
+  expect(other, 4, "belongs to another");
   scratch_.write("full/file", "");
   expect(shrink(kPlanExample, "plan.json", "full"), 3, "not empty");
   json edited = json::parse(read_file(path("plan.json")));
@@ -145,7 +148,7 @@ TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
          "rank: 96 is out of range, expected a whole number from 1 to 95");
   for (json& row : edited["rows"]) row["break_even_rank"] = 1000;
   scratch_.write("edited.json", edited.dump());
-  expect(shrink(kPlanExample, "edited.json", "out"), 4, "where factors stop to be smaller");
+  expect(shrink(kPlanExample, "edited.json", "out"), 4, "higher ranks save no parameters");
   edited["rows"].erase(3);
   scratch_.write("edited.json", edited.dump());
   expect(shrink(kPlanExample, "edited.json", "out"), 4,

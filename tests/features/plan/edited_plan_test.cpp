@@ -99,17 +99,17 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
       {"size of uint64", [](json& to) { plan_of(to)["size"] = 18446744073709551615ULL; },
        "models[0].plan.size: 18446744073709551615 is out of range"},
       {"method", [](json& to) { plan_of(to)["method"] = "wide"; },
-       "models[0].plan.form: unknown form 'wide'"},
+       "models[0].plan.form: unknown method 'wide'"},
       {"form of other models",
        [](json& to) {
          plan_of(to)["method"] = "experts";
          for (json& row : to["rows"]) row["method"] = "experts";
        },
-       "models[0].plan.form: it has no experts"},
+       "models[0].plan.form: the model has no experts"},
       {"ridge", [](json& to) { to["parameters"]["ridge"] = -0.5; },
        "parameters.ridge: expected a finite number of at least 0"},
       {"rank_allocation", [](json& to) { to["parameters"]["rank_allocation"] = "best"; },
-       "parameters.method: unknown method 'best'"},
+       "parameters.method: unknown rank allocation 'best'"},
       {"sequences", [](json& to) { to["parameters"]["sequences"] = -3; },
        "parameters.sequences: -3 is out of range"},
       {"length", [](json& to) { to["parameters"]["length"] = 1e300; },
@@ -124,7 +124,7 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
       {"row of another model", [](json& to) { to["rows"][2]["model"] = "other"; },
        "rows[2].model: expected 'shakespeare-llama'"},
       {"row of another form", [](json& to) { to["rows"][2]["method"] = "heads"; },
-       "rows[2].form: the plan has no such form"},
+       "rows[2].form: the plan has no such method"},
       {"row missing", [](json& to) { to["rows"].erase(2); },
        "rows: expected 6 rows (models[0].plan.parts), got 5"},
       {"last row missing",
@@ -229,7 +229,7 @@ TEST_F(PlanEdited, PerplexityThatIsNotMeasuredIsNoted) {
     std::erase(words, "--quiet");
     const RunResult run = run_attnscope(words);
     EXPECT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_TRUE(contains(run.err, "the plan says 2.718: was the plan edited?")) << run.err;
+    EXPECT_TRUE(contains(run.err, "the plan reports 2.718: was the plan edited?")) << run.err;
   }
 }
 
@@ -276,10 +276,10 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
        "rows[0].rank: expected a whole number"},
       {"layers exchanged",
        [](json& to) { std::swap(to["rows"][0]["layer"], to["rows"][7]["layer"]); },
-       "rows[1].layer: expected the rows in the order of layers"},
+       "rows[1].layer: expected rows ordered by layer"},
       {"matrices exchanged",
        [](json& to) { std::swap(to["rows"][0]["matrix"], to["rows"][3]["matrix"]); },
-       "rows[1].matrix: expected the rows in the order of layers"},
+       "rows[1].matrix: expected rows ordered by layer"},
       {"parameters", [](json& to) { to["rows"][0]["parameters"] = 1; },
        "rows[0].parameters: is 1, expected 36864"},
       {"parameters after", [](json& to) { to["rows"][0]["parameters_after"] = 1; },
@@ -296,7 +296,7 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
       {"loss of a row", [](json& to) { to["rows"][0]["predicted_kl"] = 3; },
        "models[0].plan.predicted_kl: expected"},
       {"matrix twice", [](json& to) { to["rows"][1] = to["rows"][0]; },
-       "rows[1].matrix: a row before this one has the same layer and matrix"},
+       "rows[1].matrix: duplicate: an earlier row has the same layer and matrix"},
   };
   expect_refused_all(plan, edits);
 }
@@ -310,7 +310,7 @@ TEST_F(PlanEdited, OfSeveralFormsIsRefusedByRowAndField) {
       {"size", [](json& to) { plan_of(to)["sizes"][1] = 513; },
        "models[0].plan.sizes[1]: 513 is out of range"},
       {"hidden size", [](json& to) { plan_of(to)["sizes"][0] = 131; },
-       "models[0].plan.sizes[0]: 131 is not a size that hidden of this model can have"},
+       "models[0].plan.sizes[0]: 131 is not a possible size of hidden for this model"},
       {"layer of the whole model", [](json& to) { to["rows"][0]["layer"] = 0; },
        "rows[0].layer: expected null"},
   };

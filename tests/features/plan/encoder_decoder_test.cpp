@@ -178,7 +178,7 @@ TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
 TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
   const std::string t5 = path("t5");
   expect(with_texts({"plan", t5}), 2, "MODEL:encoder");
-  expect(with_texts({"plan", t5 + ":cross"}), 5, "stays whole");
+  expect(with_texts({"plan", t5 + ":cross"}), 5, "cannot be planned alone");
   expect({"plan", t5 + ":decoder", "--calibration-file", text_}, 2, "--calibration-target-file");
   expect(with_texts({"plan", t5 + ":decoder", "--seed", "1"}), 2, "not of pairs");
   expect(with_texts({"plan", kPlanExample}), 2, "has no source");

@@ -97,8 +97,7 @@ TEST_F(PlanMasked, RefusesWindowsThatHaveNone) {
   EXPECT_TRUE(contains(length.err, "--length: 4 is not from 5 to")) << length.err;
   const RunResult probed = planned({"--length", "8", "--probe-tokens", "4"});
   EXPECT_EQ(probed.exit_code, kUsage);
-  EXPECT_TRUE(contains(probed.err, "--probe-tokens: are too few for one of them to be masked"))
-      << probed.err;
+  EXPECT_TRUE(contains(probed.err, "--probe-tokens: too few tokens to mask one")) << probed.err;
 }
 
 }  // namespace

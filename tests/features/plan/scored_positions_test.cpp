@@ -97,11 +97,11 @@ TEST_F(PlanScored, AMaskIsOfTheWholeTextAndGivenAgainToShrink) {
                         shard_,   "-o",   path("out"),       "--quiet"};
   const RunResult without = run_attnscope(shrink);
   EXPECT_EQ(without.exit_code, kUsage);
-  EXPECT_TRUE(contains(without.err, "missing mask: the plan was made with mask.txt"))
+  EXPECT_TRUE(contains(without.err, "missing mask file: the plan was made with mask.txt"))
       << without.err;
   const RunResult other = run_attnscope(shrink + Words{"--score-positions", "last"});
   EXPECT_EQ(other.exit_code, kBadFile);
-  EXPECT_TRUE(contains(other.err, "is that of another text")) << other.err;
+  EXPECT_TRUE(contains(other.err, "belongs to another text")) << other.err;
   output_of(shrink + at);
   const RunResult two = run_attnscope(plan(at) + Words{"--eval-file", held_});
   EXPECT_EQ(two.exit_code, kUsage);

@@ -57,8 +57,7 @@ TEST_F(Shrink, GoesOnWhereItWasStopped) {
       again.pop_back();  // --quiet
       const RunResult run = run_attnscope(again);
       EXPECT_EQ(run.exit_code, 0) << run.err;
-      EXPECT_TRUE(contains(run.err, "which had made " + std::to_string(before) + " layer"))
-          << run.err;
+      EXPECT_TRUE(contains(run.err, "reused " + std::to_string(before) + " layer")) << run.err;
     }
     expect_same("whole " + set, name);
     EXPECT_FALSE(fs::exists(path("." + name + ".attnscope-layers"))) << set;

@@ -1,4 +1,4 @@
-// The tables of `plan` and `shrink`: the menu of forms, and what one plan comes to.
+// The tables of `plan` and `shrink`: the comparison of methods, and one plan.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,8 +14,8 @@ constexpr double kPerplexity = 22.17;
 
 const std::string kPlanTitle =
     "tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16, 2.56 M parameters, "
-    "KV cache 1,536 bytes a token\n"
-    "fitted to 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth 22.17\n"
+    "KV cache 1,536 bytes per token\n"
+    "calibrated on 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth: 22.17\n"
     "\n";
 
 Record planned_model() {
@@ -64,23 +64,25 @@ TEST(PlanTable, OfAComparisonShowsSavingsCostAndLoading) {
   Report report = plan_report();
   report.models = {planned_model().add("perplexity", kPerplexity)};
   report.rows = {
-      comparison_row("hidden-size", "192 → 168", 2'312'400, 1536, 22.39, true, "head untied"),
-      comparison_row("hidden-size", "192 → 96", 1'425'000, 1536, 28.4, true, "head untied"),
-      comparison_row("mla", "32 rotary + 32 + 1", 2'780'000, 780, 22.52, true, "as deepseek_v3"),
+      comparison_row("hidden-size", "192 → 168", 2'312'400, 1536, 22.39, true, "LM head untied"),
+      comparison_row("hidden-size", "192 → 96", 1'425'000, 1536, 28.4, true, "LM head untied"),
+      comparison_row("mla", "32 rotary + 32 latent + 1", 2'780'000, 780, 22.52, true,
+                     "as deepseek_v3"),
       comparison_row("depth", "6 → 5 (without 2)", 2'164'800, 1280, 24.05, true, ""),
       comparison_row("low-rank", "42 matrices as factors", 2'090'000, 1536, 22.1, false,
-                     "as factors, in own runtimes")};
+                     "factors need a custom runtime")};
   EXPECT_EQ(
       plan_table(report),
       kPlanTitle +
-          R"(form    what                    parameters    KV bytes      work   perplexity       loads in transformers
-hidden  192 → 168               2.31 M   90%   1,536  100%    90%   22.39    +1.0%  yes, head untied
-        192 → 96                1.43 M   56%   1,536  100%    56%   28.40   +28.1%  yes, head untied
-latent  32 rotary + 32 + 1      2.78 M  109%     780   51%   109%   22.52    +1.6%  yes, as deepseek_v3
-layers  6 → 5 (without 2)       2.16 M   85%   1,280   83%    85%   24.05    +8.5%  yes
-ranks   42 matrices as factors  2.09 M   82%   1,536  100%    82%   22.10    -0.3%  no: as factors, in own runtimes
+          R"(method  description                parameters    KV bytes      FLOPs  perplexity       loads in transformers
+hidden  192 → 168                  2.31 M   90%   1,536  100%    90%   22.39    +1.0%  yes, LM head untied
+        192 → 96                   1.43 M   56%   1,536  100%    56%   28.40   +28.1%  yes, LM head untied
+latent  32 rotary + 32 latent + 1  2.78 M  109%     780   51%   109%   22.52    +1.6%  yes, as deepseek_v3
+layers  6 → 5 (without 2)          2.16 M   85%   1,280   83%    85%   24.05    +8.5%  yes
+ranks   42 matrices as factors     2.09 M   82%   1,536  100%    82%   22.10    -0.3%  no: factors need a custom runtime
 
-One form and its size; choose with by and keep, kv_bytes or max_perplexity. Nothing is trained.
+One method and size per row; no training. KV bytes: per token. FLOPs: per token, relative to the
+original model. Select with by and keep, kv_bytes or max_perplexity.
 )");
 }
 
@@ -100,7 +102,7 @@ Record plan_of(const std::string& form, const std::string& choice, std::int64_t 
           {"perplexity_after", perplexity},
           {"predicted_kl", Value()},
           {"loadable", loadable},
-          {"note", form == "hidden-size" ? "head untied" : ""}};
+          {"note", form == "hidden-size" ? "LM head untied" : ""}};
 }
 
 TEST(PlanTable, OfOneFormSaysWhatItComesTo) {
@@ -110,7 +112,7 @@ TEST(PlanTable, OfOneFormSaysWhatItComesTo) {
   EXPECT_EQ(plan_table(report), kPlanTitle + R"(width                  MLP 512 → 384
 parameters             2.12 M   83%
 KV bytes                1,536  100%
-FLOPs a token           4.5 M   90%
+FLOPs per token         4.5 M   90%
 perplexity              22.71    +2.4%  (+0.0241 nats)
 loads in transformers  yes
 )");
@@ -134,19 +136,19 @@ TEST(PlanTable, OfLayersListsRemovedLayersAndTheirImportance) {
   report.rows = {removal(0, 2.5, Value()), removal(1, 0.0814, 2), removal(2, -0.0002, 1),
                  removal(3, 0.125, Value())};
   EXPECT_EQ(plan_table(report),
-            kPlanTitle + R"(layer  influence  loss alone  attention alone  MLP alone     plan
-0          0.250     +2.5000          +1.2500          -    stays
-1          0.250     +0.0814          +0.0407          -  goes, 2
-2          0.250     -0.0002          -0.0001          -  goes, 1
-3          0.250     +0.1250          +0.0625          -    stays
+            kPlanTitle + R"(layer  influence  layer alone  attention alone  MLP alone        plan
+0          0.250      +2.5000          +1.2500          -        kept
+1          0.250      +0.0814          +0.0407          -  removed, 2
+2          0.250      -0.0002          -0.0001          -  removed, 1
+3          0.250      +0.1250          +0.0625          -        kept
 
-influence: 1 less the cosine of what enters and leaves; alone: nats that the held-out text loses
-without it; goes: in this order.
+influence: 1 − cosine(layer input, layer output). alone: loss increase (nats) without only this
+layer, attention or MLP. plan: kept, or removed in this order.
 
 layers                 6 → 4 (without 1-2)
 parameters             1.77 M   69%
 KV bytes                1,024   67%
-FLOPs a token           4.5 M   90%
+FLOPs per token         4.5 M   90%
 perplexity              26.50   +19.5%  (+0.1784 nats)
 loads in transformers  yes
 )");
@@ -174,23 +176,24 @@ TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers
                  rank_row(1, "q", 8, 0.002), rank_row(1, "down", 96, Value())};
   EXPECT_EQ(
       plan_table(report),
-      R"(fitted to 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth 22.17
+      R"(calibrated on 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth: 22.17
 
 tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16
 
 layer        q     down
-0      24  12%    whole
+0      24  12%     full
 1       8   4%  96  50%
 
-The rank of each matrix and its share of the largest; parameters below are those of factors.
+Rank of each matrix. %: of the maximum possible rank. full: not factored. Below, parameters are
+counted as factors.
 
 ranks                  3 matrices as factors
 parameters             2.09 M   82%
 KV bytes                1,536  100%
-FLOPs a token           4.5 M   90%
-expected               0.0123 nats of divergence
+FLOPs per token         4.5 M   90%
+predicted              KL divergence 0.0123 nats
 perplexity              22.37    +0.9%  (+0.0090 nats)
-loads in transformers  as it is, in the same shapes: saves nothing there
+loads in transformers  only in the original shapes: saves nothing
 )");
 }
 
@@ -213,7 +216,7 @@ folder      smaller
 tensors     2 cut, 1 kept, 1 replaced
 parameters  2.12 M   83%
 bytes       4,234,000
-perplexity  22.709 of the files, 22.710 planned
+perplexity  22.709 measured, 22.710 planned
 )");
 }
 

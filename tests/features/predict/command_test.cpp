@@ -67,7 +67,7 @@ TEST(CliPredict, FillsEachMask) {
   EXPECT_EQ(rows[1].at("position"), 2);
   EXPECT_EQ(rows[2].at("position"), 4);
   const std::string table = output_of({"predict", model, "--text", "w7 [MASK] w9"});
-  EXPECT_TRUE(contains(table, "in place of token 2")) << table;
+  EXPECT_TRUE(contains(table, "masked token 2")) << table;
 }
 
 TEST(CliPredict, SaysWhatATextWithoutAMaskLacks) {
@@ -75,10 +75,12 @@ TEST(CliPredict, SaysWhatATextWithoutAMaskLacks) {
   const std::string model = masked_model(folder);
   const RunResult run = run_attnscope({"predict", model, "--text", "w7 w9"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "write [MASK] where")) << run.err;
+  EXPECT_TRUE(contains(run.err, "write [MASK] at")) << run.err;
   EXPECT_TRUE(contains(run.out, "hidden states")) << run.out;
-  expect_refusal({"predict", model, "--text", "w7", "--generate", "3"}, 5, {"both ways"});
-  expect_refusal({"predict", model, "--text", "w7 w8", "--perplexity"}, 5, {"both ways"});
+  expect_refusal({"predict", model, "--text", "w7", "--generate", "3"}, 5,
+                 {"bidirectional attention"});
+  expect_refusal({"predict", model, "--text", "w7 w8", "--perplexity"}, 5,
+                 {"bidirectional attention"});
 }
 
 TEST(CliPredict, ABidirectionalDecoderPredictsNothing) {
@@ -88,9 +90,11 @@ TEST(CliPredict, ABidirectionalDecoderPredictsNothing) {
   const std::string model = tiny.write(folder, "model");
   const RunResult run = run_attnscope({"predict", model, "--tokens", "1,2,3"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "sees a text both ways")) << run.err;
-  expect_refusal({"predict", model, "--tokens", "1,2", "--generate", "3"}, 5, {"both ways"});
-  expect_refusal({"predict", model, "--tokens", "1,2", "--perplexity"}, 5, {"both ways"});
+  EXPECT_TRUE(contains(run.err, "predicts only masked tokens")) << run.err;
+  expect_refusal({"predict", model, "--tokens", "1,2", "--generate", "3"}, 5,
+                 {"bidirectional attention"});
+  expect_refusal({"predict", model, "--tokens", "1,2", "--perplexity"}, 5,
+                 {"bidirectional attention"});
 
   const json facts = report_of({"info", model})["models"][0];
   EXPECT_EQ(facts["causal"], false);
@@ -214,7 +218,7 @@ TEST(CliPredict, RefusesWhatCannotBeRun) {
   expect_refusal(gpt2 + Words{"--tokens", many}, 2, {"257 tokens", "256"});
   expect_refusal(gpt2 + Words{"--text", "To be", "--perplexity", "--stride", "300"}, 2,
                  {"--stride"});
-  expect_refusal(gpt2 + Words{"--tokens", "1", "--perplexity"}, 2, {"none that follows"});
+  expect_refusal(gpt2 + Words{"--tokens", "1", "--perplexity"}, 2, {"no token to predict"});
   expect_refusal(gpt2 + Words{"--text", "a b", "--perplexity", "--generate", "3"}, 2,
                  {"--generate"});
   expect_refusal(gpt2 + Words{kShakespeareLlama, "--text", "a", "--save", "x.safetensors"}, 2,

@@ -30,7 +30,7 @@ std::string written_text(const std::string& tokens) {
   return report_of(generate(tokens)).at("models")[0].at("generated").at("text");
 }
 
-constexpr const char* kWritten = "written\n";
+constexpr const char* kWritten = "generated\n";
 const RunOptions kTerminal = {.out = Reader::terminal, .environment = {{"NO_COLOR", "1"}}};
 
 TEST(CliGenerate, ATerminalShowsTheTextOnceAndThenTheRest) {
@@ -39,7 +39,7 @@ TEST(CliGenerate, ATerminalShowsTheTextOnceAndThenTheRest) {
   ASSERT_TRUE(out.starts_with(text)) << out;
   const std::string table = out.substr(text.size());
   EXPECT_TRUE(table.starts_with("shakespeare-llama (")) << table;
-  EXPECT_TRUE(contains(table, "\nwritten (60 tokens): above\nhidden states")) << table;
+  EXPECT_TRUE(contains(table, "\ngenerated (60 tokens): above\nhidden states")) << table;
 }
 
 TEST(CliGenerate, OnlyTheTableOfATerminalShowsTextAsItComes) {

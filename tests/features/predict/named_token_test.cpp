@@ -67,7 +67,7 @@ TEST_F(NamedToken, NotesSayHowATextIsRead) {
   EXPECT_TRUE(contains(run_attnscope(words_ + Words{"--token", "Be"} + json_rows).err,
                        "--token: 'Be' is read as 'be' by the tokenizer of words"));
   EXPECT_TRUE(contains(run_attnscope(words_ + Words{"--token", "9"} + json_rows).err,
-                       "--token 9 is a token id; the text '9' has the id 5"));
+                       "--token 9 is used as a token id; the text '9' has id 5"));
 }
 
 }  // namespace

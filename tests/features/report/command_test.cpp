@@ -146,10 +146,10 @@ TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
   const ReportPage page = report_page(folder, {tiny_model("bert")}, &notes);
   const auto skipped = page.left_out_of("bert");
   ASSERT_TRUE(skipped.contains("attention")) << page.results["skipped"];
-  EXPECT_EQ(skipped.at("attention")["why"], "no tokenizer beside the model");
+  EXPECT_EQ(skipped.at("attention")["why"], "the model has no tokenizer");
   EXPECT_EQ(notes,
-            "attnscope: note: left out: attention, attention without first, maps of bert: no "
-            "tokenizer beside the model\n"
+            "attnscope: note: left out: attention, attention without first, maps of bert: the "
+            "model has no tokenizer\n"
             "attnscope: note: bert: what is written is not named: its output head transforms the "
             "stream before it reads it\n");
   EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
@@ -209,7 +209,7 @@ TEST(CliReport, LongTextsKeepSmallMapsAndSayHowToGetWholeOnes) {
   EXPECT_TRUE(wanted);
   for (const char* model : {"shakespeare-gpt2", "shakespeare-llama"}) {
     const json missing = page.left_out_of(model)["maps"];
-    EXPECT_TRUE(contains(missing["why"].get<std::string>(), "small pictures")) << missing;
+    EXPECT_TRUE(contains(missing["why"].get<std::string>(), "reduced size")) << missing;
     EXPECT_TRUE(contains(missing["command"].get<std::string>(), "--maps 0,")) << missing;
     EXPECT_TRUE(contains(notes, std::string("maps of ") + model)) << notes;
   }
@@ -219,7 +219,7 @@ TEST(CliReport, WrongUseIsRefusedAtOnceAndLeavesNoFile) {
   const TempFolder folder;
   const std::string out = (folder.path() / "report.html").string();
   const std::string model = tiny_model("gpt2");
-  expect_refusal({"report", model}, 2, {"--out", "name the file to write"});
+  expect_refusal({"report", model}, 2, {"--out", "missing output"});
   expect_refusal({"report", model, "-o", out, "--tokens", "1,9999"}, 2, {"9999"});
   expect_refusal({"report", model, "-o", out, "--text", "abc"}, 2, {"tokenizer"});
   expect_refusal({"report", model, "-o", out, "--tokens", ""}, 2, {"--tokens"});

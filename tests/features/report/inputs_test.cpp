@@ -110,7 +110,7 @@ TEST(CliReportInput, ATargetOfAudioIsShownOnItsFrames) {
       &notes);
   EXPECT_EQ(page.models_with("attention"),
             (Words{"whisper:encoder", "whisper:decoder", "whisper:cross"}));
-  EXPECT_FALSE(contains(notes, "give --target")) << notes;
+  EXPECT_FALSE(contains(notes, "missing target text")) << notes;
   const json text = of_model(page, "texts", "whisper:cross").at(0);
   EXPECT_EQ(text["tokens"].size(), 3u);
   ASSERT_EQ(text["source"].size(), 10u);  // 0.2 s, two features a frame
@@ -122,7 +122,7 @@ TEST(CliReportInput, WithoutAnImageOfAModelOfImagesItsWeightsAreShown) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(folder, {stack_model("vit")}, &notes);
-  EXPECT_TRUE(contains(notes, "reads images, and no texts: name one with --image")) << notes;
+  EXPECT_TRUE(contains(notes, "expected images as input: pass --image")) << notes;
   EXPECT_EQ(page.models_with("spectrum"), Words{"vit"});
   EXPECT_EQ(page.models_with("attention"), Words{});
 }

@@ -43,7 +43,7 @@ TEST(CliReportText, IsCutToThePositionsOfTheModel) {
   EXPECT_TRUE(contains(page.part("attention")["again"].get<std::string>(),
                        "--text \"Alice was beginning to get very tired of sitting by her sister on "
                        "the bank,\""));
-  EXPECT_TRUE(contains(notes, "m: of the usual text the first 16 tokens")) << notes;
+  EXPECT_TRUE(contains(notes, "m: uses the first 16 tokens of the default text")) << notes;
   EXPECT_EQ(page.part("induction")["parameters"]["length"], 16);
   EXPECT_EQ(page.results["skipped"], json::array());
 }
@@ -90,7 +90,8 @@ TEST(CliReportText, IsCutBeforeATokenThatTheModelDoesNotHave) {
   EXPECT_EQ(tokens_run(page), 6u);
   words["Alice"] = words["[UNK]"] = 48;
   const ReportPage none = report_page(folder, {model_of_words(folder, "n", words)}, &notes);
-  EXPECT_TRUE(contains(none.left_out_of("n")["attention"]["why"].get<std::string>(), "no part"));
+  EXPECT_TRUE(
+      contains(none.left_out_of("n")["attention"]["why"].get<std::string>(), "does not fit"));
   EXPECT_TRUE(contains(notes, "16 positions and 48 tokens")) << notes;
 }
 
@@ -107,8 +108,8 @@ TEST(CliReportText, IsNotUsedWhereMostOfItIsUnknown) {
   EXPECT_EQ(page.models_with("induction"), (Words{"half", "less"}));
   EXPECT_TRUE(
       contains(notes,
-               "maps of less: 9 of 16 tokens of the usual text are unknown to its tokenizer "
-               "(give a text of its kind with --text)"))
+               "maps of less: 9 of 16 tokens of the default text are unknown to the tokenizer "
+               "(pass a suitable text with --text)"))
       << notes;
 }
 

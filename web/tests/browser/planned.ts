@@ -17,7 +17,7 @@ const form = (name: string, choice: string, share: number, loss: number, target:
   loss,
   loadable: name !== "ranks",
   target,
-  remark: name === "ranks" ? "as factors, in own runtimes" : "",
+  remark: name === "ranks" ? "factors need a custom runtime" : "",
 });
 
 export function add_plan_and_difference(results: ReportFile): void {

@@ -1,5 +1,6 @@
-// Layers removed: tensors are renumbered, and config lists with one entry per layer are cut. What a
-// layer was by its number is written out, so that the layers that stay do what they did.
+// Depth pruning: removes layers, renumbers tensors and cuts config lists with one entry per layer.
+// Properties that depend on the layer index are written to the config, so that the kept layers
+// behave as before.
 #include "attnscope/features/plan/methods/depth.h"
 
 #include <algorithm>
@@ -22,14 +23,14 @@
 namespace attnscope {
 namespace {
 
-/// Lists of config.json that have an entry for each layer, by the families that attnscope reads and
-/// those whose classes know more of them (HunYuan-MoE). Other lists may be as long by chance.
+/// Lists in config.json with one entry per layer, in the supported families and in HunYuan-MoE.
+/// Other lists may have the same length by chance.
 constexpr std::array<const char*, 11> kListsOfLayers = {
     "layer_types",         "no_rope_layers",    "mlp_layer_types",      "indexer_types",
     "index_topk_pattern",  "num_experts",       "num_local_experts",    "moe_topk",
     "num_experts_per_tok", "num_shared_expert", "moe_intermediate_size"};
 
-/// What the config says, which ConfigReader points into.
+/// The whole config, which ConfigReader points into.
 nlohmann::json all_of_config(const ChangedModel& changed) {
   nlohmann::json all = nlohmann::json::object();
   for (const std::string& key : changed.config_keys()) {
@@ -45,7 +46,7 @@ nlohmann::json cut(const List& list, const std::vector<std::int64_t>& kept) {
   return out;
 }
 
-/// What layers are by their numbers, where the config leaves it to them.
+/// Writes properties of layers that depend on their index.
 class NumberedFacts {
  public:
   NumberedFacts(ChangedModel& changed, const std::vector<std::int64_t>& kept)
@@ -64,7 +65,7 @@ class NumberedFacts {
   }
 
  private:
-  /// Longer ones, too: the entries after the model's layers count for none.
+  /// Also cuts longer lists, whose entries after the last layer are unused.
   void cut_lists() {
     for (const char* key : kListsOfLayers) {
       const nlohmann::json* list = reader_.find(key);
@@ -77,7 +78,7 @@ class NumberedFacts {
     const auto& window = spec_.architecture.window;
     if (!window) return;
     if (window->layers == WindowedLayers::listed_kinds) return write_listed_kinds();
-    // Of layers that rotate, or do not, classes say the kind by their list of those.
+    // If the kind depends on rotation, transformers derives it from the list of rotated layers.
     const bool by_rotation =
         window->layers == WindowedLayers::rotated || window->layers == WindowedLayers::unrotated;
     const bool listed = reader_.find("layer_types") != nullptr;
@@ -89,7 +90,8 @@ class NumberedFacts {
     changed_.set_config("layer_types", kinds.dump());
   }
 
-  /// GPT-Neo's, as a list and in runs of layers, [[["global", "local"], 1]], which must agree.
+  /// GPT-Neo has the kinds as a list and as repeated patterns, [[["global", "local"], 1]], which
+  /// must agree.
   void write_listed_kinds() {
     nlohmann::json kinds = nlohmann::json::array();
     for (const nlohmann::json& windowed : cut(windowed_layers(), kept_)) {
@@ -100,7 +102,8 @@ class NumberedFacts {
     changed_.set_config("attention_types", nlohmann::json::array({run}).dump());
   }
 
-  /// Classes take no list and an empty one alike: all layers but every n-th rotate.
+  /// Transformers treats a missing list and an empty list alike: all layers except every n-th
+  /// rotate.
   void write_rotated() {
     const auto& rope = spec_.architecture.rope;
     if (!rope || rope->layers != RotatedLayers::listed) return;
@@ -114,7 +117,8 @@ class NumberedFacts {
     changed_.set_config(rope->layer_list, rotated.dump());
   }
 
-  /// How many layers come before those with experts; the class's number where the config has none.
+  /// Writes the number of dense layers before the MoE layers. Without a config key, transformers
+  /// uses its default.
   void write_dense() {
     if (spec_.architecture.experts == nullptr) return;
     const ExpertLayersRule& rule = spec_.architecture.experts->layers;
@@ -127,7 +131,7 @@ class NumberedFacts {
     if (dense != std::min(limit, std::ssize(kept_))) changed_.set_config(key.name, dense);
   }
 
-  /// MiniCPM divides what a layer adds to the stream by the square root of how many layers it has.
+  /// MiniCPM divides each layer output by the square root of the number of layers.
   void write_branch_factor() {
     const MultiplierRule& rule = spec_.architecture.multipliers;
     const auto factor = reader_.positive(rule.branches);
@@ -142,7 +146,7 @@ class NumberedFacts {
     return attnscope::windowed_layers(spec_.architecture, reader_, layers());
   }
 
-  /// Whether a layer's kind changes what it sees, or how it rotates.
+  /// Whether the kind of a layer changes its attention mask or its RoPE.
   bool kinds_matter() const {
     return std::any_of(spec_.layers.begin(), spec_.layers.end(), [&](const LayerSpec& layer) {
       const AttentionSpec& own = layer.attention;
@@ -153,11 +157,11 @@ class NumberedFacts {
   ChangedModel& changed_;
   const ModelSpec& spec_;
   const std::vector<std::int64_t>& kept_;
-  nlohmann::json config_;  // as it was
+  nlohmann::json config_;  // the original config
   ConfigReader reader_;
 };
 
-/// GPT-2 may divide scores by the layer's number + 1, which is another now.
+/// GPT-2 can divide scores by layer index + 1, so queries are rescaled for the new index.
 void keep_scales(ChangedModel& changed, const std::vector<std::int64_t>& kept) {
   const Model& model = changed.source();
   if (changed.config("scale_attn_by_inverse_layer_idx") != "true") return;
@@ -176,7 +180,8 @@ void keep_scales(ChangedModel& changed, const std::vector<std::int64_t>& kept) {
   }
 }
 
-/// A stack's own key, and those of the others, which may be silent where theirs is the same number.
+/// Sets the key of this stack, and those of the other stacks, whose key may be missing if the
+/// number is the same.
 void set_layers(ChangedModel& changed, std::int64_t layers) {
   const Model& model = changed.source();
   const ConfigKey& own = model.spec().architecture.keys.layers;
@@ -184,7 +189,7 @@ void set_layers(ChangedModel& changed, std::int64_t layers) {
   const auto key_of = [](const ConfigKey& key) {
     return key.other_name.empty() ? key.name : key.other_name;
   };
-  // BART's config says the encoder's layers twice.
+  // The BART config contains the number of encoder layers twice.
   constexpr const char* kTwice = "num_hidden_layers";
   if (model.stack() == "encoder" && changed.config(kTwice)) changed.set_config(kTwice, layers);
   const Model* other = model.sibling(model.stack() == "encoder" ? "decoder" : "encoder");
@@ -196,35 +201,36 @@ void set_layers(ChangedModel& changed, std::int64_t layers) {
 
 std::string why_not_depth(const Model& model) {
   const ModelSpec& spec = model.spec();
-  if (spec.dimensions.layers < 2) return "it has one layer";
-  if (spec.dimensions.layer_groups > 0) return "its layers share one set of weights";
+  if (spec.dimensions.layers < 2) return "the model has only one layer";
+  if (spec.dimensions.layer_groups > 0) return "all layers share one set of weights";
   if (spec.dimensions.mixers != nullptr || !spec.own_dimensions.empty()) {
-    return "its layers are of several kinds";
+    return "the model has several kinds of layers";
   }
   const std::vector<bool>& sparse = spec.expert_layers;
   const bool some = std::find(sparse.begin(), sparse.end(), false) != sparse.end();
   const std::string& from =
       spec.dimensions.experts > 0 ? spec.architecture.experts->layers.first.name : std::string();
   if (some && from != "first_k_dense_replace") {
-    return "which of its layers have experts is said by their numbers";
+    return "the layer index decides which layers have experts";
   }
-  if (!spec.key_values.empty()) return "layers take keys and values of earlier ones";
+  if (!spec.key_values.empty()) return "some layers reuse keys and values of earlier layers";
   if (spec.architecture.norm->not_in_first_layer) {
-    return "its first layer lacks a norm that the others have";
+    return "the first layer lacks a norm that the other layers have";
   }
   const auto& window = spec.architecture.window;
-  if (window && window->last_is_full) return "its last layer never has a window";
+  if (window && window->last_is_full) return "the last layer always has full attention";
   for (const LayerSpec& layer : spec.layers) {
     const auto& indexer = layer.attention.indexer;
-    if (indexer && indexer->shared) return "layers see the keys that an earlier one selects";
+    if (indexer && indexer->shared)
+      return "some layers attend to keys selected by an earlier layer";
     if (layer.input || layer.convolution || layer.own_input || layer.attention.value_embedding) {
-      return "layers read more than the stream";
+      return "some layers have inputs other than the residual stream";
     }
   }
   return "";
 }
 
-/// The planner measures which layers to remove, one after another.
+/// The planner measures which layer to remove next, one at a time.
 Choice least_loss_layers(Planner& planner, std::int64_t size) {
   const std::int64_t count = planner.model().dimensions().layers - size;
   const LayerOrder& order = planner.removals(count);
@@ -240,7 +246,7 @@ ChangedModel make_shallower(const Model& model, const Choice& choice, const Text
                             const Compute&) {
   const auto refuse = [&] {
     throw Error(ErrorKind::format, "layer",
-                "the plan names layers that " + model.name() + " does not have");
+                "the plan contains layers that " + model.name() + " does not have");
   };
   if (choice.kept.size() != 1 || choice.kept.front().empty()) refuse();
   const auto& kept = choice.kept.front();
@@ -279,7 +285,7 @@ std::optional<Choice> parse_removed_layers(const std::string& value, const Model
     if (std::erase(kept, *layer) == 0) {
       throw Error(ErrorKind::usage, {.parameter = "set",
                                      .problem = verbatim(model.name()) + " has no layer " +
-                                                std::to_string(*layer) + " to leave out"});
+                                                std::to_string(*layer) + " to remove"});
     }
   }
   if (kept.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Depth pruning: layers removed.
+// Depth pruning: removes layers.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ Method depth_method();
 /// 0, 1, 2, …
 std::vector<std::int64_t> all_layers(const Model& model);
 
-/// The model of these layers alone, renumbered.
+/// The model with only these layers, renumbered.
 ChangedModel with_layers(const Model& model, const std::vector<std::int64_t>& kept,
                          std::optional<DType> dtype = std::nullopt);
 
-/// Which of so many layers the choice removes.
+/// The layers that the choice removes from a model with `layers` layers.
 std::vector<std::int64_t> removed_layers(const Choice& choice, std::int64_t layers);
 
 }  // namespace attnscope

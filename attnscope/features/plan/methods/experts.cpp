@@ -1,4 +1,5 @@
-// Experts removed: of each layer those whose routing weights, summed over the text, are least.
+// Expert pruning: removes the experts of each layer with the lowest sum of routing weights on the
+// text.
 #include <algorithm>
 #include <set>
 
@@ -14,17 +15,18 @@ Method experts_method();
 
 namespace {
 
-/// The tensors of one layer that know its experts.
+/// The expert tensors of one layer.
 struct ExpertNames {
-  std::vector<std::vector<std::string>> single;  // of each kind the names, by expert
-  std::set<std::string> stacked;                 // which have an axis of experts
+  std::vector<std::vector<std::string>> single;  // per kind: names by expert
+  std::set<std::string> stacked;                 // tensors with an expert axis
 };
 
 void add_site(std::set<std::string>& names, const CheckpointTensor* tensor) {
   if (tensor != nullptr) names.insert(tensor->name);
 }
 
-/// The names of one tensor of each expert: one, where all are stacked in it.
+/// Adds the names of one tensor per expert, or a single name if all experts are stacked in one
+/// tensor.
 void add_names(ExpertNames& out, std::vector<std::string> names) {
   if (std::find(names.begin(), names.end(), "") != names.end()) return;
   if (names.size() > 1 && names[0] != names[1]) {
@@ -60,7 +62,7 @@ ExpertNames expert_names(const Model& model, std::int64_t layer) {
   return out;
 }
 
-/// Only these parts along the axis of experts, the first that is not 1.
+/// Keeps only these experts along the expert axis.
 void keep_parts(ChangedModel& changed, const std::string& name,
                 const std::vector<std::int64_t>& kept) {
   const Checkpoint& checkpoint = changed.source().checkpoint();
@@ -90,11 +92,11 @@ const std::string& experts_key(const ChangedModel& changed) {
 
 std::string why_not_experts(const Model& model) {
   const ModelSpec& spec = model.spec();
-  if (spec.dimensions.experts < 2) return "it has no experts";
-  if (!spec.quantization.method.empty()) return "its experts are quantised";
+  if (spec.dimensions.experts < 2) return "the model has no experts";
+  if (!spec.quantization.method.empty()) return "the experts are quantized";
   for (const LayerSpec& layer : spec.layers) {
     if (layer.experts && layer.experts->chosen >= spec.dimensions.experts) {
-      return "each token passes all experts";
+      return "every token is routed to all experts";
     }
   }
   return "";
@@ -109,7 +111,7 @@ std::vector<std::int64_t> expert_counts(const Model& model) {
   if (spec == nullptr) return out;
   const bool of_two = spec->groups > 1 && spec->group_score == GroupScore::sum_of_two_best;
   for (std::int64_t count = model.dimensions().experts; count >= spec->chosen; --count) {
-    const std::int64_t size = count / spec->groups;  // of a group
+    const std::int64_t size = count / spec->groups;  // per group
     if (count % spec->groups != 0 || size < (of_two ? 2 : 1)) continue;
     if (size * spec->kept_mlp_groups >= spec->chosen) out.push_back(count);
   }
@@ -144,7 +146,7 @@ Choice choose_experts(const Model& model, std::int64_t size, const TextStatistic
   return choice;
 }
 
-/// Of one expert in all layers.
+/// Parameters of one expert, summed over all layers.
 std::int64_t parameters_of_expert(const Model& model) {
   std::int64_t sum = 0;
   const auto elements = [&](const std::string& name) {
@@ -165,7 +167,7 @@ ChangedModel keep_experts(const Model& model, const Choice& choice, const TextSt
                           const Compute&) {
   const Dimensions& dimensions = model.dimensions();
   if (std::ssize(choice.kept) != dimensions.layers) {
-    throw Error(ErrorKind::format, "kept", "not one list for each layer");
+    throw Error(ErrorKind::format, "kept", "expected one list per layer");
   }
   ChangedModel changed(model);
   changed.set_config(experts_key(changed), choice.size);
@@ -193,7 +195,7 @@ ChangedModel keep_experts(const Model& model, const Choice& choice, const TextSt
 }
 
 ModelSize size_of_fewer_experts(const Model& model, const ModelSize& before, const Choice& choice) {
-  // A token passes as many as before, and the router scores fewer.
+  // Each token is routed to as many experts as before, but the router scores fewer.
   const auto router_elements = [](const Model& own, std::int64_t layer, Counted counted) {
     return row_elements(own, layer, Role::router, counted);
   };

@@ -12,18 +12,18 @@ bool is_dense_of(const Model& model, std::span<const std::string_view> architect
 
 std::string why_no_rotary(const ModelSpec& spec) {
   const auto& rope = spec.layers.front().attention.rope;
-  if (!rope) return "its positions are not rotary";
+  if (!rope) return "the model does not use RoPE";
   const bool lengths_differ = rope->short_factor != rope->long_factor || rope->alpha;
   if (rope->scaling == RopeScaling::dynamic || lengths_differ) {
-    return "its rotation depends on the length of a text";
+    return "the RoPE frequencies depend on the text length";
   }
   if (rope->pairs != RotaryPairs::halves || rope->fraction != 1 || rope->dimensions || rope->last) {
-    return "only some of a head's elements turn, or in other pairs";
+    return "RoPE rotates only part of each head or pairs its dimensions differently";
   }
   for (const LayerSpec& layer : spec.layers) {
-    if (layer.attention.rope != rope) return "its layers turn in different ways";
+    if (layer.attention.rope != rope) return "RoPE differs between layers";
     if (layer.attention.query_norm || layer.attention.key_norm) {
-      return "its queries and keys are normed";
+      return "queries and keys are normalized";
     }
   }
   return "";

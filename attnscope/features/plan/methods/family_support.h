@@ -1,4 +1,4 @@
-// What stock classes of transformers can load, beyond fewer layers and narrower MLPs.
+// Checks what transformers can load, other than fewer layers and smaller MLPs.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace attnscope {
 
-/// Whether the model is of one of these architectures, and has neither experts nor latents.
+/// Whether the model has one of these architectures, without MoE and without MLA.
 bool is_dense_of(const Model& model, std::span<const std::string_view> architectures);
 
 /// Why rotary pairs of its heads cannot be regrouped; empty if they can.

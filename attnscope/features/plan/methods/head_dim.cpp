@@ -1,5 +1,5 @@
-// Heads made narrower: the same rotary pairs of all keys and queries stay, and values keep their
-// principal directions.
+// Head-dim pruning: keeps the same rotary pairs of all queries and keys, and the principal
+// directions of values.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,12 +22,13 @@ constexpr std::array<std::string_view, 3> kNarrowerHeads = {"llama", "mistral", 
 
 std::string why_not_head_dim(const Model& model) {
   if (!is_dense_of(model, kNarrowerHeads)) {
-    return model.spec().architecture.name + " has no key for fewer or narrower heads";
+    return "transformers cannot load " + model.spec().architecture.name +
+           " with a smaller head dimension";
   }
   return why_no_rotary(model.spec());
 }
 
-/// Rotary pairs with the largest Σ E|k|² E|q|² over layers and heads, the same for all.
+/// Rotary pairs with the largest Σ E|k|² E|q|² over layers and heads, the same for all heads.
 std::vector<std::int64_t> kept_pairs(const Model& model, std::int64_t size,
                                      const TextStatistics& text, const Compute& compute) {
   const HeadShape& heads = model.dimensions().heads;
@@ -114,7 +115,7 @@ ChangedModel make_narrower_heads(const Model& model, const Choice& choice,
   return changed;
 }
 
-/// Of one element of every head.
+/// Elements for one dimension of every head.
 std::int64_t head_dim_elements(const Model& model, std::int64_t layer, Counted counted) {
   const HeadShape& heads = model.dimensions().heads;
   return heads.heads * (row_elements(model, layer, Role::query, counted) +

@@ -1,4 +1,4 @@
-// Heads removed; W_O is refit to those that stay.
+// Head pruning: removes heads and refits W_O to the kept ones.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ namespace {
 /// Source: transformers, models/*/configuration_*.py and modeling_*.py; tests load each.
 constexpr std::array<std::string_view, 9> kFewerHeads = {
     "llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma2", "gemma3", "phi"};
-/// Their config refuses a number of heads that does not divide the hidden size.
+/// Their config rejects a number of heads that does not divide the hidden size.
 constexpr std::array<std::string_view, 3> kHeadsDivideWidth = {"llama", "gemma2", "gemma3"};
 
 std::vector<std::int64_t> head_counts(const Model& model) {
@@ -26,14 +26,15 @@ std::vector<std::int64_t> head_counts(const Model& model) {
                        kHeadsDivideWidth.end();
   std::vector<std::int64_t> sizes = descending_sizes(heads.heads);
   std::erase_if(sizes, [&](std::int64_t size) {
-    // One head of every group goes, or, if each has its own, heads with their keys and values.
+    // With GQA, each group loses the same number of heads. With MHA, heads are removed with their
+    // keys and values.
     return (heads.group_size() > 1 && size % heads.kv_heads != 0) ||
            (divides && dimensions.width % size != 0);
   });
   return sizes;
 }
 
-/// The elements of these heads, `size` each.
+/// The element indices of these heads, `size` elements each.
 std::vector<std::int64_t> elements_of(const std::vector<std::int64_t>& heads, std::int64_t size) {
   std::vector<std::int64_t> out;
   for (const std::int64_t head : heads) {
@@ -42,7 +43,7 @@ std::vector<std::int64_t> elements_of(const std::vector<std::int64_t>& heads, st
   return out;
 }
 
-/// E‖W_O,h z_h‖² of every head.
+/// E‖W_O,h z_h‖² per head.
 std::vector<double> contributions(const Model& model, std::int64_t layer,
                                   const TextStatistics& text, const Compute& compute) {
   const HeadShape& heads = model.dimensions().heads;
@@ -58,7 +59,7 @@ std::vector<double> contributions(const Model& model, std::int64_t layer,
   return out;
 }
 
-/// Of every group of heads with one key head as many as of the others; where each has its own, any.
+/// With GQA, keeps the same number of heads in every group. With MHA, any heads.
 std::vector<std::int64_t> kept_heads(const std::vector<double>& contribution,
                                      const HeadShape& heads, std::int64_t size) {
   const std::int64_t groups = heads.group_size() > 1 ? heads.kv_heads : 1;
@@ -91,7 +92,7 @@ ChangedModel make_fewer_heads(const Model& model, const Choice& choice, const Te
   check_lists(choice, dimensions.layers, choice.size, heads.heads);
   ChangedModel changed(model, text.dtype);
   const ConfigKeys& keys = model.spec().architecture.keys;
-  const bool alone = heads.group_size() == 1;  // every head has keys and values of its own
+  const bool alone = heads.group_size() == 1;  // MHA: every head has its own keys and values
   changed.set_config(changed.key_of(keys.heads), choice.size);
   changed.set_config(changed.key_of(keys.head_dim), heads.head_dim);
   changed.set_config(changed.key_of(keys.kv_heads), alone ? choice.size : heads.kv_heads);
@@ -151,7 +152,8 @@ Method heads_method() {
           [](const Model& model) {
             return is_dense_of(model, kFewerHeads)
                        ? std::string()
-                       : model.spec().architecture.name + " has no key for fewer or narrower heads";
+                       : "transformers cannot load " + model.spec().architecture.name +
+                             " with fewer heads";
           },
       .sizes = head_counts,
       .choose = choose_heads,

@@ -1,5 +1,5 @@
-// The residual stream rotated into its principal directions and cut: one rotation for all layers,
-// so that no rotation has to stay in the stream.
+// Hidden-size pruning: rotates the residual stream into its principal directions and drops the last
+// ones. One rotation for all layers, so that no rotation remains between layers.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,18 +20,18 @@
 namespace attnscope {
 namespace {
 
-/// Where a norm's output is read: the attention or the MLP of a layer, or the output head.
+/// The input that a norm precedes: attention or MLP of a layer, or the unembedding.
 struct NormLocation {
   std::int64_t layer = 0;
-  Role reader = Role::query;  // query, up, or output for the head
+  Role reader = Role::query;  // query, up, or output for the unembedding
 
   auto operator<=>(const NormLocation&) const = default;
 };
 
 struct NormGain {
   std::string tensor;
-  std::vector<double> values;  // what the norm multiplies by
-  double offset = 0;           // between that and what is stored
+  std::vector<double> values;  // the gain of the norm
+  double offset = 0;           // difference between the gain and the stored value
 };
 
 NormGain gain_of(const Model& model, const NormSpec& norm, std::optional<std::int64_t> layer) {
@@ -61,7 +61,7 @@ std::map<NormLocation, NormGain> gains_of(const Model& model) {
   return out;
 }
 
-/// What the norm gave before its gain; zero where the gain is.
+/// The norm output before its gain; zero if the gain is zero.
 Matrix<float> without_gain(MatrixView<const float> rows, const std::vector<double>& gain) {
   Matrix<float> out(rows.rows, rows.cols);
   for (std::int64_t row = 0; row < rows.rows; ++row) {
@@ -76,7 +76,7 @@ Matrix<float> without_gain(MatrixView<const float> rows, const std::vector<doubl
 
 using SeeNormed = std::function<void(const NormLocation&, MatrixView<const float>)>;
 
-/// Shows what every norm gives on the text, before its gain.
+/// Passes the output of every norm on the text, before its gain, to `see`.
 void for_normed(const Model& model, const std::map<NormLocation, NormGain>& gains,
                 const TextStatistics& text, const SeeNormed& see) {
   const std::int64_t layers = model.dimensions().layers;
@@ -93,7 +93,7 @@ void for_normed(const Model& model, const std::map<NormLocation, NormGain>& gain
                   }});
 }
 
-/// (D', D): the stream's leading directions.
+/// (D', D): the leading principal directions of the residual stream.
 Matrix<double> stream_directions(const Model& model, const std::map<NormLocation, NormGain>& gains,
                                  std::int64_t width, const TextStatistics& text,
                                  const Compute& compute) {
@@ -108,9 +108,9 @@ Matrix<double> stream_directions(const Model& model, const std::map<NormLocation
   return out;
 }
 
-/// What readers of a norm become: W' = W · this, (D, D').
+/// The moments for refitting the input projections after a norm.
 struct Reading {
-  Matrix<double> crossed, among;  // Σ x̂ zᵀ, Σ z zᵀ, z what the small norm gives
+  Matrix<double> crossed, among;  // Σ x̂ zᵀ and Σ z zᵀ; z: output of the smaller norm
 };
 
 std::map<NormLocation, Reading> readings(const Model& model,
@@ -147,7 +147,8 @@ std::map<NormLocation, Reading> readings(const Model& model,
   return out;
 }
 
-/// diag(gain) times what takes the small norm's output back, (D, D').
+/// diag(gain) times the matrix that maps the smaller norm's output back, (D, D'). Input projections
+/// become W' = W · this matrix.
 Matrix<double> reader_of(const NormGain& gain, const Matrix<double>& directions,
                          const Reading* reading) {
   const std::int64_t width = directions.rows(), whole = directions.cols();
@@ -174,7 +175,7 @@ Matrix<double> reader_of(const NormGain& gain, const Matrix<double>& directions,
   return back;
 }
 
-/// factor · table · right, (V, D'), row block by row block: vocabularies are large.
+/// Writes factor · table · right, (V, D'), in row blocks because vocabularies are large.
 void put_table(ChangedModel& changed, const std::string& name, const TensorView& table,
                MatrixView<const double> right, double factor, const Compute& compute) {
   constexpr std::int64_t kRows = 4096;
@@ -229,8 +230,8 @@ ChangedModel cut_residual_stream(const Model& model, const Choice& choice,
   const Dimensions& dimensions = spec.dimensions;
   if (width < 1 || width > dimensions.width || width % dimensions.heads.heads != 0) {
     throw Error(ErrorKind::format, "hidden-size",
-                "a multiple of " + std::to_string(dimensions.heads.heads) + " heads up to " +
-                    std::to_string(dimensions.width));
+                "expected a multiple of " + std::to_string(dimensions.heads.heads) +
+                    " (the number of heads), at most " + std::to_string(dimensions.width));
   }
   const auto gains = gains_of(model);
   const Matrix<double> directions = stream_directions(model, gains, width, text, compute);
@@ -259,7 +260,7 @@ ChangedModel cut_residual_stream(const Model& model, const Choice& choice,
   if (embedding == nullptr) embedding = head;
   if (head == nullptr) head = embedding;
   if (embedding == nullptr) {
-    throw Error(ErrorKind::format, model.name(), "the files hold no embedding");
+    throw Error(ErrorKind::format, model.name(), "the files contain no token embedding");
   }
   const double grown =
       spec.architecture.embedding.times_sqrt_width.fallback
@@ -272,7 +273,8 @@ ChangedModel cut_residual_stream(const Model& model, const Choice& choice,
   return changed;
 }
 
-/// Of one element of the stream. Each matrix has one side on it, and so have both norms.
+/// Elements per dimension of the residual stream. Each matrix has one side in the residual stream,
+/// and so do both norms.
 std::int64_t stream_elements(const Model& model, std::int64_t layer, Counted counted) {
   std::int64_t sum = 0;
   for (const Role role : stored_projections(model, layer)) {
@@ -292,7 +294,7 @@ ModelSize size_of_narrower_stream(const Model& model, const ModelSize& before,
       embedding == nullptr ? 0 : embedding->view.element_count() / width;
   const bool tied = model.spec().tied || head == nullptr;
   ModelSize out = without_units(model, before, removed, stream_elements);
-  // The last norm, the embedding and the head, which has a matrix of its own after that.
+  // The final norm, the embedding and the LM head, which is untied afterwards.
   out.parameters -= (1 + (tied ? 1 : 2) * vocabulary) * removed;
   if (tied) out.parameters += vocabulary * choice.size;
   out.flops_per_token -=
@@ -307,9 +309,9 @@ constexpr std::array<std::string_view, 6> kNarrowerStream = {"llama", "mistral",
 std::string why_not_hidden_size(const Model& model) {
   const ModelSpec& spec = model.spec();
   if (!is_dense_of(model, kNarrowerStream)) {
-    return "stock " + spec.architecture.name + " cannot take it";
+    return "transformers cannot load " + spec.architecture.name + " with a smaller hidden size";
   }
-  return spec.multimodal ? "other models beside it read its stream" : "";
+  return spec.multimodal ? "other stacks of this multimodal model depend on its hidden size" : "";
 }
 
 }  // namespace
@@ -318,7 +320,7 @@ Method hidden_size_method() {
   static const MethodInfo info = {
       .name = "hidden-size",
       .set_example = "hidden-size=144",
-      .remark = "head untied",
+      .remark = "LM head untied",
       .is_rounded = true,
       .whole = [](const Dimensions& dimensions) { return dimensions.width; },
       .cut = [](Dimensions& dimensions, std::int64_t size) { dimensions.width = size; },

@@ -1,4 +1,4 @@
-// Key/value heads merged by principal components across heads.
+// KV-head merging: merges key/value heads by principal components across heads.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, 5> kFewerKvHeads = {"llama", "mistral", "
 std::string why_not_kv_heads(const Model& model) {
   const ModelSpec& spec = model.spec();
   if (!is_dense_of(model, kFewerKvHeads)) {
-    return "stock " + spec.architecture.name + " cannot take it";
+    return "transformers cannot load " + spec.architecture.name + " with fewer key/value heads";
   }
-  if (spec.dimensions.heads.kv_heads < 2) return "it has one key/value head";
+  if (spec.dimensions.heads.kv_heads < 2) return "the model has only one key/value head";
   return why_no_rotary(spec);
 }
 
@@ -39,7 +39,8 @@ ChangedModel merge_kv_heads(const Model& model, const Choice& choice, const Text
   const Dimensions& dimensions = model.dimensions();
   const HeadShape& heads = dimensions.heads;
   if (kv_heads < 1 || heads.kv_heads % kv_heads != 0) {
-    throw Error(ErrorKind::format, "size", "not a divisor of " + std::to_string(heads.kv_heads));
+    throw Error(ErrorKind::format, "size",
+                "expected a divisor of " + std::to_string(heads.kv_heads));
   }
   const std::int64_t merged = heads.kv_heads / kv_heads, size = heads.head_dim;
   ChangedModel changed(model, text.dtype);

@@ -1,4 +1,4 @@
-// Matrices of lower rank in the same shapes: what a rank costs, anywhere.
+// Low-rank factorization: matrices of lower rank, written in their original shapes.
 #include "attnscope/features/plan/methods/low_rank.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ ChangedModel lower_ranks(const Model& model, const Choice& choice, const TextSta
   for (const auto& [place, rank] : choice.ranks) {
     if (place.first < 0 || place.first >= model.dimensions().layers) {
       throw Error(ErrorKind::format, "layer",
-                  "the plan names layers that " + model.name() + " does not have");
+                  "the plan contains layers that " + model.name() + " does not have");
     }
   }
   ChangedModel changed(model, text.dtype);
@@ -39,7 +39,7 @@ ChangedModel lower_ranks(const Model& model, const Choice& choice, const TextSta
       };
       return std::ranges::count_if(roles, same) > 1;
     };
-    LayerMatrices together;  // parts of tensors, which are written whole
+    LayerMatrices together;  // matrices that share a tensor are written together
     std::mutex writing;
     for_matrices(
         model, layer, roles, text, compute,
@@ -47,7 +47,7 @@ ChangedModel lower_ranks(const Model& model, const Choice& choice, const TextSta
           if (!all_finite(std::as_const(weight).view())) {
             throw Error(ErrorKind::format,
                         std::to_string(layer) + "." + std::string(role_name(roles[at])),
-                        "holds NaN or infinity, and can only stay");
+                        "contains NaN or infinity and cannot be factored");
           }
           const OutputDirections directions =
               output_directions(weight.view(), moments, own, ranks[at]);
@@ -66,7 +66,7 @@ ChangedModel lower_ranks(const Model& model, const Choice& choice, const TextSta
   return changed;
 }
 
-/// As factors, (rows, rank) and (rank, cols).
+/// Size with factors (rows, rank) and (rank, cols).
 ModelSize size_of_factors(const Model& model, const ModelSize& before, const Choice& choice) {
   ModelSize out = before;
   for (const auto& [place, rank] : choice.ranks) {
@@ -107,13 +107,13 @@ std::string why_not_ranks(const Model& model, const Choice& choice) {
       return verbatim(model.name()) + " has no " + matrix;
     }
     if (place.second == Role::query_up || place.second == Role::kv_up) {
-      return matrix + " stays whole: it reads a latent";
+      return matrix + " cannot be factored: its input is an MLA latent";
     }
     const TensorMatrix& shape = model.weight(place.first, place.second).matrix;
     const std::int64_t most = RankOptions{.rows = shape.rows, .cols = shape.cols}.break_even();
     if (rank >= 1 && rank <= most) continue;
-    return "a rank of " + std::to_string(rank) + " of " + matrix + " is not from 1 to " +
-           std::to_string(most) + ", where factors stop to be smaller";
+    return "rank " + std::to_string(rank) + " of " + matrix + " is out of range, expected 1 to " +
+           std::to_string(most) + ": higher ranks save no parameters";
   }
   return "";
 }
@@ -123,13 +123,13 @@ Method low_rank_method() {
       .name = "low-rank",
       .set_example = "low-rank=0.q:64,3.up:100",
       .loadable = false,
-      .remark = "as factors, in own runtimes",
+      .remark = "factors need a custom runtime",
       .combines = false,
       .rows = PlanRows::matrix,
       .why_not =
           [](const Model& model) {
-            return std::string(model.dimensions().layer_groups > 0 ? "its layers share weights"
-                                                                   : "");
+            return std::string(
+                model.dimensions().layer_groups > 0 ? "all layers share one set of weights" : "");
           },
       .sizes = [](const Model&) { return std::vector<std::int64_t>(); },
       .make = lower_ranks,

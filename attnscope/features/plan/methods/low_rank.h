@@ -9,8 +9,8 @@ namespace attnscope {
 
 Method low_rank_method();
 
-/// Which rank of the choice is not one of the model's, or one at which factors are no smaller than
-/// the matrix; empty if all are right.
+/// Why a rank of the choice is invalid: the matrix does not exist, or the factors would not be
+/// smaller than the matrix. Empty if all ranks are valid.
 std::string why_not_ranks(const Model& model, const Choice& choice);
 
 }  // namespace attnscope

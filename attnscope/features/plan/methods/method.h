@@ -1,5 +1,5 @@
-// A method of compression: what it leaves of a model, and all that plans need to know of it. One
-// file for each method; methods.cpp lists them. Formulas and sources: docs/plan.md.
+// A compression method, with everything that plans need to know about it. One file per method;
+// methods.cpp lists them. Formulas and sources: docs/plan.md.
 #pragma once
 
 #include <cstdint>
@@ -25,100 +25,100 @@ struct MethodInfo;
 /// One of methods(), each of which exists once. Never null in a choice.
 using Method = const MethodInfo*;
 
-/// One method at one size: all that is needed to compress a model on a text again.
+/// One method at one size: everything needed to repeat the compression with the same text.
 struct Choice {
   Method method = nullptr;
-  /// What is left, in the method's own unit: layers, neurons of an MLP, elements of the residual
-  /// stream or of a head, key/value heads, heads, experts of a layer. Of mla rotary elements; of
-  /// low_rank parameters of the factors.
+  /// Remaining size in the unit of the method: layers, MLP neurons, dimensions of the residual
+  /// stream or of a head, key/value heads, heads, or experts per layer. For mla, rotary dimensions;
+  /// for low_rank, parameters of the factors.
   std::int64_t size = 0;
-  std::int64_t joint = 0;  // of mla: elements of the latent that are not rotary
+  std::int64_t joint = 0;  // mla: latent dimensions that are not rotary
   bool exact =
-      false;  // of mla: every kept key dimension is rotary, so the latent holds values only
-  /// The numbers that stay, ascending. Of depth and head_dim (rotary pairs) one list; of mlp, heads
-  /// and experts one per layer, empty for a layer without experts. Of mlp the layers of
+      false;  // mla: every kept key dimension is rotary, so the latent contains only values
+  /// The kept indices, ascending. One list for depth and head_dim (rotary pairs); one list per
+  /// layer for mlp, heads and experts, empty for a layer without experts. For mlp, the layers of
   /// stack_of_same_width() follow.
   std::vector<std::vector<std::int64_t>> kept;
-  std::map<LayerMatrix, std::int64_t> ranks;  // of low_rank; a matrix that is not named stays
+  std::map<LayerMatrix, std::int64_t> ranks;  // low_rank; other matrices are unchanged
 
   bool operator==(const Choice&) const = default;
 };
 
-/// What the rows of a plan describe.
+/// The kind of rows in a plan.
 enum class PlanRows {
   model,    // one row
   layer,    // a row per layer
-  removal,  // a row per layer, which stays or goes
+  removal,  // a row per layer, which is kept or removed
   matrix,   // a row per matrix, with its rank
 };
 
-/// What is wrong with a choice of an edited plan.
+/// A problem with a choice in an edited plan.
 struct ChoiceProblem {
-  std::string field;  // of the plan: "size" or "joint"
+  std::string field;  // field of the plan: "size" or "joint"
   std::string problem;
 };
 
-/// A function that is null has the default that its comment names.
+/// A null function has the default given in its comment.
 struct MethodInfo {
   std::string_view name;           // in arguments and plans: "kv-heads"
   std::string_view set_name = "";  // in arguments of `set`; empty: `name`
   std::string_view set_example;    // "kv-heads=1"
-  bool loadable = true;            // stock transformers loads what is left, smaller than before
-  std::string_view remark = "";    // what it loads it as, or why it does not
-  bool combines = true;            // it may be one of several, each applied to what the last left
+  bool loadable = true;            // transformers loads the compressed model at its smaller size
+  std::string_view remark = "";    // how transformers loads it, or why it cannot
+  bool combines = true;            // can be combined with other methods
   bool is_rounded = false;         // sizes are multiples of `round`
-  bool both_stacks = false;        // it also changes stack_of_same_width()
-  /// Keys and values become latents. Sizes count elements of the cache per token and layer, the
-  /// largest is another kind of model, and Choice::joint and Choice::exact are used.
+  bool both_stacks = false;        // also changes stack_of_same_width()
+  /// Converts keys and values to latents. Sizes count cached elements per token and layer, the
+  /// largest size is the original model, and Choice::joint and Choice::exact are used.
   bool makes_latents = false;
-  std::string_view why_no_keep = "";  // why no share of the parameters may be asked for
+  std::string_view why_no_keep = "";  // why a share of the parameters cannot be the target
   PlanRows rows = PlanRows::model;
-  /// Rows list what stays: one number for each `list_unit` units of the size. 0: they list nothing.
+  /// Rows list the kept indices, one for each `list_unit` units of the size. 0: no lists.
   std::int64_t list_unit = 0;
-  /// Whether the row of a layer may list something. Null: always.
+  /// Whether the method changes this layer, so that its row has a list. Null: always.
   bool (*changes_layer)(const Model& model, std::int64_t layer) = nullptr;
 
-  /// Which of a model's dimensions the method cuts, and what they are after that. Null: none.
+  /// The dimension that the method reduces, and a function that reduces it. Null: none.
   std::int64_t (*whole)(const Dimensions& dimensions) = nullptr;
   void (*cut)(Dimensions& dimensions, std::int64_t size) = nullptr;
 
-  /// Why the model cannot be compressed so; empty if it can. Asked only about models that run.
+  /// Why the method does not support the model; empty if it does. Called only for models that run.
   std::string (*why_not)(const Model& model) = nullptr;
-  /// The sizes that it can have, descending, the model's own first; none of low_rank.
+  /// The possible sizes in descending order, the original size first; empty for low_rank.
   std::vector<std::int64_t> (*sizes)(const Model& model) = nullptr;
-  /// What to remove to come to that size. Null: the size says all.
+  /// Chooses what to remove for this size. Null: the size alone determines it.
   Choice (*choose)(const Model& model, std::int64_t size, const TextStatistics& text,
                    const Compute& compute) = nullptr;
-  /// The same with what a planner measures or has computed before. Null: `choose`.
+  /// The same, using measurements of a planner. Null: `choose`.
   Choice (*search)(Planner& planner, std::int64_t size) = nullptr;
-  /// Steps that `search` takes for these sizes together. Null: none.
+  /// Number of steps that `search` takes for all these sizes. Null: none.
   std::size_t (*search_steps)(const Model& model, std::span<const std::int64_t> sizes) = nullptr;
-  /// A choice of that size that is enough for `size_after`. Null: the size alone.
+  /// A choice of this size that suffices for `size_after`. Null: the size alone.
   Choice (*sketch)(Planner& planner, std::int64_t size) = nullptr;
 
-  /// The model that is left. Throws Error(format) for a choice that does not fit the model.
+  /// Makes the compressed model. Throws Error(format) if the choice does not fit the model.
   ChangedModel (*make)(const Model& model, const Choice& choice, const TextStatistics& text,
                        const Compute& compute) = nullptr;
-  /// What `before`, size_of(model), becomes: known without making the model.
+  /// The size after compression, computed without making the model. `before`: size_of(model).
   ModelSize (*size_after)(const Model& model, const ModelSize& before,
                           const Choice& choice) = nullptr;
 
-  /// Elements that are recomputed, at most. Null: none, so nothing is fitted.
+  /// Maximum number of recomputed elements. Null: none, so no calibration is needed.
   std::uint64_t (*changed_elements)(const Model& model) = nullptr;
-  /// Bytes of what is computed from second moments at one time. Null: none.
+  /// Peak bytes of computations with second moments. Null: none.
   std::uint64_t (*fitting_bytes)(const Model& model, const Context& context) = nullptr;
 
-  /// A choice in words; `whole`: the model's own size. Null: "6 → 5".
+  /// Description of a choice; `whole`: the original size. Null: "6 → 5".
   std::string (*words)(const Choice& choice, std::int64_t whole) = nullptr;
-  /// A complete choice from the value of `set`; nothing if it is none. Null: a size alone, for
-  /// which `choose` decides the rest.
+  /// Parses the value of `set` as a complete choice; empty if it is invalid. Null: the value is a
+  /// size, and `choose` decides the rest.
   std::optional<Choice> (*parse_set)(const std::string& value, const Model& model) = nullptr;
-  /// The target of a plan that makes this choice again. Null: "set kv-heads=1".
+  /// The target that selects this choice again. Null: "set kv-heads=1".
   std::string (*target)(const Model& model, const Choice& choice, const ModelSize& after) = nullptr;
-  /// Checks the size of a plan's entry. Null: it is one of `sizes`.
+  /// Checks the size of a choice in a plan. Null: it must be one of `sizes`.
   std::optional<ChoiceProblem> (*check)(const Model& model, const Choice& choice) = nullptr;
 
-  /// Sizes are budgets of parameters, which are allocated to matrices as ranks.
+  /// Whether sizes are parameter budgets, which are allocated to matrices as ranks.
   constexpr bool allocates_ranks() const { return rows == PlanRows::matrix; }
 };
 

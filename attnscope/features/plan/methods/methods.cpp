@@ -43,7 +43,7 @@ Method find_method(std::string_view name) {
 std::string why_not(const Model& model, Method method) {
   const ModelSpec& spec = model.spec();
   if (!spec.not_run.empty()) return spec.not_run;
-  if (spec.layers.empty()) return "its forward pass is not described";
+  if (spec.layers.empty()) return "the forward pass of this architecture is not supported";
   return method->why_not(model);
 }
 
@@ -104,7 +104,7 @@ void for_matrices(const Model& model, std::int64_t layer, std::span<const Role> 
     for (std::size_t at = first; at < end; ++at) {
       moments.push_back(text.moments(layer, roles[at]).mean(text.ridge));
     }
-    // Eigenvectors are found on one thread: the matrices share the threads.
+    // Eigenvectors use one thread, so several matrices run in parallel.
     const Compute alone{.kernels = compute.kernels, .stop = compute.stop};
     run_parts(compute, end - first, [&](std::size_t at) {
       compute.check_stop();
@@ -133,13 +133,14 @@ void check_numbers(const std::vector<std::int64_t>& kept, std::int64_t count, st
       kept.back() < limit) {
     return;
   }
-  throw Error(ErrorKind::format, "kept",
-              "not " + std::to_string(count) + " different numbers below " + std::to_string(limit));
+  throw Error(
+      ErrorKind::format, "kept",
+      "expected " + std::to_string(count) + " different numbers below " + std::to_string(limit));
 }
 
 void check_lists(const Choice& choice, std::int64_t lists, std::int64_t count, std::int64_t limit) {
   if (std::ssize(choice.kept) != lists) {
-    throw Error(ErrorKind::format, "kept", "not one list for each layer");
+    throw Error(ErrorKind::format, "kept", "expected one list per layer");
   }
   for (const auto& list : choice.kept) check_numbers(list, count, limit);
 }
@@ -172,7 +173,7 @@ std::int64_t layer_of_tensor(const Model& model, const std::string& name) {
   const std::string& pattern = model.spec().architecture.weights.front().tensor;
   const std::string start = model.prefix() + pattern.substr(0, pattern.find("{layer}"));
   if (!name.starts_with(start)) return -1;
-  // T5 stores its relative position biases in the first layer, but they hold for all.
+  // T5 stores its relative position biases in the first layer, but they apply to all layers.
   const auto& buckets = model.spec().architecture.scores.buckets;
   if (buckets && name == model.prefix() + buckets->table) return -1;
   std::size_t at = start.size();

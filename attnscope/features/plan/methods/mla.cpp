@@ -1,5 +1,5 @@
-// Keys and values in one latent, as DeepSeek-V3's attention keeps them: 2 R-dimensional rotary keys
-// that all heads share, and a latent of values, with the keys' part that loses its positions.
+// MLA conversion, to the attention of DeepSeek-V3. All heads share the rotary keys. Values, and the
+// key components without rotation, are stored in one latent.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -42,10 +42,10 @@ bool has_mlp_biases(const Model& model) {
 std::string why_not_mla(const Model& model) {
   const ModelSpec& spec = model.spec();
   if (!is_dense_of(model, kLikeDeepseek)) {
-    return "stock " + spec.architecture.name + " cannot take it";
+    return "conversion to MLA is not supported for " + spec.architecture.name;
   }
-  if (has_windows(spec)) return "its layers see windows of a text";
-  if (has_mlp_biases(model)) return "its MLPs have biases";
+  if (has_windows(spec)) return "some layers have sliding-window or chunked attention";
+  if (has_mlp_biases(model)) return "the MLPs have biases";
   return why_no_rotary(spec);
 }
 
@@ -60,8 +60,8 @@ std::vector<std::int64_t> cache_sizes(const Model& model) {
   return sizes;
 }
 
-/// Rotary shares of a half, 3/8 and 5/8 are measured. If the cache becomes small, every kept key
-/// dimension is rotary.
+/// Measures rotary shares of 1/2, 3/8 and 5/8. For a small cache, every kept key dimension is
+/// rotary.
 Choice search_rotary_share(Planner& planner, std::int64_t elements) {
   const Model& model = planner.model();
   const std::int64_t rotary_keys = model.dimensions().heads.total_dim(Role::key);
@@ -134,8 +134,8 @@ ChangedModel convert_to_mla(const Model& model, const Choice& choice, const Text
   const std::int64_t turning = heads.total_dim(Role::key);
   if (choice.size < 2 || choice.size % 2 != 0 || choice.size > turning || choice.joint < 1) {
     throw Error(ErrorKind::format, "mla",
-                "rotary elements are an even number from 2 to " + std::to_string(turning) +
-                    ", and the latent has one element at least");
+                "expected an even number of rotary dimensions from 2 to " +
+                    std::to_string(turning) + ", and at least one latent dimension");
   }
   MlaShape shape{.heads = heads,
                  .width = dimensions.width,
@@ -153,7 +153,7 @@ ChangedModel convert_to_mla(const Model& model, const Choice& choice, const Text
         static_cast<double>(frequencies.radians_per_token[static_cast<std::size_t>(slot.pair)]));
   }
   set_frequencies(changed, radians, frequencies.gain, choice.size);
-  changed.drop_config("rope_scaling");  // no release reads it of this model
+  changed.drop_config("rope_scaling");  // no transformers release reads it for this model
   changed.drop_config("rope_theta");
   remove_heads(changed);
   for_layers(changed, text, compute,
@@ -161,13 +161,13 @@ ChangedModel convert_to_mla(const Model& model, const Choice& choice, const Text
   return changed;
 }
 
-// How large the model becomes.
+// The size of the converted model.
 
 std::int64_t elements_of(const CheckpointTensor* tensor) {
   return tensor == nullptr ? 0 : tensor->view.element_count();
 }
 
-/// What latents replace: queries, keys and values of all layers, and biases.
+/// Elements that MLA replaces: queries, keys and values of all layers, and biases.
 std::int64_t replaced_elements(const Model& model, Counted counted) {
   const bool all = counted == Counted::parameters;
   std::int64_t sum = 0;
@@ -181,7 +181,7 @@ std::int64_t replaced_elements(const Model& model, Counted counted) {
   return sum;
 }
 
-/// Elements of a head's query that are not rotary.
+/// Non-rotary dimensions per query head.
 std::int64_t content_of(const Model& model, const Choice& choice) {
   return choice.exact ? 0 : model.dimensions().heads.head_dim;
 }
@@ -196,7 +196,7 @@ std::int64_t latent_elements(const Model& model, const Choice& choice, Counted c
   const std::int64_t of_queries = biased ? (width + 1) * (width + query) : query * width;
   const std::int64_t of_keys = (rank + choice.size) * width;
   const std::int64_t up = heads.heads * (content + heads.value_dim) * rank;
-  const std::int64_t vectors =  // biases, and gains of the norms of latents
+  const std::int64_t vectors =  // biases, and gains of the latent norms
       (biased ? 2 * (width + 1) : 0) + 2 * rank + choice.size + width;
   const std::int64_t counted_vectors = counted == Counted::parameters ? vectors : 0;
   return dimensions.layers * (of_queries + of_keys + up + counted_vectors);
@@ -220,7 +220,7 @@ ModelSize size_of_mla(const Model& model, const ModelSize& before, const Choice&
   return out;
 }
 
-/// Rotary elements and those of the latent: "32+32".
+/// Rotary dimensions and latent dimensions: "32+32".
 std::optional<Choice> parse_latent(const std::string& value, const Model&) {
   const std::size_t plus = value.find('+');
   if (plus == std::string::npos) return std::nullopt;
@@ -230,7 +230,7 @@ std::optional<Choice> parse_latent(const std::string& value, const Model&) {
   return Choice{.method = mla_method(), .size = *rotary, .joint = *joint};
 }
 
-/// `set` takes no latent in which every kept key dimension is rotary.
+/// `set` cannot select a conversion in which every kept key dimension is rotary.
 std::string target_of_latent(const Model&, const Choice& choice, const ModelSize& after) {
   if (choice.exact) return "kv_bytes " + std::to_string(after.kv_cache_bytes_per_token);
   return "set mla=" + std::to_string(choice.size) + "+" + std::to_string(choice.joint);
@@ -257,13 +257,13 @@ Method mla_method() {
       .remark = "as deepseek_v3",
       .combines = false,
       .makes_latents = true,
-      .why_no_keep = "a latent makes the KV cache smaller, not the model",
+      .why_no_keep = "mla makes the KV cache smaller, not the model",
       .why_not = why_not_mla,
       .sizes = cache_sizes,
       .search = search_rotary_share,
       .search_steps =
           [](const Model&, std::span<const std::int64_t> sizes) {
-            return 3 * sizes.size();  // shares
+            return 3 * sizes.size();  // rotary shares
           },
       .sketch =
           [](Planner&, std::int64_t size) {
@@ -271,13 +271,13 @@ Method mla_method() {
           },
       .make = convert_to_mla,
       .size_after = size_of_mla,
-      // The matrices that make keys and values of latents are large.
+      // The up-projections from the latents are large.
       .changed_elements = [](const Model& model) { return 2 * attention_elements(model); },
       .fitting_bytes = attention_fitting_bytes,
       .words =
           [](const Choice& choice, std::int64_t) {
             return std::to_string(choice.size) + " rotary + " + std::to_string(choice.joint) +
-                   " + 1";
+                   " latent + 1";
           },
       .parse_set = parse_latent,
       .target = target_of_latent,

@@ -10,13 +10,13 @@
 namespace attnscope {
 namespace {
 
-/// With biases as one more column.
+/// Queries and keys with biases as an additional column.
 struct LayerKeys {
   Matrix<double> query, key, moments;
   RotaryKeys rotary;
 };
 
-/// What it costs to forget the rotation of a pair: the mean of |1 - e^{iθΔ}|² over distances.
+/// Error from ignoring the rotation of a pair: the mean of |1 - e^{iθΔ}|² over distances.
 double need_of(double radians, std::int64_t context) {
   double sum = 0;
   for (std::int64_t distance = 1; distance < context; ++distance) {
@@ -25,7 +25,7 @@ double need_of(double radians, std::int64_t context) {
   return sum / static_cast<double>(std::max<std::int64_t>(1, context - 1));
 }
 
-/// A block of the joint matrix, and what undoes its weighting.
+/// A weighted block of the joint matrix, and the inverse of its weighting.
 struct JointBlock {
   Matrix<double> weighted;  // (size, D + 1)
   Matrix<double> undo;      // (size, size)
@@ -40,7 +40,7 @@ JointBlock joint_block(SymmetricRoot root, MatrixView<const double> rows,
   return out;
 }
 
-/// Keys without positions, each head's weighted by its queries.
+/// Keys without rotation, weighted by the queries of each head.
 JointBlock key_block(const LayerKeys& keys, MatrixView<const double> rest, std::int64_t group,
                      const HeadShape& heads, const Compute& compute) {
   const std::int64_t size = heads.head_dim;
@@ -70,10 +70,11 @@ LayerKeys keys_of(const Model& model, std::int64_t layer, const TextStatistics& 
   return out;
 }
 
-/// The latent, (r, D + 1), with E‖z‖² = 1, and what makes keys and values of it.
+/// The down-projection (r, D + 1) to a latent with E‖z‖² = 1, and the up-projections to keys and
+/// values.
 struct KvLatent {
   Matrix<double> down;
-  std::vector<Matrix<double>> keys, values;  // of each key/value head, (size, r)
+  std::vector<Matrix<double>> keys, values;  // per key/value head, (size, r)
 };
 
 KvLatent make_kv_latent(const Model& model, std::int64_t layer, const LayerKeys& keys,
@@ -102,7 +103,7 @@ KvLatent make_kv_latent(const Model& model, std::int64_t layer, const LayerKeys&
                                  keys.moments.view(), compute));
     of_values += blocks.back().energy;
   }
-  // Both halves have the same energy together, as the one's unit is not the other's.
+  // Keys and values have different units, so both parts are scaled to the same total energy.
   const double balance = of_keys > 0 && of_values > 0 ? std::sqrt(of_values / of_keys) : 1;
   const std::size_t key_blocks = shape.content > 0 ? static_cast<std::size_t>(heads.kv_heads) : 0;
   std::int64_t rows = 0;
@@ -146,11 +147,12 @@ KvLatent make_kv_latent(const Model& model, std::int64_t layer, const LayerKeys&
   return out;
 }
 
-/// The latent's last element: so large that it alone decides what the norm of a latent divides by.
+/// The last latent dimension: so large that it alone determines the RMS of the latent.
 constexpr double kConstant = 16384;
-constexpr double kNormEpsilon = 1e-6;  // of that norm, whatever the model's own
+constexpr double kNormEpsilon = 1e-6;  // of the latent norm, independent of the norms of the model
 
-/// Queries of all heads, (H (content + R), D + 1): as they are, then those of the slots.
+/// Queries of all heads, (H (content + R), D + 1): unrotated queries, then those of the rotary
+/// slots.
 Matrix<double> mla_queries(const LayerKeys& keys, const MlaShape& shape) {
   const HeadShape& heads = shape.heads;
   const std::int64_t size = shape.content + shape.rotary;
@@ -167,7 +169,8 @@ Matrix<double> mla_queries(const LayerKeys& keys, const MlaShape& shape) {
                        &out(row + 1, 0));
     }
   }
-  // Stock attention divides by the root of this size, the model by that of its own.
+  // MLA attention divides scores by the square root of this size, the original model by that of its
+  // head dimension.
   const double scale = std::sqrt(static_cast<double>(size) / static_cast<double>(heads.head_dim));
   for (std::int64_t at = 0; at < out.rows() * out.cols(); ++at) out.data()[at] *= scale;
   return out;
@@ -177,7 +180,7 @@ std::vector<double> ones(std::int64_t count) {
   return std::vector<double>(static_cast<std::size_t>(count), 1.0);
 }
 
-/// Stock queries have no bias, unless they are made of a latent: that is (x, a constant) then.
+/// DeepSeek-V3 queries can have a bias only through a query latent, which is then (x, constant).
 void put_queries(ChangedModel& changed, const std::string& start, const Matrix<double>& queries,
                  const LayerKeys& keys, bool biased) {
   const std::int64_t width = queries.cols() - 1;

@@ -17,17 +17,18 @@ namespace {
 
 std::string why_not_mlp(const Model& model) {
   const ModelSpec& spec = model.spec();
-  if (spec.dimensions.experts > 0) return "its layers have experts";
-  if (!model.describes(Role::down) || spec.dimensions.mlp_width < 2) return "it has no MLP";
-  if (!spec.own_dimensions.empty()) return "its layers have MLPs of several widths";
-  if (spec.dimensions.layer_groups > 0) return "its layers share one set of weights";
+  if (spec.dimensions.experts > 0) return "the model has MoE layers";
+  if (!model.describes(Role::down) || spec.dimensions.mlp_width < 2) return "the model has no MLP";
+  if (!spec.own_dimensions.empty()) return "the MLP size differs between layers";
+  if (spec.dimensions.layer_groups > 0) return "all layers share one set of weights";
   const ConfigKeys& keys = spec.architecture.keys;
-  if (keys.mlp_width.name.empty()) return "its config has no key for it";
-  if (!keys.mlp_adjusted.enabled.name.empty()) return "its class rounds what its config says";
+  if (keys.mlp_width.name.empty()) return "config.json has no key for the MLP size";
+  if (!keys.mlp_adjusted.enabled.name.empty())
+    return "transformers rounds the MLP size of this architecture";
   return "";
 }
 
-/// `removed`: of each MLP at least as many neurons as the size leaves out.
+/// `removed`: per MLP, at least as many neurons as must be removed.
 Choice mlp_choice(const Model& model, std::int64_t size,
                   std::span<const std::vector<std::int64_t>> removed) {
   const std::int64_t width = model.dimensions().mlp_width;
@@ -100,8 +101,8 @@ ModelSize size_of_narrower_mlps(const Model& model, const ModelSize& before, con
   return out;
 }
 
-/// Layers at once while neurons are removed; then, one layer at a time, moments of those that stay
-/// and the layer's three matrices.
+/// Peak of two phases: removal of neurons in several layers at once, then refitting of one layer at
+/// a time with its moments and three matrices.
 std::uint64_t mlp_fitting_bytes(const Model& model, const Context& context) {
   const Dimensions& dimensions = model.dimensions();
   const auto width = static_cast<std::uint64_t>(dimensions.width);

@@ -1,4 +1,4 @@
-// MLP pruning: neurons removed; W_down is refit to those that stay.
+// MLP pruning: removes neurons and refits W_down to the kept ones.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace attnscope {
 
-/// MLPs that the method changes: the model's, and after them those of stack_of_same_width().
+/// The number of MLPs that the method changes: those of the model, then those of
+/// stack_of_same_width().
 std::int64_t mlp_count(const Model& model);
 
-/// Of each of these MLPs the neurons to remove, the first to go first (neuron_removal.h).
+/// The neurons to remove per MLP, in removal order (neuron_removal.h).
 std::vector<std::vector<std::int64_t>> removed_neurons(const Model& model, std::int64_t count,
                                                        const TextStatistics& text,
                                                        const Compute& compute);

@@ -1,4 +1,4 @@
-// Values narrowed to their principal directions, and matrices joined with their biases.
+// Reduces values to their principal directions. Joins matrices with their biases.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace attnscope {
 
-/// The matrix with its bias as one more column, zeros if it has none.
+/// The matrix with its bias as an additional column, or zeros without a bias.
 Matrix<double> with_bias_column(const Model& model, std::int64_t layer, Role role);
 
-/// Splits such a matrix again, and puts it into `out`, with the bias if the model's matrix has one.
+/// Splits a joined matrix and puts it into `out`, with the bias if the matrix of the model has one.
 void set_with_bias(LayerMatrices& out, const Model& model, std::int64_t layer, Role role,
                    const Matrix<double>& joined);
 
-/// How much each element of a value head matters to what reads it: R with RᵀR = Σ W_O,hᵀ W_O,h over
-/// the query heads that read value head `group`, and its inverse. `output` is W_O.
+/// The weighting of a value head by W_O: R with RᵀR = Σ W_O,hᵀ W_O,h over the query heads of value
+/// head `group`, and its inverse. `output` is W_O.
 SymmetricRoot value_weight(MatrixView<const double> output, std::int64_t group,
                            const HeadShape& heads, const Compute& compute);
 
-/// Sets W_V of `size` values per head in place of as many as `merged` neighboring key/value heads
-/// have together, with its bias, and W_O that reads them: the principal directions of R V x.
+/// Merges every `merged` adjacent key/value heads into one with `size` value dimensions: the
+/// principal directions of R V x. Sets W_V with its bias, and the matching W_O.
 void narrow_values(LayerMatrices& out, const Model& model, std::int64_t layer, std::int64_t merged,
                    std::int64_t size, const TextStatistics& text, const Compute& compute);
 

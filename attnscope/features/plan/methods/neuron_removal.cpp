@@ -62,16 +62,18 @@ void subtract(std::vector<double>& y, double factor, const std::vector<double>& 
   for (std::size_t at = 0; at < y.size(); ++at) y[at] -= factor * x[at];
 }
 
-/// A neuron that was removed, when it was: what changes for the others.
+/// The update that a removed neuron causes for the others.
 struct Removal {
   std::vector<double> column;   // H_:p
   std::vector<double> factors;  // H_:p / H_pp
   std::vector<double> output;   // W_:p
-  std::vector<double> reads;    // of every neuron its W_:j, as the matrices have it, times that
+  std::vector<double>
+      reads;  // product of this column with W_:j of every neuron, as stored in the matrices
 };
 
-/// What is left of the neurons. A removal changes all of H and W; the matrices follow a block of
-/// removals at a time, in products of matrices, and until then only what the next needs is made.
+/// The remaining neurons. A removal changes all of H and W. The matrices are updated in blocks of
+/// removals by matrix products. Until then, only the values needed for the next removal are
+/// computed.
 class Surgeon {
  public:
   Surgeon(MatrixView<const double> down, Matrix<double> inverse, const Compute& compute)
@@ -83,7 +85,7 @@ class Surgeon {
     recompute();
   }
 
-  /// Gives its number.
+  /// Returns the index of the removed neuron.
   std::int64_t remove_cheapest() {
     const auto place = static_cast<std::size_t>(cheapest());
     Removal own = removal_of(place);
@@ -145,9 +147,9 @@ class Surgeon {
     return out;
   }
 
-  /// The matrices of those that stay, without what was removed.
+  /// Applies the pending removals to the matrices and keeps only the remaining neurons.
   void follow() {
-    products_ = {};  // made anew below
+    products_ = {};  // recomputed below
     std::vector<std::int64_t> left;
     for (std::size_t at = 0; at < neurons_.size(); ++at) {
       if (!gone_[at]) left.push_back(static_cast<std::int64_t>(at));
@@ -193,7 +195,7 @@ class Surgeon {
   std::vector<std::int64_t> neurons_;
   std::vector<bool> gone_;
   std::vector<double> squares_, diagonal_;  // ‖W_:j‖² and H_jj as they are now
-  std::vector<Removal> removals_;           // that the matrices do not know of
+  std::vector<Removal> removals_;           // not applied to the matrices yet
 };
 
 }  // namespace
@@ -213,7 +215,7 @@ std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down, Matri
 std::uint64_t neurons_bytes(std::int64_t neurons, std::int64_t outputs) {
   const auto n = static_cast<std::uint64_t>(neurons), m = static_cast<std::uint64_t>(outputs);
   if (neurons > kMaxSurgeon) return (n + m) * n * sizeof(double);
-  // H before and after a block of removals and what is between; W_down, as it is given and by rows.
+  // H before and after a block of removals, with an intermediate result; W_down, and its transpose.
   return 3 * (n + m) * n * sizeof(double);
 }
 

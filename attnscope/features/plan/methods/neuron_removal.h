@@ -1,4 +1,4 @@
-// Which neurons of an MLP to leave out.
+// Selects the MLP neurons to remove.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace attnscope {
 
-/// The neurons to leave out, `count` of them, the first to go first: each time the one whose
-/// removal costs E‖W_down a‖² least when the others make up for it. With H = (G + ε I)⁻¹, ε 1e-6 of
-/// the mean of G's diagonal, that is the least ‖W_:j‖² / H_jj; then W −= W_:j H_j: / H_jj, H −=
-/// H_:j H_j: / H_jj. `down` (m, F), `moments` G (F, F) of the activations. Source: optimal brain
-/// surgeon (Hassibi & Stork 1992), as SparseGPT has it. About (1 + m / 64) (F³ − s³) / 3 operations
-/// for s kept. Above 8192 neurons those with the least G_jj ‖W_:j‖² go.
+/// The `count` neurons to remove, in removal order. Each time removes the neuron with the smallest
+/// increase of E‖W_down a‖² after least-squares compensation by the others. With H = (G + ε I)⁻¹
+/// and ε 1e-6 of the mean diagonal of G, it minimizes ‖W_:j‖² / H_jj. Then W −= W_:j H_j: / H_jj
+/// and H −= H_:j H_j: / H_jj. `down` (m, F); `moments` G (F, F) of the activations. Source: optimal
+/// brain surgeon (Hassibi & Stork 1992), as in SparseGPT. About (1 + m / 64) (F³ − s³) / 3
+/// operations for s kept neurons. Above 8192 neurons, removes those with the smallest G_jj ‖W_:j‖².
 std::vector<std::int64_t> neurons_to_remove(MatrixView<const double> down, Matrix<double> moments,
                                             std::int64_t count, const Compute& compute);
 
-/// What that holds at once, `down` (m, F) and `moments` included, in bytes.
+/// Peak memory of neurons_to_remove() in bytes, including `down` (m, F) and `moments`.
 std::uint64_t neurons_bytes(std::int64_t neurons, std::int64_t outputs);
 
 }  // namespace attnscope

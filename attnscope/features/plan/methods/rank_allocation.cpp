@@ -7,12 +7,12 @@
 namespace attnscope {
 namespace {
 
-/// Losses at the ranks that may be taken, and what they cost.
+/// The possible ranks of a matrix, with their losses and costs.
 struct PricedMatrix {
   std::vector<std::int64_t> ranks;  // 0: whole
   std::vector<double> losses, costs;
 
-  /// Index of the best option at that price.
+  /// Index of the best option at this price.
   std::size_t best(double price) const {
     std::size_t found = 0;
     double least = std::numeric_limits<double>::infinity();
@@ -35,7 +35,7 @@ PricedMatrix priced(const RankOptions& matrix, std::int64_t step) {
   for (std::size_t rank = matrix.energies.size(); rank-- > 0;) {
     dropped[rank] = dropped[rank + 1] + matrix.energies[rank];
   }
-  // The smallest ranks first, so that of equal options the smaller is taken.
+  // Ranks ascend, so that ties go to the smaller rank.
   for (std::int64_t rank = std::min(step, most); rank >= 1 && rank <= most; rank += step) {
     out.ranks.push_back(rank);
     out.losses.push_back(matrix.weight * dropped[static_cast<std::size_t>(rank)]);

@@ -31,7 +31,7 @@ PairRows rows_of_pair(const HeadShape& heads, std::int64_t head, std::int64_t pa
   return {first, first + heads.head_dim / 2};
 }
 
-/// E of products of the rows of a matrix.
+/// Expected products between rows of a matrix.
 Matrix<double> products_of_rows(MatrixView<const double> matrix, MatrixView<const double> moments,
                                 const Compute& compute) {
   const Matrix<double> read = product(matrix, moments, compute);
@@ -152,7 +152,7 @@ void set_frequencies(ChangedModel& model, const std::vector<double>& radians, do
                            "], \"original_max_position_embeddings\": " + context + "}";
   const std::string theta = shortest_decimal(base);
   model.set_config("rope_parameters", "{\"rope_theta\": " + theta + ", " + rest);
-  // Transformers before release 5 reads these two keys and ignores the other.
+  // Transformers before version 5 reads these two keys and ignores the other.
   model.set_config("rope_scaling", "{" + rest);
   model.set_config("rope_theta", theta);
 }

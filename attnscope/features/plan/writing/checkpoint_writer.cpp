@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kWeights = "model.safetensors";
 
-/// How a tensor of the model is written.
+/// The dtype in which a tensor is written.
 DType written_dtype(const TensorView& view, const std::optional<DType>& wanted) {
   const bool plain = is_plain(view);
   if (plain && dtype_info(view.dtype).kind == DTypeClass::integer) return view.dtype;
@@ -31,7 +31,8 @@ struct Shard {
   std::uint64_t bytes = 0;
 };
 
-/// In the order of names, a new shard where the next tensor does not fit; none is divided.
+/// Assigns tensors to shards by name. A tensor that does not fit starts a new shard and is never
+/// divided.
 std::vector<Shard> shards_of(const ChangedModel& model, const WrittenForm& form) {
   std::vector<Shard> shards(1);
   for (const auto& [name, view] : model.tensors()) {
@@ -43,7 +44,7 @@ std::vector<Shard> shards_of(const ChangedModel& model, const WrittenForm& form)
     shards.back().tensors.push_back(std::move(tensor));
     shards.back().bytes += bytes;
   }
-  for (Shard& shard : shards) {  // larger elements first, as the format aligns them so
+  for (Shard& shard : shards) {  // the format expects larger elements first, for alignment
     std::stable_sort(shard.tensors.begin(), shard.tensors.end(),
                      [](const SavedTensor& a, const SavedTensor& b) {
                        return dtype_info(a.type).bits > dtype_info(b.type).bits;
@@ -69,7 +70,7 @@ void write_shard(const ChangedModel& model, const Shard& shard, std::ostream& ou
     checkpoint.need(all_bytes(view));
     file.write(tensor.type, encoded_elements(view, tensor.type));
     if (const CheckpointTensor* own = checkpoint.find(tensor.name)) checkpoint.check_intact(*own);
-    if (!out) return;  // NewFolder says why
+    if (!out) return;  // NewFolder throws the reason
   }
   file.end();
 }
@@ -87,7 +88,7 @@ std::string index_text(const std::vector<Shard>& shards) {
   return index.dump(2) + "\n";
 }
 
-/// config.json with the dtype that was asked for; a key of the old spelling goes.
+/// config.json with the requested dtype, under the key that the config already uses.
 std::string written_config(ChangedModel model, const std::optional<DType>& dtype) {
   if (!dtype) return model.config_text();
   const std::string name = *dtype == DType::f32   ? "\"float32\""
@@ -98,7 +99,7 @@ std::string written_config(ChangedModel model, const std::optional<DType>& dtype
   return model.config_text();
 }
 
-/// A file byte for byte, or the text that the weights bring in its place.
+/// A file byte for byte, or the replacement text contained in the weights file.
 std::string copied_bytes(const CheckpointFolder& folder, const std::string& name) {
   constexpr std::uint64_t kLargest = 1'000'000'000;
   const bool brought = folder.place_of(name) != (folder.path() / name).string();
@@ -132,11 +133,12 @@ void write_model(const ChangedModel& model, const CheckpointFolder& beside, cons
   }
   folder.write("config.json", written_config(model, form.dtype));
   std::vector<std::string> names = beside.names_ending("");
-  if (beside.has("tokenizer.json")) names.emplace_back("tokenizer.json");  // of the weights' file
+  if (beside.has("tokenizer.json"))
+    names.emplace_back("tokenizer.json");  // may be contained in the weights file
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   for (const std::string& name : names) {
-    std::error_code ignored;  // pipelines have folders of such names
+    std::error_code ignored;  // pipelines have folders with such names
     const bool is_folder = std::filesystem::is_directory(beside.path() / name, ignored);
     if (!goes_along(name) || !beside.has(name) || is_folder) continue;
     folder.write(name, copied_bytes(beside, name));

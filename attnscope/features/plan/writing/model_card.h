@@ -9,17 +9,17 @@
 
 namespace attnscope {
 
-/// What a plan makes: "hidden,width", and its choices in words.
+/// The methods of a plan ("hidden-size,mlp") and descriptions of its choices.
 struct PlanWords {
   std::string methods, choices;
 };
 
-/// The text: what the model was made from and how, with its figures.
+/// The text of the card: the base model, the methods and the measurements.
 std::string model_card(const Model& model, const PlanFile& plan, const PlanWords& words,
                        double nll_before, const ModelSize& before, const ModelSize& after,
                        const PlanText& text);
 
-/// "12.346": rounded to so many digits after the point.
+/// Rounds to `digits` decimal places: "12.346".
 std::string rounded_text(double value, int digits);
 
 }  // namespace attnscope
