@@ -36,7 +36,7 @@ int print_text(const std::string& text) {
   return 0;
 }
 
-/// What comes before a command: help and version.
+/// Handles options that precede a command: help and version.
 int run_program_option(const Words& words) {
   const std::string& word = words.front();
   if (word == "--version") return print_text("attnscope " ATTNSCOPE_VERSION "\n");
@@ -48,14 +48,14 @@ int run_program_option(const Words& words) {
   const Words known = {"--help", "--version"};
   throw Error(
       ErrorKind::usage, name,
-      "no such option of 'attnscope'" + suggestion(name, known) + " (see attnscope --help)");
+      "unknown option of 'attnscope'" + suggestion(name, known) + " (see attnscope --help)");
 }
 
 [[noreturn]] void refuse_command(const std::string& name) {
   Words names;
   for (const Command& command : all_commands()) names.push_back(command.name);
   throw Error(ErrorKind::usage, name,
-              "no such command" + suggestion(name, names) + "; commands: " + join(names) +
+              "unknown command" + suggestion(name, names) + "; available: " + join(names) +
                   " (see attnscope --help)");
 }
 
@@ -85,9 +85,8 @@ int run(const Words& words, SignalWatch& signals) {
   } catch (const Error& error) {
     return print_error(error_text(error.parts(), flag_of), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return print_error(
-        "memory: not enough for this model (try a smaller --memory or fewer --threads)",
-        exit_code(ErrorKind::io));
+    return print_error("out of memory (try a smaller --memory or fewer --threads)",
+                       exit_code(ErrorKind::io));
   } catch (const std::exception& error) {
     return print_error(
         std::string("internal: ") + printable(error.what()) + " (please report this)", 1);

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// A word that begins with a dash, taken apart at its `=`.
+/// A word that begins with a dash, split at its `=`.
 struct Flag {
   std::string name;                  // with its dashes
   std::optional<std::string> value;  // after the `=`
@@ -26,7 +26,7 @@ Flag take_apart(const std::string& word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
-/// "-o", or nothing.
+/// "-o"; empty if the parameter has no letter.
 std::string letter_of(const Parameter& parameter) {
   std::string letter;
   if (parameter.letter != 0) letter.append({'-', parameter.letter});
@@ -44,13 +44,14 @@ const Parameter& find_flag(const Command& command, const std::string& flag) {
     known.push_back(flag_of(parameter.name));
     if (known.back() == flag || flag == letter_of(parameter)) return parameter;
   }
-  refuse(flag, "no such option of 'attnscope " + command.name + "'" + suggestion(flag, known) +
+  refuse(flag, "unknown option of 'attnscope " + command.name + "'" + suggestion(flag, known) +
                    " (see attnscope " + command.name + " --help)");
 }
 
 using Given = std::map<std::string, ParameterValue>;
 
-/// A value as it is typed: of a file that is read or written as a stream, `-` is stdin or stdout.
+/// Adds a value as typed. For a file that is read or written as a stream, `-` means stdin or
+/// stdout.
 void add_typed(Given& given, const Parameter& parameter, const std::string& word) {
   const bool is_stream = parameter.type == ParameterType::file && word == "-";
   if (is_stream && parameter.use == FileUse::read) {
@@ -62,13 +63,14 @@ void add_typed(Given& given, const Parameter& parameter, const std::string& word
   }
 }
 
-/// Whether the word is a value that was meant to follow the flag's `=`, and names nothing else.
+/// Whether the word is a value that was meant to follow the flag's `=` and is not also the name of
+/// something else.
 bool is_stray_value(const Parameter& parameter, const std::string& word) {
   std::error_code ignored;
   return closest(word, parameter.choices) && !std::filesystem::exists(word, ignored);
 }
 
-/// Whether the word can only be the file that is known by such an ending.
+/// Whether the file extension of the word shows that it can only be a file.
 bool is_known_by_ending(const Parameter& parameter, const std::string& word) {
   return parameter.positional &&
          std::any_of(parameter.endings.begin(), parameter.endings.end(),
@@ -85,37 +87,37 @@ void add_positional(Given& given, const Command& command, const std::string& wor
     if (!parameter.positional || (given.contains(parameter.name) && !several)) continue;
     return add_typed(given, parameter, word);
   }
-  refuse(word, "is one argument too many (see attnscope " + command.name + " --help)");
+  refuse(word, "unexpected argument (see attnscope " + command.name + " --help)");
 }
 
-/// Whether the word after `flag` was its value. `next` is null where there is none.
+/// Returns whether the word after `flag` was its value. `next` is null if there is no such word.
 bool add_flag(Given& given, const Parameter& parameter, const Flag& flag, const std::string* next) {
   const auto complain = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = problem});
   };
   if (parameter.type == ParameterType::flag) {
-    if (flag.value) complain("takes no value");
+    if (flag.value) complain("does not take a value");
     add_value(given, parameter, "");
     return false;
   }
   if (!flag.value && !parameter.implied_text.empty()) {
     if (next != nullptr && is_stray_value(parameter, *next)) {
-      complain("its value follows an =: {" + parameter.name +
+      complain("pass the value after an =: {" + parameter.name +
                "}=" + *closest(*next, parameter.choices));
     }
     add_value(given, parameter, parameter.implied_text);
     return false;
   }
   const std::string* value = flag.value ? &*flag.value : next;
-  if (value == nullptr || value->empty()) complain("needs a value");
+  if (value == nullptr || value->empty()) complain("requires a value");
   add_typed(given, parameter, *value);
   return !flag.value;
 }
 
-/// As a shell takes it for one word: as it is, between double quotes where that changes nothing in
-/// it, else between single ones.
+/// Quotes the text as one shell word: bare if possible, in double quotes if the shell changes
+/// nothing inside them, else in single quotes.
 std::string quoted(const std::string& text) {
-  constexpr std::string_view kPlain = "_-+:,./@%";  // beside letters and digits
+  constexpr std::string_view kPlain = "_-+:,./@%";  // in addition to letters and digits
   const auto is_plain = [&](unsigned char c) {
     return c >= 0x80 || std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != kPlain.npos;
   };
@@ -124,7 +126,7 @@ std::string quoted(const std::string& text) {
   return changes ? shell_quoted(text) : '"' + text + '"';
 }
 
-/// A model's folder may begin as flags do.
+/// The name of a model folder may begin with a dash, like a flag.
 std::string positional_word(const std::string& text) {
   return quoted(text.starts_with('-') ? "./" + text : text);
 }

@@ -1,4 +1,4 @@
-// Flags of the command line, from the descriptions of commands.
+// Command-line flags, generated from the descriptions of commands.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace attnscope {
 
-/// All commands: those of every front end, and those of the command line only.
+/// All commands: those shared by every front end, and those of the command line only.
 std::span<const Command> all_commands();
 
 /// "--rope-offset" for "rope_offset".
 std::string flag_of(std::string_view parameter);
 
-/// How a command's parameters are spelled: as flags, or by their placeholder in the usage.
+/// Spells a command's parameters as flags, or by their placeholders in the usage line.
 SpellParameter spelling(const Command& command);
 
 /// "--layers LAYERS", "--quiet", "MODEL".
@@ -25,10 +25,11 @@ std::string usage_of(const Parameter& parameter);
 
 /// "attnscope spectrum MODEL --per-head".
 std::string command_line_of(const Command& command, const ArgumentTexts& arguments);
-/// The same, and "> FILE" where a shell writes to one.
+/// The same, followed by "> FILE" if the example redirects its output.
 std::string example_line(const Command& command, const Example& example);
 
-/// Parses the words after a command's name; nothing if they ask for help. Throws Error(usage).
+/// Parses the words after a command's name. Returns nothing if they ask for help. Throws
+/// Error(usage).
 std::optional<Arguments> parse_words(const Command& command, std::span<const std::string> words);
 
 }  // namespace attnscope

@@ -31,7 +31,7 @@ Command completion_command() {
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) names.emplace_back(kind.name);
   return {.name = "completion",
-          .summary = "completions for a shell, or the manual page",
+          .summary = "Print shell completions or the manual page",
           .examples = {Example({{"kind", "bash"}},
                                "~/.local/share/bash-completion/completions/attnscope"),
                        Example({{"kind", "fish"}}, "~/.config/fish/completions/attnscope.fish")},
@@ -40,7 +40,7 @@ Command completion_command() {
                           .positional = true,
                           .metavariable = "KIND",
                           .choices = names,
-                          .missing = "takes one of bash, zsh, fish, man"}},
+                          .missing = "missing; expected bash, zsh, fish or man"}},
           .write = print_completion};
 }
 
@@ -68,7 +68,7 @@ std::string shell_quoted(std::string_view text) {
 
 namespace {
 
-/// What to do for a value, as the function below reads it.
+/// The action that completes a value, in the format that the shell function below reads.
 std::string bash_action(const Parameter& parameter) {
   switch (offer_of(parameter)) {
     case Offer::nothing: return "kind=nothing";
@@ -88,7 +88,7 @@ std::string flags_of(const Command& command) {
   return join(flags, " ");
 }
 
-/// For the command's own words, which are options where they begin with a dash.
+/// The case for the words of a command; words that begin with a dash are options.
 std::string own_case(const Command& command) {
   std::string offered = "kind=nothing";
   for (const Parameter& parameter : command.parameters) {
@@ -98,13 +98,13 @@ std::string own_case(const Command& command) {
                      shell_quoted(flags_of(command)));
 }
 
-/// One for each option that takes a value.
+/// One case for each option that takes a value.
 std::string value_cases(const Command& command) {
   std::string cases;
   for (const Parameter& parameter : command.parameters) {
     if (parameter.positional || parameter.type == ParameterType::flag) continue;
     const std::string start = command.name + " " + flag_of(parameter.name);
-    // One that may stand without a value has it behind a `=` alone.
+    // An option whose value may be omitted takes it only after a `=`.
     const std::string pattern = parameter.implied_text.empty()
                                     ? shell_quoted(start) + "|" + shell_quoted(start + "=")
                                     : shell_quoted(start + "=");
@@ -176,7 +176,7 @@ complete -F _attnscope attnscope
 
 namespace {
 
-/// In single quotes, where fish reads backslashes.
+/// Text in single quotes, inside which fish interprets backslashes.
 std::string fish_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
@@ -201,7 +201,7 @@ std::string line_of(const Command& command, const Parameter& parameter) {
   const std::string start =
       fmt::format("complete -c attnscope -n '__attnscope_is {}'", command.name);
   if (parameter.positional) {
-    // Without an option in front of it, a file is offered by -F alone.
+    // If no option precedes the word, files are offered by -F alone.
     const bool files = offer_of(parameter) == Offer::files;
     return start + " " + (files ? "-F" : fish_action(parameter)) + "\n";
   }
@@ -219,8 +219,9 @@ std::string fish_completion() {
     lines += fmt::format("complete -c attnscope -n __attnscope_is_first -a {} -d {}\n",
                          command.name, fish_quoted(summary_text(command)));
     for (const Parameter& parameter : command.parameters) lines += line_of(command, parameter);
-    lines += fmt::format("complete -c attnscope -n '__attnscope_is {}' -l help -d 'this text'\n",
-                         command.name);
+    lines +=
+        fmt::format("complete -c attnscope -n '__attnscope_is {}' -l help -d 'print this help'\n",
+                    command.name);
   }
   std::string models;
   for (const std::string& ending : weight_endings()) {
@@ -247,14 +248,14 @@ function __attnscope_models
 )" + models +
          R"(end
 complete -c attnscope -f
-complete -c attnscope -n __attnscope_is_first -l help -d 'this text'
+complete -c attnscope -n __attnscope_is_first -l help -d 'print this help'
 complete -c attnscope -n __attnscope_is_first -l version
 )" + lines;
 }
 
 namespace {
 
-/// `text` where `_arguments` gives brackets and colons a meaning.
+/// `text` with the brackets and colons escaped that `_arguments` would interpret.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -285,7 +286,7 @@ std::string specification(const Command& command, const Parameter& parameter) {
   const std::string flag = flag_of(parameter.name);
   const std::string help = fmt::format("[{}]", escaped(help_of(command, parameter)));
   if (parameter.type == ParameterType::flag) return flag + help;
-  // `=-`: the value stands in the same word; `::`: there may be none.
+  // `=-`: the value is part of the same word. `::`: the value is optional.
   return parameter.implied_text.empty() ? flag + "=" + help + zsh_action(parameter)
                                         : flag + "=-" + help + ":" + zsh_action(parameter);
 }
@@ -300,7 +301,7 @@ std::string zsh_completion() {
     for (const Parameter& parameter : command.parameters) {
       cases += "        " + shell_quoted(specification(command, parameter)) + " \\\n";
     }
-    cases += "        '--help[this text]' ;;\n";
+    cases += "        '--help[print this help]' ;;\n";
   }
   return fmt::format(R"(#compdef attnscope
 _attnscope() {{

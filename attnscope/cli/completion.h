@@ -7,7 +7,7 @@
 
 namespace attnscope {
 
-/// The command `completion`, of the command line only.
+/// The command `completion`, which only the command line has.
 Command completion_command();
 
 std::string bash_completion();
@@ -15,7 +15,7 @@ std::string fish_completion();
 std::string manual_page();
 std::string zsh_completion();
 
-/// What a shell offers for a value.
+/// What a shell offers as completions of a value.
 enum class Offer { nothing, words, list, files, folders };
 Offer offer_of(const Parameter& parameter);
 

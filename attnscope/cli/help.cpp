@@ -8,10 +8,10 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kColumn = 30;  // where descriptions begin
+constexpr std::size_t kColumn = 30;  // column where descriptions begin
 constexpr std::size_t kWidth = 100;
 
-/// A name and its description, which goes on below itself where the line is full.
+/// A name and its description, wrapped within its own column.
 std::string entry(const std::string& name, const std::string& description) {
   std::string out = "  " + name;
   std::size_t column = out.size();
@@ -53,7 +53,7 @@ std::string positionals_of(const Command& command) {
 }
 
 constexpr const char* kHelpFlag = "-h, --help";
-constexpr const char* kHelpText = "this text";
+constexpr const char* kHelpText = "print this help";
 
 }  // namespace
 
@@ -67,10 +67,10 @@ std::string help_of(const Command& command, const Parameter& parameter) {
 
 std::string program_help() {
   std::string out = fmt::format("{}\nUsage: attnscope COMMAND [OPTIONS]\n\n", kProgramSummary);
-  out += "Options:\n" + entry("--version", "the program's version") + entry(kHelpFlag, kHelpText);
+  out += "Options:\n" + entry("--version", "print the version") + entry(kHelpFlag, kHelpText);
   out += "\nCommands:\n";
   for (const Command& command : all_commands()) out += entry(command.name, summary_text(command));
-  out += "\nEach command has its own help: attnscope spectrum --help\n";
+  out += "\nHelp for one command: attnscope spectrum --help\n";
   return out;
 }
 

@@ -8,12 +8,12 @@
 namespace attnscope {
 
 inline constexpr const char* kProgramSummary =
-    "attnscope opens a transformer checkpoint and says what its attention does.";
+    "attnscope analyzes the attention of transformer checkpoints.";
 
 std::string program_help();
 std::string command_help(const Command& command);
 
-/// A command's summary, and a parameter's full help, with parameters spelled as flags.
+/// A command's summary, and a parameter's full help, with parameter names spelled as flags.
 std::string summary_text(const Command& command);
 std::string help_of(const Command& command, const Parameter& parameter);
 

@@ -6,8 +6,8 @@
 
 int main(int argc, char** argv) {
 #ifdef __GLIBC__
-  // What one matrix gives back the next one takes; fresh pages from the system would cost a tenth
-  // of the time of a model of BERT's size.
+  // Reuses freed memory for the next matrix: fresh pages from the system would cost a tenth of the
+  // run time for a model of BERT's size.
   mallopt(M_MMAP_THRESHOLD, 256 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif

@@ -7,7 +7,8 @@
 namespace attnscope {
 namespace {
 
-/// A line that roff takes as text: no request at its start, no escapes, dashes that can be copied.
+/// Escapes a line so that roff prints it as plain text: no request at its start, no escapes, dashes
+/// that can be copied.
 std::string roff(std::string_view text) {
   std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
   for (const char c : text) {
@@ -41,15 +42,16 @@ std::string section_of(const Command& command) {
 std::string manual_page() {
   std::string out = fmt::format(
       ".TH ATTNSCOPE 1 \"\" \"attnscope {}\" \"User Commands\"\n"
-      ".SH NAME\nattnscope \\- says what the attention of a transformer checkpoint does\n"
+      ".SH NAME\nattnscope \\- analyze the attention of transformer checkpoints\n"
       ".SH SYNOPSIS\n.B attnscope\nCOMMAND MODEL... [options]\n"
       ".SH DESCRIPTION\n{}\nMODEL is a folder with config.json and weights, or a weights file "
-      "beside its config.json. Data goes to standard output, everything else to standard error.\n",
+      "next to its config.json. Results go to standard output, messages to standard error.\n",
       ATTNSCOPE_VERSION, roff(kProgramSummary));
   for (const Command& command : all_commands()) out += section_of(command);
   return out +
-         ".SH EXIT STATUS\n0 done; 2 usage; 3 I/O; 4 bad file; 5 unsupported; 6 numerical; 128 + N "
-         "where signal N asked it to stop.\n";
+         ".SH EXIT STATUS\n0 success; 2 usage error; 3 I/O error; 4 invalid file; 5 unsupported; 6 "
+         "numerical error; "
+         "128 + N if stopped by signal N.\n";
 }
 
 }  // namespace attnscope

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxHidden = 16;  // runs to the same name at once
+constexpr int kMaxHidden = 16;  // concurrent runs that write to the same name
 
 [[noreturn]] void fail_replacing(const fs::path& path, const char* problem, int error) {
   throw Error(ErrorKind::io, {.file = path.string(),
@@ -34,7 +34,7 @@ fs::path folder_of(const fs::path& path) {
 
 std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
-/// Whether the path still names the open file, which another run may have renamed or removed.
+/// Whether the path still refers to the open file, which another run may have renamed or removed.
 bool names(const fs::path& path, int file) {
   struct stat by_path = {}, by_descriptor = {};
   return stat(path.c_str(), &by_path) == 0 && fstat(file, &by_descriptor) == 0 &&
@@ -54,13 +54,12 @@ int open_spool() {
   const int file = open_temporary_file();
   if (file < 0) {
     fail_target(temporary_folder(), "cannot write", errno,
-                "output is kept there till it is whole; name "
-                "another folder in TMPDIR");
+                "output is buffered there until it is complete; set TMPDIR to another folder");
   }
   return file;
 }
 
-/// The file that a path leads to where links stay links.
+/// The path with symbolic links resolved.
 fs::path without_links(const std::string& path) {
   std::error_code ignored;
   return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
@@ -77,7 +76,7 @@ bool is_replaced(const std::string& path) {
 ReplacedFile::ReplacedFile(fs::path path, bool may_be_unnamed) : path_(std::move(path)) {
   if (may_be_unnamed) {
     file_ = open_unnamed_file(folder_of(path_));
-    // It gets its name by its link in /proc.
+    // The file gets its name through its link in /proc.
     if (file_ >= 0 && access(link_to(file_).c_str(), F_OK) == 0) return;
     if (file_ >= 0) close(std::exchange(file_, -1));
   }
@@ -90,7 +89,7 @@ ReplacedFile::~ReplacedFile() {
 }
 
 fs::path ReplacedFile::hidden(int number) const {
-  constexpr std::size_t kMaxLetters = 200;  // of a name, which may have 255 bytes
+  constexpr std::size_t kMaxLetters = 200;  // bytes of a name, which may have at most 255
   const std::string name = path_.filename().string().substr(0, kMaxLetters);
   return folder_of(path_) /
          ("." + name + ".attnscope-tmp" + (number == 0 ? "" : std::to_string(number)));
@@ -101,7 +100,7 @@ void ReplacedFile::open_hidden() {
     const fs::path candidate = hidden(number);
     const int file = open(candidate.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) fail_replacing(path_, "cannot write", errno);
-    // Whoever holds the lock is writing; without one, a run that was killed left the file.
+    // The holder of the lock is still writing. An unlocked file was left by a run that was killed.
     if (flock(file, LOCK_EX | LOCK_NB) != 0 || !names(candidate, file) || ftruncate(file, 0) != 0) {
       close(file);
       continue;
@@ -114,7 +113,8 @@ void ReplacedFile::open_hidden() {
 }
 
 void ReplacedFile::link_hidden() {
-  // One run at a time has a name here that is not its own: what another one left goes.
+  // All runs share this hidden name, so the lock on the folder serializes them. A leftover of a
+  // killed run is removed.
   const int folder = open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) flock(folder, LOCK_EX);
   const fs::path name = hidden(0);
@@ -155,7 +155,7 @@ OutputTarget::OutputTarget(const std::string& path) {
     buffer_ = std::make_unique<FileBuffer>(kKeptBytes, open_spool, temporary_folder());
   }
   stream_ = std::make_unique<std::ostream>(buffer_.get());
-  stream_->exceptions(std::ios::badbit);  // lets the buffer's errors through
+  stream_->exceptions(std::ios::badbit);  // rethrows the errors of the buffer
 }
 
 OutputTarget::~OutputTarget() {
@@ -190,7 +190,7 @@ void OutputTarget::commit() {
 namespace {
 
 constexpr std::size_t kAreaBytes = 64 << 10;
-constexpr std::size_t kCopiedBytes = 1 << 20;  // at once
+constexpr std::size_t kCopiedBytes = 1 << 20;  // bytes copied at a time
 
 [[noreturn]] void fail_writing(const std::string& place, const char* problem, int error) {
   throw Error(ErrorKind::io, place, std::string(problem) + ": " + std::strerror(error));

@@ -1,4 +1,4 @@
-// Where a command's data goes: stdout, a pipe or a device, or a file that is replaced in one step.
+// Where a command's data goes: stdout, a pipe, a device, or a file that is replaced atomically.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ int write_all(int descriptor, const char* bytes, std::size_t count);
 
 class FileBuffer : public std::streambuf {
  public:
-  /// `open` is called once, when there are more than `kept_bytes`. It returns a descriptor for
-  /// reading and writing, which this closes. `place` names it in errors.
+  /// `open` is called once, when more than `kept_bytes` are buffered. It returns a descriptor for
+  /// reading and writing, which this object closes. `place` names the file in errors.
   FileBuffer(std::size_t kept_bytes, std::function<int()> open, std::string place);
   ~FileBuffer() override;
 
-  /// Moves everything that was written into the file. Throws Error(io).
+  /// Moves all buffered bytes into the file. Throws Error(io).
   void move_to_file();
 
   /// Copies everything to another descriptor. Returns 0, or errno of that descriptor; throws
@@ -43,7 +43,7 @@ class FileBuffer : public std::streambuf {
   std::size_t kept_bytes_;
   std::function<int()> open_;
   std::string place_;
-  std::vector<char> area_;  // where streams write
+  std::vector<char> area_;  // write area of the stream buffer
   std::string kept_;
   int file_ = -1;
 };
@@ -62,7 +62,7 @@ class ReplacedFile {
 
   int descriptor() const { return file_; }
 
-  /// Gives the file its name, in one step. Throws Error(io).
+  /// Gives the file its name atomically. Throws Error(io).
   void replace();
 
  private:
@@ -78,13 +78,13 @@ class ReplacedFile {
 /// The path of the program's stdout.
 inline constexpr const char* kStdout = "/dev/stdout";
 
-/// Output appears completely when commit() is called, or not at all. Until then it is in a file
-/// without a name. Output to stdout, a pipe or a device is held back, in memory up to a limit, then
-/// in a temporary file.
+/// Output appears completely when commit() is called, or not at all. Until then it is in an unnamed
+/// file. Output to stdout, a pipe or a device is buffered, in memory up to a limit, then in a
+/// temporary file.
 class OutputTarget {
  public:
-  /// `path` empty or kStdout: stdout. Opens a file here, so that a failure shows before the work.
-  /// Throws Error(io).
+  /// `path` empty or kStdout: stdout. Opens the file in the constructor, so that a failure is
+  /// reported before the work starts. Throws Error(io).
   explicit OutputTarget(const std::string& path = "");
   ~OutputTarget();
   OutputTarget(const OutputTarget&) = delete;

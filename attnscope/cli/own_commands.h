@@ -1,4 +1,4 @@
-// `explain`: what the fields of reports mean.
+// `explain`: explains the fields of reports.
 #pragma once
 
 #include "attnscope/features/framework/command.h"
@@ -7,7 +7,7 @@ namespace attnscope {
 
 Command explain_command();
 
-// `serve`: the report as a page that can start analyses.
+// `serve`: serves the report as a page that can start analyses.
 
 Command serve_command();
 

@@ -19,7 +19,7 @@ namespace {
 constexpr double kBetweenLogLines = 10;  // seconds
 
 std::string progress_text(const std::string& label, const Progress& progress) {
-  const bool reads = progress.bytes_total > 0;  // items that run a model say nothing of its bytes
+  const bool reads = progress.bytes_total > 0;  // items that run a model report no bytes
   std::string text =
       fmt::format("{}: {} of {} {}", label, progress.items_done, progress.items_total,
                   progress.items_total == 1 ? progress.items.one : progress.items.many);
@@ -30,7 +30,8 @@ std::string progress_text(const std::string& label, const Progress& progress) {
   if (!progress.seconds_left) {
     return text + fmt::format(", {} so far", duration_text(std::floor(progress.seconds)));
   }
-  // Items differ in size by orders of magnitude: the arithmetic left tells the time left.
+  // Items differ in size by orders of magnitude, so the remaining time is estimated from the
+  // remaining arithmetic.
   text += fmt::format(", {} left, {:.1f} GF/s", duration_text(*progress.seconds_left),
                       progress.flops_done / progress.seconds / 1e9);
   if (reads) {
@@ -42,7 +43,7 @@ std::string progress_text(const std::string& label, const Progress& progress) {
                             progress.items.many);
 }
 
-/// What fits on the terminal's line, since one that wraps cannot be drawn over.
+/// Cuts the text to the width of the terminal, because a wrapped line cannot be overwritten.
 std::string fitted(std::string text, std::FILE* terminal) {
   winsize size{};
   const bool known = ioctl(fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -88,7 +89,7 @@ void ProgressLine::show(const Progress& progress) {
 void ProgressLine::show(const std::string& text, double seconds) {
   if (!enabled_) return;
   if (on_terminal_) {
-    // Blanks take away what is left of a longer line: not every terminal obeys escape codes.
+    // Blanks overwrite the rest of a longer line, because not every terminal supports escape codes.
     const std::string left = text.size() < drawn_ ? std::string(drawn_ - text.size(), ' ') : "";
     std::fprintf(stream_, "\r%s", fitted(text + left, stream_).c_str());
     drawn_ = fitted(text, stream_).size();
@@ -114,7 +115,7 @@ std::string download_text(const DownloadProgress& progress) {
   return text + fmt::format(", {:.1f} MB/s, {} left", rate / 1e6, duration_text(left / rate));
 }
 
-/// The line of the downloads under way; gone when they are done.
+/// The progress line of the active downloads; erased when they are done.
 class DownloadLine {
  public:
   explicit DownloadLine(ProgressMode mode) : mode_(mode) {}

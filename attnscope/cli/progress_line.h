@@ -1,4 +1,4 @@
-// Progress on stderr: a line that is overwritten, or in a log a line every ten seconds.
+// Progress on stderr: one line that is overwritten, or in a log one line every ten seconds.
 #pragma once
 
 #include <cstdio>
@@ -30,7 +30,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const Progress& progress);
-  /// Shows another text, `seconds` after the start of its work.
+  /// Shows a new text, `seconds` after the start of the work.
   void show(const std::string& text, double seconds);
   /// Erases the line from a terminal; the next show() draws it again.
   void clear();
@@ -41,10 +41,10 @@ class ProgressLine {
   bool on_terminal_;  // a terminal whose line can be overwritten
   bool enabled_;
   std::size_t drawn_ = 0;    // columns of the current line
-  double next_seconds_ = 0;  // time of the next line in a log, since the start
+  double next_seconds_ = 0;  // time of the next log line, in seconds since the start
 };
 
-// The hub by a command's environment, with progress and notes on stderr.
+// The hub as configured by the environment, with progress and notes on stderr.
 
 /// `on_note` may be empty.
 std::shared_ptr<Hub> hub_of_environment(ProgressMode mode, std::stop_token stop,

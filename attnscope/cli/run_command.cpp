@@ -38,7 +38,7 @@ ProgressMode progress_mode(const Arguments& arguments) {
   return never ? ProgressMode::never : ProgressMode::automatic;
 }
 
-/// What was written appears, unless a stop was asked for.
+/// Commits the output unless a stop was requested.
 void commit(OutputTarget& target, const Session& session) {
   if (session.context.stop.stop_requested()) throw Stopped();
   target.commit();
@@ -47,14 +47,14 @@ void commit(OutputTarget& target, const Session& session) {
 void print_array(const Command& command, const Arguments& arguments, const Session& session) {
   if (arguments.given("format")) {
     throw Error(ErrorKind::usage,
-                {.parameter = "format", .problem = "a .npy file has its own format"});
+                {.parameter = "format", .problem = "a .npy file has a fixed format"});
   }
   OutputTarget target(arguments.text("out"));
   write_npy(command.array(arguments, session), target.stream());
   commit(target, session);
 }
 
-/// As terminals say that they have more than 256 colours.
+/// Whether the terminal announces more than 256 colors.
 bool has_true_color() {
   const char* colors = std::getenv("COLORTERM");
   const std::string_view named = colors == nullptr ? "" : colors;
@@ -65,10 +65,10 @@ const Format& find_format(const std::string& name) {
   for (const Format& format : formats()) {
     if (format.name == name) return format;
   }
-  throw Error(ErrorKind::unsupported, name, "no such format");
+  throw Error(ErrorKind::unsupported, name, "unknown format");
 }
 
-/// Passes rows on to a writer, and keeps what stderr and the exit code need of them.
+/// Forwards rows to a writer, and records what stderr and the exit code depend on.
 class Watched : public RowSink {
  public:
   explicit Watched(RowSink& writer) : writer_(writer) {}
@@ -87,10 +87,10 @@ class Watched : public RowSink {
 
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Throws Error(numerical) where all that there was to do was skipped.
+  /// Throws Error(numerical) if everything was skipped.
   void check_any() const {
     if (any_row_ || !first_skipped_) return;
-    throw Error(ErrorKind::numerical, first_skipped_->model, "no matrix could be analysed",
+    throw Error(ErrorKind::numerical, first_skipped_->model, "no matrix could be analyzed",
                 first_skipped_->reason);
   }
 
@@ -101,21 +101,21 @@ class Watched : public RowSink {
   std::vector<std::string> notes_;
 };
 
-/// Where a command writes: its report, and files beside it, which appear with it or not at all.
+/// Output of a command: its report and its additional files, which appear together or not at all.
 struct Output {
   OutputTarget report;
   std::deque<OutputTarget> beside;
 };
 
-/// Runs `work` in a session that shows its progress and opens files beside the report. `text`: what
-/// shows the text that a model writes; null where it is not to be seen on its own.
+/// Runs `work` in a session that shows progress and opens additional files. `text` shows the text
+/// that a model generates; null if it is not shown separately.
 void run_for(Output& output, const Command& command, const Arguments& arguments, Session session,
              WrittenText* text, const std::function<void(const Session&)>& work) {
   session.open_file = [&](const std::string& path) -> std::ostream& {
     return output.beside.emplace_back(path).stream();
   };
   ProgressLine line(command.name, progress_mode(arguments));
-  std::mutex terminal;  // text comes on another thread than progress
+  std::mutex terminal;  // generated text and progress come from different threads
   session.context.on_progress = [&](const Progress& progress) {
     const std::scoped_lock lock(terminal);
     if (text == nullptr || !text->is_shown()) line.show(progress);
@@ -136,7 +136,7 @@ void commit(Output& output, const Session& session) {
   commit(output.report, session);
 }
 
-/// What a command writes in a form of its own.
+/// Runs a command that writes its own format instead of rows.
 void write_own(const Command& command, const Arguments& arguments, const Session& session) {
   Output output{.report = OutputTarget(arguments.text("out")), .beside = {}};
   run_for(output, command, arguments, session, /*text=*/nullptr, [&](const Session& running) {
@@ -221,7 +221,7 @@ void WrittenText::add(std::string_view text) {
   std::string lines;
   for (const std::string& line : split(text, '\n'))
     lines += std::string(kNewLine) + printable(line);
-  lines.erase(0, kNewLine.size());  // the first one goes on
+  lines.erase(0, kNewLine.size());  // the first line continues the current one
   if (!std::exchange(begun_, true)) lines.insert(0, style_.bold("written") + std::string(kNewLine));
   if (is_shown_at_once()) {
     target_.write_now(lines);

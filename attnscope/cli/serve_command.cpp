@@ -20,7 +20,7 @@ namespace {
 
 using enum ParameterType;
 
-/// Nobody waits for it: a browser may run as long as it likes.
+/// Starts the browser without waiting for it to exit.
 void open_browser(const std::string& address, const Session& session) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -33,19 +33,20 @@ void open_browser(const std::string& address, const Session& session) {
   const int error = posix_spawnp(&process, program.c_str(), &files, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   if (error == 0 || !session.on_note) return;
-  session.on_note(std::string("no browser was opened: xdg-open: ") +
+  session.on_note(std::string("could not open a browser: xdg-open: ") +
                   verbatim(std::strerror(error)));
 }
 
-/// The address is known, and read by whoever started this, long before the end: it is printed at
-/// once, past the output that appears when a command is done.
+/// Prints the address immediately, bypassing the output that appears only when a command has
+/// finished: whoever started the server needs it at once.
 void serve_models(const Arguments& arguments, const Session& session, std::ostream& out) {
   if (arguments.flag("openapi")) {
     out << openapi_text();
     return;
   }
   if (page_template().empty() && session.on_note) {
-    session.on_note("this build has no page, and serves the API alone: it was made without Node");
+    session.on_note(
+        "this build has no page because it was built without Node. Only the API is served");
   }
   serve(arguments, session, [&](const std::string& address) {
     std::printf("%s\n", address.c_str());
@@ -55,17 +56,15 @@ void serve_models(const Arguments& arguments, const Session& session, std::ostre
 }
 
 Parameters own_parameters() {
-  return {{.name = "open", .type = flag, .help = "open the address in a browser"},
+  return {{.name = "open", .type = flag, .help = "open the page in a browser"},
           {.name = "store",
            .type = file,
-           .help = "keep finished rows in this SQLite file, and show at once those that it has",
+           .help = "cache results in this SQLite file and show cached ones at once",
            .metavariable = "FILE",
            .use = FileUse::store,
            .endings = store_endings()},
-          {.name = "quiet", .type = flag, .help = "no warnings or notes"},
-          {.name = "openapi",
-           .type = flag,
-           .help = "instead: describe the API as an OpenAPI document"}};
+          {.name = "quiet", .type = flag, .help = "suppress warnings and notes"},
+          {.name = "openapi", .type = flag, .help = "print the OpenAPI description of the API"}};
 }
 
 Parameters all_parameters() {
@@ -79,7 +78,7 @@ Parameters all_parameters() {
 
 Command serve_command() {
   return {.name = "serve",
-          .summary = "the page of a report, live: run texts and analyses from a browser",
+          .summary = "Serve a live report in the browser",
           .examples = {{{"models", "examples/shakespeare-gpt2"}, {"open", ""}},
                        {{"models", "MODEL"}, {"store", "rows.sqlite"}, {"port", "0"}},
                        {{"openapi", ""}}},

@@ -18,14 +18,15 @@ using namespace std::chrono_literals;
 constexpr int kExitSignalled = 128;
 constexpr std::array kWatched = {SIGINT, SIGTERM, SIGHUP};
 
-// With what the system takes to end a process of many gigabytes, within a second.
+// Together with the time that the system needs to end a process of many gigabytes, this stays
+// within a second.
 constexpr auto kMaxDelay = 800ms;
 
-// From handlers to the thread that waits: numbers of signals, a byte each.
+// Passes signal numbers, one byte each, from the handlers to the waiting thread.
 std::array<int, 2> signals_pipe = {-1, -1};
 
-// Blocking signals and waiting for them would need no handler, but OpenBLAS starts threads before
-// main, and those block nothing.
+// Blocking signals and waiting for them would need no handler. But OpenBLAS starts threads before
+// main, and those do not block signals.
 void pass_on(int signal) {
   const int error = errno;
   const auto number = static_cast<unsigned char>(signal);
@@ -36,7 +37,7 @@ void pass_on(int signal) {
 }  // namespace
 
 SignalWatch::SignalWatch() {
-  if (pipe2(signals_pipe.data(), O_CLOEXEC) != 0) return;  // signals then end the process at once
+  if (pipe2(signals_pipe.data(), O_CLOEXEC) != 0) return;  // signals then end the process
   thread_ = std::thread([this] { wait_for_signal(); });
   for (const int signal : kWatched) {
     struct sigaction before = {};
@@ -58,7 +59,7 @@ SignalWatch::~SignalWatch() {
   for (const int signal : kWatched) {
     struct sigaction now = {};
     if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != pass_on) continue;
-    std::signal(signal, SIG_IGN);  // the work is done: nothing is left to end but the process
+    std::signal(signal, SIG_IGN);  // the work is done, only the exit of the process remains
   }
   pass_on(0);  // wakes the thread
   thread_.join();

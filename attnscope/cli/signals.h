@@ -8,10 +8,11 @@
 
 namespace attnscope {
 
-/// While it exists, SIGINT, SIGTERM and SIGHUP go to one thread, except those that the parent
-/// process ignored. The thread requests a stop and prints "interrupted" to stderr. If the run has
-/// not ended 0.8 s later, the process ends with exit code 128 + signal. One per process. After its
-/// destruction these signals do nothing, so that a finished run ends with its own exit code.
+/// While this object exists, SIGINT, SIGTERM and SIGHUP go to one thread, except those that the
+/// parent process ignored. The thread requests a stop and prints "interrupted" to stderr. If the
+/// run has not ended 0.8 s later, the process ends with exit code 128 + signal. At most one
+/// instance per process. After its destruction these signals have no effect, so that a finished run
+/// ends with its own exit code.
 class SignalWatch {
  public:
   SignalWatch();
@@ -30,7 +31,7 @@ class SignalWatch {
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable over_changed_;
-  bool over_ = false;  // the run is
+  bool over_ = false;  // whether the run is over
   int media_input_ = 0;
   std::thread thread_;
 };

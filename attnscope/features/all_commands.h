@@ -1,4 +1,4 @@
-// All commands, and their analyses by name: what leads from a work item to its function.
+// All commands, and their analyses by name: maps a work item to its function.
 #pragma once
 
 #include <span>
@@ -13,19 +13,19 @@ namespace attnscope {
 /// Every command that any front end can offer.
 std::span<const Command> commands();
 
-/// That of commands(); throws std::out_of_range: only code can name one that is not there.
+/// Returns an element of commands(). Throws std::out_of_range, because only code can pass an
+/// unknown name.
 const Command& find_command_named(std::string_view name);
 
-/// Of all commands.
+/// Returns the analyses of all commands.
 std::vector<const Analysis*> analyses();
 
-/// Null where none has that name.
+/// Returns null if no analysis has that name.
 const Analysis* find_analysis(std::string_view name);
 
-/// Computes one item, which may have been made by another process that has the same models open.
-/// Throws Error(format) for an analysis, a model, a layer, a role, a head or a tensor that is not
-/// there, and for parameters that are missing; Error(usage) for some that have no meaning for its
-/// model.
+/// Computes one item, which may have been created by another process that has the same models open.
+/// Throws Error(format) if the analysis, model, layer, role, head, tensor or a parameter is
+/// missing. Throws Error(usage) for parameters that do not apply to the model.
 std::vector<Outcome> compute_item(const WorkItem& item, std::span<const ModelSource> sources,
                                   const Compute& compute);
 

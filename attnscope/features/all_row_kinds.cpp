@@ -1,4 +1,4 @@
-// All kinds of rows; those of one command stand together, its usual one first.
+// All kinds of rows, grouped by command; the default kind of a command comes first.
 #include <vector>
 
 #include "attnscope/rows/field.h"

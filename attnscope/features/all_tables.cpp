@@ -10,7 +10,7 @@ std::unique_ptr<RowSink> make_collected(const WriteOptions& options, std::ostrea
   return collected_table(write, options, out);
 }
 
-/// The first that fits a report is its table.
+/// The first entry that matches a report is its table.
 constexpr std::array kTables = {
     TableOf{"ablate", "induction", make_collected<write_ablate_induction_table>},
     TableOf{"ablate", "prompts", make_collected<write_ablate_prompts_table>},

@@ -10,31 +10,31 @@
 
 namespace attnscope {
 
-/// What induction heads are without earlier heads.
+/// Tables of `ablate`: induction scores with earlier heads ablated.
 void write_ablate_induction_table(const Report& report, const WriteOptions& options,
                                   std::ostream& out);
-/// What parts are worth to the loss.
+/// Tables of `ablate`: ablation effects on prompts and on the loss.
 void write_ablate_prompts_table(const Report& report, const WriteOptions& options,
                                 std::ostream& out);
 void write_ablate_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_activation_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_circuits_table(const Report& report, const WriteOptions& options, std::ostream& out);
-/// What a store holds: `export --list`.
+/// Contents of a store: `export --list`.
 void write_contents_table(const Report& report, const WriteOptions& options, std::ostream& out);
-/// The heads of `attention --induction` with the highest scores.
+/// Tables of `diff`, `experts`, `attention --induction` and `info`.
 void write_diff_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_experts_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_routing_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_induction_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_info_table(const Report& report, const WriteOptions& options, std::ostream& out);
-/// What `spectrum --mla` found.
+/// Results of `spectrum --mla`.
 void write_mla_table(const Report& report, const WriteOptions& options, std::ostream& out);
-/// States of the stream and what they foretell.
+/// Predictions decoded from residual-stream states (`lens`).
 void write_lens_prompts_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_lens_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attribution_table(const Report& report, const WriteOptions& options, std::ostream& out);
-/// Tokens that name directions.
+/// Top tokens of singular vectors (`directions`).
 void write_directions_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_plan_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
@@ -45,10 +45,10 @@ void write_weights_table(const Report& report, const WriteOptions& options, std:
 
 /// A drawing of one head's map: `attention --heatmap`.
 std::unique_ptr<RowSink> make_attention_map_table(const WriteOptions& options, std::ostream& out);
-/// The strongest of all pairs of heads: `circuits --composition`.
+/// The head pairs with the highest composition scores: `circuits --composition`.
 std::unique_ptr<RowSink> make_composition_table(const WriteOptions& options, std::ostream& out);
-/// The corners of matrices of which each report row is one matrix row: `matrix`,
-/// `similarity --head-matrix`.
+/// The corners of matrices whose rows are the rows of the report: `matrix`, `similarity
+/// --head-matrix`.
 std::unique_ptr<RowSink> make_matrix_table(const WriteOptions& options, std::ostream& out);
 
 }  // namespace attnscope

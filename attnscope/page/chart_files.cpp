@@ -11,10 +11,10 @@
 namespace attnscope {
 namespace {
 
-/// Keeps the order in which a specification was written.
+/// Keeps the key order of the specification.
 using Json = nlohmann::ordered_json;
 
-/// Names are made of a model's, which nobody vouches for: none may lead out of the folder.
+/// Chart names contain untrusted model names, so they must not point outside the folder.
 bool is_file_name(std::string_view name) {
   constexpr std::size_t kMaxLetters = 80;
   return !name.empty() && name.size() <= kMaxLetters &&
@@ -29,9 +29,9 @@ std::vector<ChartFile> parsed(std::string_view answer) {
   std::set<std::string> names;
   for (const Json& chart : Json::parse(answer)) {
     const auto& name = chart.at("name").get_ref<const std::string&>();
-    if (!is_file_name(name)) throw std::runtime_error("a chart cannot be called '" + name + "'");
+    if (!is_file_name(name)) throw std::runtime_error("invalid chart name '" + name + "'");
     if (!names.insert(name).second) {
-      throw std::runtime_error("two charts are called '" + name + "'");
+      throw std::runtime_error("duplicate chart name '" + name + "'");
     }
     charts.push_back({.name = name,
                       .vega_lite = chart.at("vega_lite").dump(2) + "\n",
@@ -48,10 +48,10 @@ void check_draws_charts(std::string_view script) {
   throw Error(
       ErrorKind::unsupported,
       {.parameter = "charts",
-       .problem = std::string("this build draws no charts: it was made without ") +
+       .problem = std::string("this build cannot draw charts: it was built without ") +
                   (node ? "Node" : "cargo"),
        .hint = std::string("install ") +
-               (node ? "Node 18 or newer with npm" : "cargo 1.85 or newer") + ", and build again"});
+               (node ? "Node 18 or newer with npm" : "cargo 1.85 or newer") + ", then rebuild"});
 }
 
 std::vector<ChartFile> chart_files(std::string_view script, const ReportFile& file, double seconds,
@@ -63,8 +63,7 @@ std::vector<ChartFile> chart_files(std::string_view script, const ReportFile& fi
   try {
     return parsed(answer);
   } catch (const Json::exception& error) {
-    throw std::runtime_error(std::string("charts were not drawn as they should be: ") +
-                             error.what());
+    throw std::runtime_error(std::string("invalid charts: ") + error.what());
   }
 }
 

@@ -1,5 +1,5 @@
-// Every chart of a report as files for other programs: a Vega-Lite specification with its data, and
-// an SVG. The page's own functions, from web/, draw them.
+// Writes every chart of a report as files for other programs: a Vega-Lite specification with its
+// data, and an SVG. They are drawn by the page's own functions from web/.
 #pragma once
 
 #include <stop_token>
@@ -12,17 +12,17 @@
 namespace attnscope {
 
 struct ChartFile {
-  std::string name;       // file name without its ending: letters, digits, '-' and '_'
+  std::string name;       // file name without extension: letters, digits, '-' and '_'
   std::string vega_lite;  // JSON that ends with a line feed
   std::string svg;
 };
 
-/// Throws Error(unsupported) if this build cannot draw charts; the hint says how to get one that
-/// can. `script`: charts_script().
+/// Throws Error(unsupported) if this build cannot draw charts; the hint explains how to build one
+/// that can. `script`: charts_script().
 void check_draws_charts(std::string_view script);
 
-/// `seconds`: the time that the report took. Throws as call_script() does, and std::runtime_error
-/// if the script's answer is malformed.
+/// `seconds`: run time of the report. Throws as call_script() does, and std::runtime_error if the
+/// script's answer is malformed.
 std::vector<ChartFile> chart_files(std::string_view script, const ReportFile& file, double seconds,
                                    const std::stop_token& stop);
 

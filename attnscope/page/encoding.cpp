@@ -18,7 +18,7 @@ std::string gzip(std::string_view bytes) {
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     throw std::bad_alloc();
   }
-  // zlib counts in 32 bits, so the input is given in parts.
+  // zlib counts in 32 bits, so the input is passed in parts.
   constexpr std::size_t kPart = std::size_t{1} << 28;
   std::string out;
   std::string room(std::size_t{1} << 16, '\0');
@@ -65,12 +65,12 @@ std::uint8_t signed_byte(double number, double limit) {
 
 namespace {
 
-/// The blocks that an axis of `size` is cut into: where block i of `count` begins.
+/// Start of block i when an axis of `size` is split into `count` blocks.
 std::int64_t block_begin(std::int64_t size, std::int64_t count, std::int64_t i) {
   return size * i / count;
 }
 
-/// Gives every element under a cell to `visit`.
+/// Calls `visit` for every element of a cell.
 template <class T, class Visit>
 void for_each_under(MatrixView<const T> view, std::int64_t rows, std::int64_t cols,
                     std::int64_t row, std::int64_t col, const Visit& visit) {

@@ -1,4 +1,4 @@
-// Stands for the page in a build without Node.
+// Replaces the page in a build without Node.
 #include "attnscope/page/template.h"
 
 namespace attnscope {

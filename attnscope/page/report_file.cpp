@@ -22,7 +22,7 @@ std::string joined_lines(const std::vector<std::string>& entries) {
   return out + "\n]";
 }
 
-/// Of equal matrices under another model's scale the null is the same: its shape says which.
+/// Key of a random baseline: the same for matrices of equal shape, whatever their model or scale.
 std::string null_key(const Record& row) {
   Record key;
   for (const char* name : {"matrix", "shape", "max_possible_rank"}) {
@@ -52,7 +52,7 @@ Record described(const FieldLocation& location) {
   return record;
 }
 
-/// For each kind of row, its fields: name, type, unit, heading, meaning, and their place in docs.
+/// For each kind of row, its fields: name, type, unit, heading, meaning, and their section in docs.
 /// Fields inside records have paths ("kv.energy_rank").
 Record fields_list() {
   Record kinds;
@@ -69,7 +69,7 @@ Record fields_list() {
 
 }  // namespace
 
-/// Rows of one part, packed as they come.
+/// Packs the rows of one part as they arrive.
 class ReportFile::PartSink : public RowSink {
  public:
   PartSink(ReportFile& file, Part part)
@@ -85,11 +85,11 @@ class ReportFile::PartSink : public RowSink {
   void begin(const ReportHead& head) override { head_ = head; }
 
   void add_row(Record row) override {
-    // Elsewhere a row of all of them stands for each.
+    // In other parts, a summary row stands for all experts.
     if (!part_.of_experts && row.find("expert") != nullptr) return;
     const double order = part_.order_by.empty() ? 0 : number_or(row, part_.order_by, -1);
     rows_.push_back({order, json_text(file_.pack(row))});
-    // Twice as many as are kept are cut down at once: each costs a few comparisons.
+    // Trims once there are twice as many rows as are kept, so each row costs few comparisons.
     if (rows_.size() / 2 > part_.most) keep_most();
     ++count_;
   }
@@ -100,7 +100,7 @@ class ReportFile::PartSink : public RowSink {
 
   void end() override {
     keep_most();
-    // Where there was nothing but what was skipped, the command would say so and fail.
+    // If everything was skipped, the command itself would report that and fail.
     const bool runs = !rows_.empty() || skipped_.empty();
     Record about = {{"id", part_.id},
                     {"model", part_.model},
@@ -158,7 +158,7 @@ std::unique_ptr<RowSink> ReportFile::sink(Part part) {
 
 void ReportFile::drop_values(std::size_t from) {
   values_.resize(from);
-  known_.clear();  // what was known may lie among them
+  known_.clear();  // known numbers may be among the removed ones
 }
 
 bool ReportFile::holds(std::string_view part) const {
@@ -281,13 +281,13 @@ void ReportFile::add_cosines(std::string model, std::int64_t layer, std::string 
       cosines_image(cosines));
 }
 
-/// Where numbers lie among the values; equal ones are kept once.
+/// Position of numbers among the values; equal arrays are stored once.
 Record ReportFile::place_of(std::span<const double> numbers) {
   std::vector<float> narrow;
   for (const double number : numbers) narrow.push_back(static_cast<float>(number));
   std::string bytes(narrow.size() * sizeof(float), '\0');
   std::memcpy(bytes.data(), narrow.data(), bytes.size());
-  // Only edges of histograms repeat; keys of longer arrays would double what is held.
+  // Only histogram edges repeat; keys of longer arrays would double the memory.
   constexpr std::size_t kLongestKey = 4096;
   std::int64_t at = std::ssize(values_);
   if (bytes.size() <= kLongestKey) {
@@ -319,7 +319,7 @@ Value ReportFile::pack(const Record& row, std::string_view name, const Value& va
   return place;
 }
 
-/// A row with its long arrays among the values, without what the page can add up itself.
+/// Packs a row: moves long arrays to the values, and omits what the page can compute itself.
 Record ReportFile::pack(const Record& row) {
   Record out;
   for (const auto& [name, value] : row.fields()) {
@@ -369,7 +369,8 @@ void ReportFile::write(std::string_view page, double seconds, std::ostream& out)
                           {"@@maps@@", base64(gzip(maps_))}};
   for (const auto& [marker, bytes] : blocks) {
     const std::size_t at = page.find(marker);
-    if (at == std::string_view::npos) throw std::logic_error("the page has no place for its data");
+    if (at == std::string_view::npos)
+      throw std::logic_error("the page template has no placeholder for its data");
     out << page.substr(0, at) << bytes;
     page.remove_prefix(at + marker.size());
   }

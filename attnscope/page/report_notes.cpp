@@ -1,4 +1,4 @@
-// What a report says of itself to whoever makes it.
+// Notes of a report for the person who creates it.
 #include <algorithm>
 
 #include "attnscope/base/text.h"
@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// As a reader says it: "attention without first".
+/// The id in words: "attention without first".
 std::string words_of(std::string id) {
   std::replace(id.begin(), id.end(), '_', ' ');
   return id;
@@ -22,7 +22,7 @@ std::string place_words(const Skipped& skipped) {
   return place;
 }
 
-/// Lines in the order in which they were first said, each with the words that it gathers.
+/// Lines in the order of first occurrence, each with the words collected for it.
 class Gathered {
  public:
   void add(const std::string& key, std::string word) {
@@ -49,7 +49,7 @@ std::vector<std::string> ReportFile::notes() const {
   for (const LeftOut& entry : left_out_) {
     skipped_analyses.add(" of " + entry.model + ": " + entry.why, words_of(entry.part));
   }
-  std::map<std::string, std::string> first_skipped;  // of each model
+  std::map<std::string, std::string> first_skipped;  // per model
   for (const PackedPart& part : parts_) {
     for (const std::string& note : part.notes) notes.add(note, "");
     if (part.skipped.empty()) continue;
@@ -58,16 +58,17 @@ std::vector<std::string> ReportFile::notes() const {
     first_skipped.emplace(part.model, place_words(first) + ": " + first.reason);
   }
   std::vector<std::string> out;
-  for (const auto& [of, parts] : skipped_analyses.lines()) out.push_back("left out: " + join(parts) + of);
+  for (const auto& [of, parts] : skipped_analyses.lines())
+    out.push_back("skipped analyses: " + join(parts) + of);
   for (const auto& [model, parts] : skipped.lines()) {
-    out.push_back("skipped of " + model + ": in " + join(parts) + "; the first is " +
-                  first_skipped.at(model));
+    out.push_back("skipped matrices or heads of " + model + ": in " + join(parts) +
+                  "; first: " + first_skipped.at(model));
   }
-  constexpr std::size_t kShown = 10;  // some tell of single matrices
+  constexpr std::size_t kShown = 10;  // some notes are about single matrices
   const std::size_t shown = std::min(kShown, notes.lines().size());
   for (std::size_t at = 0; at < shown; ++at) out.push_back(notes.lines()[at].key);
   const std::size_t more = notes.lines().size() - shown;
-  if (more > 0) out.push_back("and " + std::to_string(more) + " more such notes");
+  if (more > 0) out.push_back("and " + std::to_string(more) + " more notes");
   return out;
 }
 

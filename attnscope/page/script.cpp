@@ -14,17 +14,17 @@ script_bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// Seconds that this thread has worked: those that other programs took are no fault of a script.
+/// CPU seconds of this thread, so that other programs do not count against a script.
 double worked_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Ends a script when its time is over, or a stop was asked for.
+/// Ends a script when its time is over or a stop was requested.
 struct Watch {
   const std::stop_token& stop;
-  double end;  // of worked_seconds()
+  double end;  // in worked_seconds()
 
   static int ends(void* watch) {
     const auto& self = *static_cast<const Watch*>(watch);
@@ -62,18 +62,18 @@ std::string call_script(std::string_view script, std::string_view function, std:
   const std::string answer =
       bytes.size == 0 ? "" : std::string(reinterpret_cast<const char*>(bytes.data), bytes.size);
   rust_free(bytes);
-  const char* const fewer = "draw fewer models or {layers}";
+  const char* const fewer = "select fewer models or {layers}";
   switch (status) {
     case script_ok: return answer;
     case script_ended:
       if (stop.stop_requested()) throw Stopped();
       refuse("drawing took longer than " + seconds_text(limits.seconds), fewer);
     case script_too_large:
-      refuse("drawing takes more memory than " + std::to_string(limits.memory_bytes >> 20) + " MiB",
+      refuse("drawing exceeded " + std::to_string(limits.memory_bytes >> 20) + " MiB of memory",
              fewer);
     case script_absent:
-      refuse("this build of attnscope runs no scripts", "build it where cargo is");
-    default: throw std::runtime_error("a script failed: " + answer);
+      refuse("this build of attnscope cannot run scripts", "install cargo, then rebuild");
+    default: throw std::runtime_error("script failed: " + answer);
   }
 }
 

@@ -1,4 +1,4 @@
-// Runs attnscope's own script on data that may be hostile.
+// Runs attnscope's own script on untrusted data.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ bool runs_scripts();
 
 /// Runs `script` (JavaScript), then calls the global function of that name with `text` as a string
 /// and each of `buffers` as an ArrayBuffer. Returns the function's string. Texts are UTF-8. The
-/// script has the language only: no files, network or timers. Throws Stopped; Error(unsupported) if
-/// a limit is passed or this build runs no scripts; std::runtime_error with an exception of the
-/// script.
+/// script has only the language itself: no files, network or timers. Throws Stopped. Throws
+/// Error(unsupported) if a limit is exceeded or this build runs no scripts. Throws
+/// std::runtime_error for an exception of the script.
 std::string call_script(std::string_view script, std::string_view function, std::string_view text,
                         std::span<const std::string_view> buffers, const std::stop_token& stop,
                         const ScriptLimits& limits = {});

@@ -1,4 +1,4 @@
-// The page built from web/: one HTML file with places for data, and the script that draws its
+// The page built from web/: one HTML file with placeholders for data, and the script that draws its
 // charts without a browser.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The report's rows as CSV (RFC 4180). Maps and arrays become columns: energy_rank_0.9, shape_0.
+// Writes rows as CSV (RFC 4180). Maps and arrays become columns: energy_rank_0.9, shape_0.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,8 +14,8 @@
 namespace attnscope {
 namespace {
 
-/// Text from files without what a terminal would obey; line ends and tabs stay, as CSV can hold
-/// them.
+/// Removes terminal control characters from untrusted text. Line ends and tabs stay, because CSV
+/// can represent them.
 std::string without_controls(std::string_view untrusted) {
   constexpr std::string_view kKept = "\r\n\t";
   std::string out;
@@ -28,7 +28,8 @@ std::string without_controls(std::string_view untrusted) {
   }
 }
 
-/// Whether a spreadsheet would take the text for a formula; line ends and tabs it passes over.
+/// Whether a spreadsheet would interpret the text as a formula; it ignores leading line ends and
+/// tabs.
 bool is_like_formula(const std::string& text) {
   constexpr std::string_view kStarts = "=+-@\t\r\n";
   return !text.empty() && kStarts.find(text.front()) != std::string_view::npos;
@@ -67,7 +68,7 @@ std::string cell(const Value& value, bool escape_formulas) {
 
 using Cells = std::vector<std::pair<std::string, std::string>>;  // suffixes of columns, and texts
 
-/// Takes the single values of fields apart.
+/// Splits fields into single values.
 struct Flattened {
   Cells cells;
   bool escape_formulas;
@@ -101,16 +102,16 @@ struct Flattened {
   }
 };
 
-/// CsvColumns in the order of first appearance, those of one field together.
+/// Columns in the order of first appearance, grouped by field.
 class CsvColumns {
  public:
-  /// The number of each cell's column; none for a null or empty field, which has no column.
+  /// Returns the column number of each cell; none for a null or empty field, which has no column.
   std::vector<std::optional<std::uint32_t>> add(const std::string& field, const Cells& cells) {
     auto [place, fresh] = suffixes_.try_emplace(field);
     if (fresh) fields_.push_back(field);
     Suffixes& own = place->second;
     std::vector<std::optional<std::uint32_t>> numbers;
-    // A null or empty field does not tell whether other rows have keys or entries there.
+    // A null or empty field does not show whether other rows have keys or entries there.
     const bool declares_nothing = cells.size() == 1 && cells[0].first.empty() && !own.order.empty();
     for (const auto& [suffix, text] : cells) {
       auto known = own.numbers.find(suffix);
@@ -144,7 +145,7 @@ class CsvColumns {
   std::uint32_t count_ = 0;
 };
 
-/// Lines of cells, each with its column's number, until all columns are known.
+/// Buffers lines of cells with their column numbers until all columns are known.
 class WaitingLines {
  public:
   void begin_line() { put(kNewLine); }
@@ -155,7 +156,7 @@ class WaitingLines {
     if (block_.size() > kBlock) flush();
   }
 
-  /// Calls `visit(cells)` for every line: (columns,) texts, "" where a line has none.
+  /// Calls `visit(cells)` for every line: (columns,) texts, "" for missing cells.
   template <class Visit>
   void for_each(std::uint32_t columns, Visit visit) {
     flush();
@@ -204,7 +205,7 @@ class WaitingLines {
   }
 
   Spool spool_;
-  std::string block_;  // not yet in the spool; when reading, the part of it from block_begin_ on
+  std::string block_;  // not yet in the spool; when reading: its part from block_begin_ on
   std::uint64_t block_begin_ = 0;
 };
 
@@ -239,7 +240,7 @@ class CsvWriter : public RowSink {
   void add_note(std::string) override {}
 
   void end() override {
-    const std::size_t rows = rows_;  // those that follow were skipped
+    const std::size_t rows = rows_;  // the following ones were skipped
     for (const Skipped& skipped : skipped_) {
       add_row({{"model", skipped.model},
                {"layer", skipped.layer},

@@ -16,10 +16,10 @@
 namespace attnscope {
 namespace {
 
-// How to ask for fields that depend on a parameter of a report.
+// How to request fields that depend on a parameter of a report.
 
-/// In words, what a user gives for a report's parameter that is not an option of the command: "a
-/// text" for `tokens_hash`. Empty if the command has an option of that name.
+/// Describes the input that sets a report parameter without a command-line option: "a text" for
+/// `tokens_hash`. Empty if the command has an option of that name.
 std::string_view asked_in_words(std::string_view command, std::string_view parameter);
 
 struct Asked {
@@ -31,7 +31,7 @@ struct Asked {
 constexpr std::array<Asked, 4> kAsked = {{
     {"", "tokens_hash", "a text"},
     {"experts", "source", "a text"},
-    {"plan", "target", "a form and a target"},
+    {"plan", "target", "a method and a target"},
     {"predict", "input", "an image or audio"},
 }};
 
@@ -43,7 +43,8 @@ std::string_view asked_in_words(std::string_view command, std::string_view param
   return "";
 }
 
-/// Indexed by the enumerators of FieldType, FieldForm and Nulls; stable, since JSON has them.
+/// Indexed by the enumerators of FieldType, FieldForm and Nulls. Stable, because JSON output
+/// contains them.
 constexpr const char* kTypes[] = {"text", "integer", "number", "flag", "record"};
 constexpr const char* kForms[] = {"single",       "list",    "matrix",
                                   "by_threshold", "by_rank", "by_fraction"};
@@ -81,7 +82,7 @@ std::string part_text(const FieldLocation& location, const SpellParameter& spell
          (words.empty() ? " " + spell(location.kind->option) : " with " + std::string(words));
 }
 
-/// The same, and in which record: "kv in rows of spectrum --mla".
+/// The same, preceded by the record: "kv in rows of spectrum --mla".
 std::string place_text(const FieldLocation& location, const SpellParameter& spell) {
   const std::size_t dot = location.path.rfind('.');
   const std::string record = dot == std::string::npos ? "" : location.path.substr(0, dot) + " in ";
@@ -95,12 +96,12 @@ std::vector<FieldLocation> places_of(std::string_view name) {
   std::vector<std::string> names;
   for (const FieldLocation& location : field_locations()) names.emplace_back(location.field->name);
   throw Error(ErrorKind::usage, ErrorParts{.parameter = "field",
-                                           .problem = fmt::format("no field is called '{}'{}", name,
+                                           .problem = fmt::format("unknown field '{}'{}", name,
                                                                   suggestion(name, names)),
-                                           .hint = "without a name all are listed"});
+                                           .hint = "omit the name to list all fields"});
 }
 
-/// A description once, with every place that has it.
+/// Writes a description once, with all places where it applies.
 void write_field(const std::vector<FieldLocation>& places, const SpellParameter& spell,
                  std::ostream& out) {
   const Field& field = *places.front().field;

@@ -1,4 +1,4 @@
-// What fields mean, for people and for programs.
+// Explains fields, for people and for programs.
 #pragma once
 
 #include <ostream>
@@ -9,17 +9,18 @@
 
 namespace attnscope {
 
-/// Every field of that name, with type, unit, meaning and where it stands; of no name, all fields,
-/// a line each. Throws Error(usage) naming the parameter "field" where there is none.
+/// Writes every field of that name, with type, unit, meaning and location. Without a name, lists
+/// all fields, one line each. Throws Error(usage) naming the parameter "field" if there is no such
+/// field.
 void write_explanation(std::string_view name, const SpellParameter& spell, std::ostream& out);
 
-/// The same descriptions as one JSON object, a line for each field; null stands for what does not
-/// apply.
+/// The same descriptions as one JSON object, one line per field; properties that do not apply are
+/// null.
 void write_explanation_json(std::string_view name, std::ostream& out);
 
-// The JSON Schema of what every command prints with `--format json`.
+// The JSON Schema of the output of every command with `--format json`.
 
-/// Draft 2020-12, made from the descriptions of fields; docs/schema/ has a copy.
+/// Draft 2020-12, generated from the descriptions of fields; docs/schema/ has a copy.
 std::string json_schema_text();
 
 }  // namespace attnscope

@@ -24,7 +24,7 @@ std::vector<FieldLocation> make_field_locations() {
     add_position_embeddings(&kind, "parameters", kind.parameters, "", places);
   }
   add_position_embeddings(nullptr, "models", model_facts(), "", places);
-  for (const RowKind& kind : row_kinds()) {  // what its reports add to those
+  for (const RowKind& kind : row_kinds()) {  // what its reports add to the common metadata
     const std::span<const Field> facts = kind.models;
     if (facts.size() <= model_facts().size()) continue;
     add_position_embeddings(&kind, "models", facts.subspan(model_facts().size()), "", places);
@@ -47,7 +47,7 @@ const RowKind& find_row_kind(std::string_view name) {
   for (const RowKind& kind : row_kinds()) {
     if (kind.name == name) return kind;
   }
-  throw std::out_of_range("no kind of row is called '" + std::string(name) + "'");
+  throw std::out_of_range("unknown kind of row '" + std::string(name) + "'");
 }
 
 int revision_of(std::string_view name) {
@@ -65,14 +65,14 @@ const RowKind& row_kind_of(std::string_view command, const Record& parameters) {
     if (!kind.option.empty() && asked_for(parameters, kind.option)) return kind;
   }
   if (usual != nullptr) return *usual;
-  throw std::out_of_range("no command that makes rows is called '" + std::string(command) + "'");
+  throw std::out_of_range("unknown command with rows '" + std::string(command) + "'");
 }
 
 const Field& model_fact(std::string_view name) {
   for (const Field& fact : model_facts()) {
     if (fact.name == name) return fact;
   }
-  throw std::out_of_range("no fact of a model is called '" + std::string(name) + "'");
+  throw std::out_of_range("unknown model fact '" + std::string(name) + "'");
 }
 
 std::vector<const Field*> fields_of_rows(const RowKind& kind) {

@@ -95,14 +95,14 @@ class JsonWriter : public RowSink {
   }
 
  private:
-  /// Each on a line of its own.
+  /// Writes each entry on its own line.
   void add_entry(const Record& entry) {
     out_ << (std::exchange(first_, false) ? "\n" : ",\n") << json_text(entry);
   }
   void end_list() { out_ << (std::exchange(first_, true) ? "]" : "\n]"); }
 
   std::ostream& out_;
-  bool first_ = true;  // of the list that is being written
+  bool first_ = true;  // of the list being written
   std::vector<Skipped> skipped_;
 };
 

@@ -1,4 +1,4 @@
-// Records as they are printed in JSON: one line.
+// Converts records to JSON on one line.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace attnscope {
 
-/// Null where a number is not finite; broken UTF-8 is replaced.
+/// Numbers that are not finite become null; invalid UTF-8 is replaced.
 std::string json_text(const Record& record);
 std::string json_text(const Value& value);
 
-/// How a report in JSON tells of what was skipped.
+/// The JSON entry of a skipped matrix or head.
 Record skipped_record(const Skipped& skipped);
 
 }  // namespace attnscope

@@ -66,7 +66,7 @@ ordered_json object_of(const std::vector<Field>& fields) {
           {"additionalProperties", false}};
 }
 
-/// The flag that asks for this kind is true; those of the command's other kinds are not.
+/// The flag that requests this kind is true; those of the command's other kinds are not.
 ordered_json parameters_of(const RowKind& kind) {
   ordered_json parameters = object_of(kind.parameters);
   for (const Field& field : kind.parameters) {
@@ -118,7 +118,7 @@ std::string json_schema_text() {
   const ordered_json schema = {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
       {"title", kSchema},
-      {"description", "What attnscope prints with --format json: a report of one kind of rows."},
+      {"description", "Output of attnscope with --format json: a report with one kind of rows."},
       {"oneOf", kinds},
       {"$defs", definitions}};
   return schema.dump(1) + "\n";

@@ -22,7 +22,8 @@ constexpr std::size_t kMaxDepth = 64;
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-/// Whether JSON writes it as it is: nearly every name and text, and the library takes its time.
+/// Whether the text needs no escaping. True for nearly every name and text; the general path of the
+/// library is slow.
 bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return ' ' <= c && c <= '~' && c != '"' && c != '\\'; });
@@ -50,7 +51,7 @@ void append_number(std::string& out, double number) {
   if (digits.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
-/// Whether the list, written without a mark, would be read as an array of float64.
+/// Whether the list, written without a type marker, would be read as an array of float64.
 bool is_float64_list(const Value::List& list) {
   return std::all_of(list.begin(), list.end(), [](const Value& value) {
     return value.is_null() || value.get<double>() != nullptr;
@@ -127,7 +128,7 @@ void append_record(std::string& out, const Record& record) {
   bool first = true;
   for (const auto& [name, value] : record.fields()) {
     if (!std::exchange(first, false)) out += ',';
-    append_text(out, name.starts_with('$') ? '$' + name : name);  // so that no name is a mark
+    append_text(out, name.starts_with('$') ? '$' + name : name);  // else it would be a marker
     out += ':';
     append_value(out, value);
   }
@@ -136,7 +137,7 @@ void append_record(std::string& out, const Record& record) {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-/// Adds the numbers of `more` to `data`; false where they are of another type.
+/// Appends the numbers of `more` to `data`; false if they have another type.
 bool append_numbers(decltype(Array::data)& data, const decltype(Array::data)& more) {
   if (more.index() != data.index()) return false;
   std::visit(
@@ -148,8 +149,7 @@ bool append_numbers(decltype(Array::data)& data, const decltype(Array::data)& mo
   return true;
 }
 
-/// The array that the elements of a JSON array make, which are numbers or arrays of one shape.
-/// Nothing where they make none.
+/// Builds an array from elements that are numbers or arrays of one shape; none if they are not.
 std::optional<Array> array_of(const Value::List& list) {
   if (is_float64_list(list)) {
     std::vector<double> numbers;
@@ -181,8 +181,8 @@ std::optional<Array> array_of(const Value::List& list) {
   return out;
 }
 
-/// Builds a Value from the events of the JSON parser, which keep the order of names and tell whole
-/// numbers from others.
+/// Builds a Value from the events of the JSON parser, which preserve key order and distinguish
+/// integers from other numbers.
 class ValueBuilder : public nlohmann::json_sax<json> {
  public:
   explicit ValueBuilder(std::string_view where) : where_(where) {}
@@ -192,7 +192,7 @@ class ValueBuilder : public nlohmann::json_sax<json> {
   bool number_integer(number_integer_t value) override { return put(Value(std::int64_t{value})); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      refuse("a number out of range");
+      refuse("number out of range");
     }
     return put(Value(static_cast<std::int64_t>(value)));
   }
@@ -213,35 +213,35 @@ class ValueBuilder : public nlohmann::json_sax<json> {
   bool end_object() override {
     Open object = close();
     if (object.list.empty()) return put(Value(std::move(object.record)));
-    if (object.list.size() > 1 || !object.record.fields().empty()) refuse("a mark among fields");
+    if (object.list.size() > 1 || !object.record.fields().empty())
+      refuse("type marker next to other fields");
     return put(std::move(object.list.front()));
   }
   bool parse_error(std::size_t position, const std::string&, const json::exception&) override {
-    refuse("no JSON at byte " + std::to_string(position));
+    refuse("invalid JSON at byte " + std::to_string(position));
   }
 
   [[noreturn]] void refuse(const std::string& problem) const {
-    throw Error(ErrorKind::format,
-                {.file = where_, .problem = "is damaged: a stored row: " + problem});
+    throw Error(ErrorKind::format, {.file = where_, .problem = "damaged stored row: " + problem});
   }
 
   Record take() {
     const Record* record = root_.get<Record>();
-    if (record == nullptr) refuse("no JSON object");
+    if (record == nullptr) refuse("not a JSON object");
     return *record;
   }
 
  private:
-  /// An array or object whose end has not come.
+  /// An array or object that is still open.
   struct Open {
     bool is_object = false;
-    std::string name;  // of the object's next value
+    std::string name;  // name of the object's next value
     Record record;
-    Value::List list;  // of an object: what its mark stands for
+    Value::List list;  // for an object: the list that its type marker denotes
   };
 
   bool open(bool is_object) {
-    if (open_.size() >= kMaxDepth) refuse("nested too deep");
+    if (open_.size() >= kMaxDepth) refuse("nested too deeply");
     open_.push_back({.is_object = is_object});
     return true;
   }
@@ -263,7 +263,7 @@ class ValueBuilder : public nlohmann::json_sax<json> {
     } else if (around.name == kList) {
       around.list.push_back(as_list(std::move(value)));
     } else if (around.name.starts_with('$') && !around.name.starts_with("$$")) {
-      refuse("an unknown mark");
+      refuse("unknown type marker");
     } else {
       around.record.add(around.name.substr(around.name.starts_with('$') ? 1 : 0), std::move(value));
     }
@@ -274,7 +274,8 @@ class ValueBuilder : public nlohmann::json_sax<json> {
     const auto* array = value.get<Array>();
     const auto* numbers =
         array == nullptr ? nullptr : std::get_if<std::vector<double>>(&array->data);
-    if (numbers == nullptr || array->shape.size() != 1) refuse("a mark on what needs none");
+    if (numbers == nullptr || array->shape.size() != 1)
+      refuse("type marker on a value that does not need one");
     Value::List list;
     for (const double number : *numbers) list.emplace_back(number);  // NaN becomes null
     return list;
@@ -295,9 +296,9 @@ std::string record_text(const Record& record) {
 
 Record parse_record(std::string_view text, std::string_view where) {
   ValueBuilder builder(where);
-  // The library takes a NUL for the end of the text and would not look at what follows.
+  // The library stops at a NUL byte and would ignore the text after it.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
-    builder.refuse("no JSON at byte " + std::to_string(nul + 1));
+    builder.refuse("invalid JSON at byte " + std::to_string(nul + 1));
   }
   json::sax_parse(text, &builder);
   return builder.take();

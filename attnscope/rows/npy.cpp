@@ -6,7 +6,7 @@
 namespace attnscope {
 
 static_assert(std::endian::native == std::endian::little,
-              "write_npy stores elements as they lie in memory");
+              "write_npy stores elements in memory order");
 
 void write_npy(const WeightMatrix& matrix, std::ostream& out) {
   std::visit(
@@ -16,7 +16,8 @@ void write_npy(const WeightMatrix& matrix, std::ostream& out) {
                              "', 'fortran_order': False, 'shape': (" +
                              std::to_string(dense.rows()) + ", " + std::to_string(dense.cols()) +
                              "), }";
-        // Magic, version, length and header together are a multiple of 64; the header ends a line.
+        // The size of magic, version, length and header together is a multiple of 64; the header
+        // ends with a line feed.
         constexpr std::size_t kFixedBytes = 10, kAlignment = 64;
         while ((kFixedBytes + header.size() + 1) % kAlignment != 0) header += ' ';
         header += '\n';

@@ -7,7 +7,7 @@
 
 namespace attnscope {
 
-/// `numpy.load` gives the (rows, cols) array back: little-endian float32 or float64, C order.
+/// Writes a (rows, cols) array for `numpy.load`: little-endian float32 or float64, C order.
 void write_npy(const WeightMatrix& matrix, std::ostream& out);
 
 }  // namespace attnscope

@@ -26,7 +26,7 @@ const Value* Record::find(std::string_view name) const {
 
 void refuse_field(std::string_view name) {
   throw Error(ErrorKind::format, "rows",
-              "the field '" + std::string(name) + "' is missing or not what it should be");
+              "the field '" + std::string(name) + "' is missing or has the wrong type");
 }
 
 }  // namespace attnscope

@@ -1,5 +1,5 @@
-// Named values in a fixed order: a row of results, or the parameters of a run. Analyses make them
-// and outputs print them, and neither knows the other.
+// Named values in a fixed order: a row of results, or the parameters of a run. Decouples analyses,
+// which create them, from outputs, which print them.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@
 
 namespace attnscope {
 
-// Numbers of one type with a shape, in one buffer: singular values, counts of a histogram, the map
-// of a head.
+// Numbers of one type with a shape, in one buffer: singular values, counts of a histogram, the
+// attention map of a head.
 
-/// Row-major: the last index runs fastest. `shape` holds at least one size, and `data` as many
-/// numbers as the sizes' product. What is not finite is null wherever it is printed.
+/// Row-major: the last index runs fastest. `shape` has at least one size; `data` has as many
+/// numbers as the product of the sizes. Numbers that are not finite are printed as null.
 struct Array {
   std::vector<std::int64_t> shape;
   std::variant<std::vector<double>, std::vector<std::int64_t>, std::vector<float>> data;
 };
 
-/// What an array holds where its first indices are fixed: `shape` are the sizes of the others.
-/// Valid as long as the array.
+/// The part of an array with its first indices fixed; `shape` has the sizes of the others. Valid as
+/// long as the array.
 template <class T>
 struct ArrayPart {
   std::span<const std::int64_t> shape;
@@ -37,14 +37,14 @@ struct ArrayPart {
 
   bool is_vector() const { return shape.size() == 1; }
 
-  /// Of what is no vector: the part at `index` of the first dimension.
+  /// For two or more dimensions: the part at `index` of the first dimension.
   ArrayPart operator[](std::int64_t index) const {
     const std::size_t each = values.size() / static_cast<std::size_t>(shape.front());
     return {shape.subspan(1), values.subspan(static_cast<std::size_t>(index) * each, each)};
   }
 };
 
-/// visit(ArrayPart<T>), of the whole array in the type of its numbers.
+/// Calls visit(ArrayPart<T>) with the whole array in its number type.
 template <class Visit>
 decltype(auto) visit_array(const Array& array, Visit&& visit) {
   return std::visit(
@@ -57,14 +57,14 @@ decltype(auto) visit_array(const Array& array, Visit&& visit) {
 
 class Value;
 
-/// Named values, in the order in which they were added.
+/// Named values in insertion order.
 class Record {
  public:
   Record() = default;
   Record(std::initializer_list<std::pair<std::string, Value>> fields);
 
   Record& add(std::string name, Value value);
-  /// Null where there is no such field.
+  /// Null if there is no such field.
   const Value* find(std::string_view name) const;
   const std::vector<std::pair<std::string, Value>>& fields() const { return fields_; }
 
@@ -72,8 +72,9 @@ class Record {
   std::vector<std::pair<std::string, Value>> fields_;
 };
 
-/// Null, or one of the types that JSON and CSV can hold. Numbers that are not finite become null.
-/// Many numbers are an Array; a List is for what is no number, or not of one type.
+/// Null, or one of the types that JSON and CSV can represent. Numbers that are not finite become
+/// null. Use an Array for many numbers, and a List for values that are not numbers or have mixed
+/// types.
 class Value {
  public:
   using List = std::vector<Value>;
@@ -102,7 +103,7 @@ class Value {
 
   const Data& data() const { return data_; }
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
-  /// The value as T, or null where it is something else.
+  /// The value as T, or null if it has another type.
   template <class T>
   const T* get() const {
     return std::get_if<T>(&data_);
@@ -112,11 +113,10 @@ class Value {
   Data data_;
 };
 
-/// Throws Error(format) that names the field. Rows may come from a file (a store), which can hold
-/// anything.
+/// Throws Error(format) naming the field. Rows may come from a store, which can contain anything.
 [[noreturn]] void refuse_field(std::string_view name);
 
-/// The value as T; refuse_field(name) where it is something else.
+/// The value as T; calls refuse_field(name) if it has another type.
 template <class T>
 const T& expect(const Value& value, std::string_view name) {
   const T* held = value.get<T>();
@@ -124,7 +124,7 @@ const T& expect(const Value& value, std::string_view name) {
   return *held;
 }
 
-/// That field of the record as T; refuse_field(name) where it is absent or something else.
+/// The field of the record as T; calls refuse_field(name) if it is absent or has another type.
 template <class T>
 const T& expect(const Record& record, std::string_view name) {
   const Value* value = record.find(name);
@@ -132,7 +132,7 @@ const T& expect(const Record& record, std::string_view name) {
   return expect<T>(*value, name);
 }
 
-/// The numbers of a field that is an array of T with one dimension.
+/// The numbers of a field that is a one-dimensional array of T.
 template <class T>
 const std::vector<T>& expect_vector(const Record& record, std::string_view name) {
   const Array& array = expect<Array>(record, name);
@@ -141,7 +141,7 @@ const std::vector<T>& expect_vector(const Record& record, std::string_view name)
   return *values;
 }
 
-/// The numbers of a field that is an array of T with two dimensions. Valid as long as the record.
+/// The numbers of a field that is a two-dimensional array of T. Valid as long as the record.
 template <class T>
 MatrixView<const T> expect_matrix(const Record& record, std::string_view name) {
   const Array& array = expect<Array>(record, name);

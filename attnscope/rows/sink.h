@@ -1,4 +1,4 @@
-// Where rows go as they are made: no command holds all of its rows at once.
+// Receives rows as they are produced: no command stores all of its rows at once.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace attnscope {
 
-// What one command found: what table, CSV and JSON are all made of.
+// The results of one command, from which tables, CSV and JSON are written.
 
 inline constexpr std::string_view kSchema = "attnscope/2";
 
-/// A matrix or head that could not be analysed; the run goes on.
+/// A matrix or head that could not be analyzed; the run continues.
 struct Skipped {
   std::string model;
   std::optional<std::int64_t> layer;
@@ -26,22 +26,22 @@ struct Skipped {
   std::string reason;
 };
 
-/// What is known before the first row.
+/// Information available before the first row.
 struct ReportHead {
   std::string command;
-  std::vector<Record> models;  // facts of each model
-  Record parameters;           // what was asked, as far as it decides the rows
+  std::vector<Record> models;  // metadata of each model
+  Record parameters;           // requested parameters that determine the rows
 };
 
 struct Report : ReportHead {
   std::vector<Record> rows;  // sorted as documented for the command
   std::vector<Skipped> skipped;
-  /// What a reader should know though nothing is missing, a line each; not part of the data.
+  /// Notes for readers when nothing is missing, one line each; not part of the data.
   std::vector<std::string> notes;
 };
 
-/// Takes what a command finds: begin(), then rows in their final order, with notes and what was
-/// skipped among them, then end(). Always called from one thread. What it throws ends the run.
+/// Receives the results of a command: begin(), then rows in their final order, mixed with notes and
+/// skipped entries, then end(). Always called from one thread. An exception ends the run.
 class RowSink {
  public:
   virtual ~RowSink() = default;
@@ -50,11 +50,11 @@ class RowSink {
   virtual void add_row(Record row) = 0;
   virtual void add_skipped(Skipped skipped) = 0;
   virtual void add_note(std::string note) = 0;
-  /// Nothing more comes, and what came is whole. Not called where the run fails.
+  /// Called after the last result. Not called if the run fails.
   virtual void end() = 0;
 };
 
-/// Keeps everything in memory: for reports with few rows, and for tests.
+/// Keeps everything in memory, for reports with few rows and for tests.
 class ReportCollector : public RowSink {
  public:
   void begin(const ReportHead& head) override { static_cast<ReportHead&>(report_) = head; }
@@ -70,12 +70,12 @@ class ReportCollector : public RowSink {
   Report report_;
 };
 
-/// Gives a whole report to a sink.
+/// Sends a whole report to a sink.
 void send(const Report& report, RowSink& sink);
 
-// Rows of models of several stacks say which stack they are of.
+// Adds the stack to rows of models with several stacks.
 
-/// Passes everything on, and puts `stack` beside `model` in rows of models whose facts have one.
+/// Forwards everything, and inserts `stack` after `model` in rows of models whose metadata has one.
 class StackRows : public RowSink {
  public:
   explicit StackRows(RowSink& sink) : sink_(sink) {}
@@ -88,7 +88,7 @@ class StackRows : public RowSink {
 
  private:
   RowSink& sink_;
-  std::map<std::string, std::string, std::less<>> stack_of_;  // by a model's name
+  std::map<std::string, std::string, std::less<>> stack_of_;  // by model name
 };
 
 }  // namespace attnscope

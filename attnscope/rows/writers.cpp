@@ -4,12 +4,12 @@
 
 namespace attnscope {
 
-// Each in a file of its own.
+// Each writer is defined in its own file.
 std::unique_ptr<RowSink> make_json_writer(const WriteOptions& options, std::ostream& out);
-/// Rows wait in a temporary file until all columns are known.
+/// Buffers rows in a temporary file until all columns are known.
 std::unique_ptr<RowSink> make_csv_writer(const WriteOptions& options, std::ostream& out);
-/// The command's own table; nothing is printed for a command that has none. Keeps rows in memory,
-/// without long arrays, since columns are as wide as their widest cell.
+/// Writes the command's table; nothing if it has none. Keeps rows without long arrays in memory,
+/// because columns are as wide as their widest cell.
 std::unique_ptr<RowSink> make_table_writer(const WriteOptions& options, std::ostream& out);
 
 namespace {

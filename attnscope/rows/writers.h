@@ -1,4 +1,4 @@
-// The formats in which rows are printed. Each makes a sink that writes rows to a stream.
+// The output formats of rows. Each creates a sink that writes rows to a stream.
 #pragma once
 
 #include <functional>
@@ -15,26 +15,26 @@ namespace attnscope {
 
 struct WriteOptions {
   bool color = false;       // escape sequences and block characters; off: plain text
-  bool true_color = false;  // colours may be any of 24 bits; else of the 256 that are usual
-  int width = 100;          // columns that a table of several models may take
-  /// How the front end spells a command's parameters, in what a table says of them.
+  bool true_color = false;  // 24-bit colors; otherwise the 256 standard colors
+  int width = 100;          // maximum width of a table of several models, in columns
+  /// Spells a command's parameters for this front end, in the texts of tables.
   SpellParameter spell = [](std::string_view name) { return std::string(name); };
-  /// Whether what the model wrote is to be seen above the table: it has been shown as it came.
+  /// Whether the generated text was already shown above the table, while it was generated.
   std::function<bool()> text_is_shown = [] { return false; };
-  /// Whether an apostrophe precedes texts in CSV that a spreadsheet would take for formulas.
+  /// Whether CSV texts that a spreadsheet would interpret as formulas start with an apostrophe.
   bool escape_formulas = false;
 };
 
-/// `out` must outlive the sink. What was written is whole only after RowSink::end().
+/// `out` must outlive the sink. The output is complete only after RowSink::end().
 using MakeWriter = std::unique_ptr<RowSink> (*)(const WriteOptions& options, std::ostream& out);
 
 struct Format {
   std::string_view name;
-  std::string_view ending;  // of files that hold it: ".csv"; empty: none says so
+  std::string_view ending;  // file extension: ".csv"; empty: none
   MakeWriter make;
 };
 
-/// All of them, by name.
+/// All formats, by name.
 std::span<const Format> formats();
 
 }  // namespace attnscope

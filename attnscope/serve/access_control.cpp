@@ -20,7 +20,7 @@ bool is_own_host(const Gate& gate, const std::string& host) {
          is_numeric_address(host.substr(0, host.size() - end.size()));
 }
 
-/// Takes as long for every text of one length.
+/// Compares in constant time for texts of equal length.
 bool same_secret(const std::string& given, const std::string& secret) {
   if (given.size() != secret.size()) return false;
   unsigned difference = 0;
@@ -38,8 +38,8 @@ bool knows_token(const Gate& gate, const HttpRequest& request) {
   return header.starts_with(scheme) && same_secret(header.substr(scheme.size()), gate.token);
 }
 
-/// Whether a browser says that a page of another site asks, other than by a link that the user
-/// follows. Pages on other ports of this machine are another site's, too.
+/// Whether the browser reports a request from a page of another site, other than a link that the
+/// user follows. Pages on other ports of this machine also count as another site.
 bool is_of_other_site(const HttpRequest& request) {
   const std::string site = request.header("sec-fetch-site");
   if (site.empty() || site == "same-origin" || site == "none") return false;
@@ -54,7 +54,7 @@ Gate gate_of(const std::string& host, int port, std::string token) {
   const bool any = is_any_address(host);
   if (any || is_loopback(host)) names.insert(names.end(), {"localhost", "127.0.0.1", "::1"});
   Gate gate{.any_numeric_host = any, .port = port, .token = std::move(token)};
-  constexpr int kUsualPort = 80;  // browsers leave it out
+  constexpr int kUsualPort = 80;  // browsers omit it
   for (const std::string& name : names) {
     const std::string with_port = host_and_port(name, port);
     gate.hosts.push_back(with_port);
@@ -66,17 +66,17 @@ Gate gate_of(const std::string& host, int port, std::string token) {
 std::optional<HttpAnswer> refuse_stranger(const Gate& gate, const HttpRequest& request) {
   const std::string host = request.header("host");
   if (!is_own_host(gate, host)) {
-    return refusal(403, "forbidden", "Host is not a name of this server (see --host)");
+    return refusal(403, "forbidden", "the Host header does not name this server (see --host)");
   }
   const auto origin = request.headers.find("origin");
   if (origin != request.headers.end() && origin->second != "http://" + host) {
-    return refusal(403, "forbidden", "Origin is another site");
+    return refusal(403, "forbidden", "the Origin header names another site");
   }
   if (is_of_other_site(request)) {
-    return refusal(403, "forbidden", "Sec-Fetch-Site is another site");
+    return refusal(403, "forbidden", "the Sec-Fetch-Site header names another site");
   }
   if (!knows_token(gate, request)) {
-    return refusal(401, "forbidden", "the token is missing or wrong: open the address as printed");
+    return refusal(401, "forbidden", "missing or wrong token: open the address exactly as printed");
   }
   return std::nullopt;
 }

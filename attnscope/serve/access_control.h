@@ -9,8 +9,8 @@
 
 namespace attnscope {
 
-/// A foreign page can make a browser send requests here, by pointing its own host name at this
-/// address (DNS rebinding). The names in `Host` and `Origin` reveal such requests.
+/// A foreign page can make a browser send requests to this server by pointing its own host name at
+/// this address (DNS rebinding). The names in `Host` and `Origin` reveal such requests.
 struct Gate {
   std::vector<std::string> hosts;  // allowed values of `Host`: "localhost:8000"
   bool any_numeric_host = false;   // also allows every numeric address with `port`

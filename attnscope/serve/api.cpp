@@ -28,7 +28,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-/// The numbers of `path` where it has the form of `route`.
+/// The numbers in `path` if it matches `route`.
 std::optional<PathNumbers> match(std::string_view route, const std::string& path) {
   const std::vector<std::string> wanted = split(route, '/'), given = split(path, '/');
   if (wanted.size() != given.size()) return std::nullopt;
@@ -52,7 +52,7 @@ Record parameter_record(const Parameter& parameter) {
                                     [](std::string_view name) { return std::string(name); })}};
 }
 
-/// What the last text's maps are of.
+/// Describes the maps of the last input.
 Value raw_maps_value(const Snapshot& snapshot) {
   if (!snapshot.raw_maps) return {};
   Value::List list;
@@ -70,11 +70,11 @@ std::string event_text(std::string_view name, const Record& data) {
   return "event: " + std::string(name) + "\ndata: " + json_text(data) + "\n\n";
 }
 
-/// Sent now and then: it finds out whether somebody still reads.
+/// Sent periodically to detect whether the client still reads.
 constexpr const char* kComment = ":\n\n";
 constexpr std::chrono::seconds kPause{1};
 
-/// A place among the streams of events, given back when the stream ends.
+/// A slot for an event stream, released when the stream ends.
 class StreamSlot {
  public:
   explicit StreamSlot(std::shared_ptr<std::atomic<int>> count) : count_(std::move(count)) {
@@ -96,42 +96,42 @@ bool has_job(std::span<const JobView> jobs, std::string_view what) {
                      [&](const JobView& job) { return job.what == what; });
 }
 
-/// Whether a job is under way that brings the analysis.
+/// Whether a job in progress will provide the analysis.
 bool will_come(std::span<const JobView> jobs, std::string_view id) {
   return has_job(jobs, id) || (!is_of_text(id) && has_job(jobs, kMissing));
 }
 
-HttpAnswer no_such_job() { return refusal(404, "not_found", "there is no such job"); }
+HttpAnswer no_such_job() { return refusal(404, "not_found", "unknown job"); }
 
 }  // namespace
 
 std::span<const Route> routes() {
   static constexpr std::array kRoutes = {
-      Route{"GET", "/", "the page", "text/html", &Api::page},
-      Route{"GET", "/api/models", "the models, what can be run on them, and what is there",
+      Route{"GET", "/", "the page of the live report", "text/html", &Api::page},
+      Route{"GET", "/api/models", "models, available analyses, finished analyses and jobs",
             "Models", &Api::models},
-      Route{"GET", "/api/results", "the report, but for its numbers and maps", "Report",
+      Route{"GET", "/api/results", "the report without its numbers and maps", "Report",
             &Api::results},
-      Route{"GET", "/api/values", "the report's numbers: four planes of the bytes of float32",
+      Route{"GET", "/api/values", "numbers of the report: float32, split into four planes of bytes",
             "application/octet-stream", &Api::values},
-      Route{"GET", "/api/maps", "the report's maps and images: a byte for each weight",
+      Route{"GET", "/api/maps", "maps and images of the report: one byte per value",
             "application/octet-stream", &Api::maps},
       Route{"GET", "/api/maps/{model}/{layer}/{head}",
-            "one head's map on what was run last: float32, row by row, little-endian",
+            "attention map of one head on the last input: float32, row-major, little-endian",
             "application/octet-stream", &Api::map},
-      Route{"POST", "/api/attention", "run models on a text, an image or sound", "Started",
+      Route{"POST", "/api/attention", "run models on a text, image or audio file", "Started",
             &Api::run_text, "TextRequest"},
-      Route{"POST", "/api/plan", "what can be left out of models, fitted to a text", "Started",
-            &Api::run_plan, "PlanRequest"},
-      Route{"POST", "/api/analyses", "start an analysis that the report lacks", "Started",
+      Route{"POST", "/api/plan", "compare compression methods for models, calibrated on a text",
+            "Started", &Api::run_plan, "PlanRequest"},
+      Route{"POST", "/api/analyses", "start an analysis that is missing from the report", "Started",
             &Api::run_analysis, "AnalysisRequest"},
       Route{"GET", "/api/events",
-            "what happens from now on: an event change at first, and whenever the report or a job "
-            "changes",
+            "stream of `change` events: one at the start, then one for each change of the report "
+            "or of a job",
             "text/event-stream", &Api::events},
-      Route{"GET", "/api/jobs/{job}", "what became of a job", "Job", &Api::job},
+      Route{"GET", "/api/jobs/{job}", "state of a job", "Job", &Api::job},
       Route{"GET", "/api/jobs/{job}/events",
-            "a job as it goes: events progress, and at last end or error", "text/event-stream",
+            "progress of a job: `progress` events, then `end` or `error`", "text/event-stream",
             &Api::job_events},
       Route{"DELETE", "/api/jobs/{job}", "cancel a job", "Job", &Api::cancel_job}};
   return kRoutes;
@@ -154,15 +154,15 @@ HttpAnswer Api::answer(const HttpRequest& request) {
     allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
     if (route.method == "GET") allowed += ", HEAD";
   }
-  if (allowed.empty()) return refusal(404, "not_found", "there is nothing at this path");
-  HttpAnswer refused = refusal(405, "usage", "this path takes " + allowed);
+  if (allowed.empty()) return refusal(404, "not_found", "unknown path");
+  HttpAnswer refused = refusal(405, "usage", "method not allowed; this path accepts " + allowed);
   refused.headers.emplace_back("Allow", allowed);
   return refused;
 }
 
 HttpAnswer Api::page(const HttpRequest&, const PathNumbers&) {
   if (!page_) {
-    return refusal(404, "not_found", "this build has no page: it was made without Node");
+    return refusal(404, "not_found", "this build has no page: it was built without Node");
   }
   return {.type = "text/html; charset=utf-8",
           .body = shared_body(page_),
@@ -205,7 +205,7 @@ HttpAnswer Api::part_of_snapshot(const HttpRequest& request, const char* type,
   const auto snapshot = report_.snapshot();
   const auto wanted = request.query.find("revision");
   if (wanted != request.query.end() && wanted->second != std::to_string(snapshot->revision)) {
-    return refusal(409, "conflict", "the report has changed since: ask for /api/results again");
+    return refusal(409, "conflict", "the report has changed: request /api/results again");
   }
   const std::string* bytes = &((*snapshot).*part);
   return {.type = type,
@@ -230,7 +230,7 @@ HttpAnswer Api::map(const HttpRequest&, const PathNumbers& place) {
   const std::shared_ptr<RawMaps> maps = snapshot->raw_maps;
   const auto found =
       maps ? maps->find(static_cast<std::size_t>(place[0]), place[1], place[2]) : std::nullopt;
-  if (!found) return refusal(404, "not_found", "the last text gave no map of this head");
+  if (!found) return refusal(404, "not_found", "no map of this head for the last input");
   return {.type = "application/octet-stream",
           .body = BodyParts{found->bytes,
                             [maps, map = *found](std::uint64_t offset, std::size_t length) {
@@ -243,7 +243,7 @@ HttpAnswer Api::map(const HttpRequest&, const PathNumbers& place) {
 
 Session Api::session_for(std::stop_token stop, const ProgressFn& progress) const {
   Session session = session_;
-  session.on_warning = {};  // they were said when the models were opened
+  session.on_warning = {};  // already reported when the models were opened
   session.on_note = {};
   session.context.stop = std::move(stop);
   session.context.on_progress = progress;
@@ -253,7 +253,7 @@ Session Api::session_for(std::stop_token stop, const ProgressFn& progress) const
 HttpAnswer Api::start(std::string what, JobWork work) {
   const auto id = jobs_.add(std::move(what), std::move(work));
   if (id) return json_answer({{"job", *id}}, 202);
-  HttpAnswer busy = refusal(429, "busy", "other work waits already: try again when a job is over");
+  HttpAnswer busy = refusal(429, "busy", "queue full: retry when a job has finished");
   busy.headers.emplace_back("Retry-After", "1");
   return busy;
 }
@@ -275,7 +275,7 @@ HttpAnswer Api::run_plan(const HttpRequest& request, const PathNumbers&) {
 HttpAnswer Api::run_analysis(const HttpRequest& request, const PathNumbers&) {
   const std::string id = read_analysis_id(request);
   if (report_.snapshot()->parts.contains(id) || will_come(jobs_.under_way(), id)) {
-    return refusal(409, "conflict", "the report has this analysis, or will have it soon");
+    return refusal(409, "conflict", "the analysis is already in the report or in progress");
   }
   return start(id, [this, id](std::stop_token stop, const ProgressFn& progress) {
     const Session session = session_for(std::move(stop), progress);
@@ -284,7 +284,7 @@ HttpAnswer Api::run_analysis(const HttpRequest& request, const PathNumbers&) {
 }
 
 HttpAnswer Api::job(const HttpRequest&, const PathNumbers& id) {
-  jobs_.watch(id[0]);  // for the moment: who asks now and then still wants it
+  jobs_.watch(id[0]);  // counts as watching now: a client that polls still wants the job
   const auto found = jobs_.find(id[0]);
   return found ? json_answer(job_record(*found)) : no_such_job();
 }
@@ -297,7 +297,7 @@ HttpAnswer Api::cancel_job(const HttpRequest&, const PathNumbers& id) {
 HttpAnswer Api::stream(std::optional<std::int64_t> watched, NextEvents next) {
   const auto slot = std::make_shared<StreamSlot>(streams_);
   if (!slot->is_taken()) {
-    return refusal(429, "busy", "too many clients watch what happens: close a page");
+    return refusal(429, "busy", "too many open event streams: close a page");
   }
   const NextEvents held = [this, slot, watch = jobs_.watch(watched),
                            next = std::move(next)]() -> std::optional<std::string> {
@@ -313,7 +313,7 @@ HttpAnswer Api::events(const HttpRequest&, const PathNumbers&) {
     if (jobs.empty() && revision == shown) return std::optional(std::string(kComment));
     Value::List changed;
     for (const JobView& job : jobs) {
-      // What is over before a client listens is nothing that happens.
+      // Jobs that ended before the client connected are not events.
       if (shown != 0 || !job.is_over()) changed.emplace_back(job_record(job));
       seen = std::max(seen, job.change);
     }

@@ -1,5 +1,5 @@
-// The API: its routes, as data, and their handlers. docs/http.md describes them; docs/openapi.json
-// is made from the same table.
+// The API: its routes as data, and their handlers. docs/http.md describes them; docs/openapi.json
+// is generated from the same table.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ std::span<const Route> routes();
 
 class Api {
  public:
-  /// `page`: page_template(); may be empty. `session`: what jobs run with.
+  /// `page`: page_template(); may be empty. `session`: used to run jobs.
   Api(std::string_view page, LiveReport& report, Jobs& jobs, const Session& session);
 
   /// Answers a request that has passed the gate.
@@ -57,7 +57,7 @@ class Api {
   HttpAnswer part_of_snapshot(const HttpRequest& request, const char* type,
                               std::string Snapshot::*part);
   HttpAnswer start(std::string what, JobWork work);
-  /// A stream of events, unless there are too many. As long as it is open, its client watches the
+  /// Opens a stream of events, unless too many are open. While it is open, its client watches the
   /// job `watched`, or all jobs.
   HttpAnswer stream(std::optional<std::int64_t> watched, NextEvents next);
   Session session_for(std::stop_token stop, const ProgressFn& progress) const;
@@ -72,7 +72,8 @@ class Api {
 
 // The API as an OpenAPI document.
 
-/// OpenAPI 3.1, made from the routes and the descriptions of commands; docs/openapi.json is a copy.
+/// OpenAPI 3.1, generated from the routes and the descriptions of commands; docs/openapi.json is a
+/// copy.
 std::string openapi_text();
 
 }  // namespace attnscope

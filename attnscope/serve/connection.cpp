@@ -34,7 +34,7 @@ bool is_used_header(std::string_view line) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-/// A character of a method or of a header's name (RFC 9110, 5.6.2).
+/// Whether the character is allowed in a method or in a header name (RFC 9110, 5.6.2).
 bool is_token_character(char character) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return std::isalnum(static_cast<unsigned char>(character)) != 0 ||
@@ -45,8 +45,9 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
 }
 
-/// What programs read differently, so that one that stands before this server could let through
-/// what it means to refuse: NUL, line ends of one character, and headers over several lines.
+/// Whether the head contains constructs that programs parse differently: NUL, single-character line
+/// ends, or folded headers. A proxy in front of this server could otherwise let through what it
+/// means to refuse.
 bool is_ambiguous(std::string_view head) {
   if (head.find('\0') != std::string_view::npos) return true;
   bool first = true;
@@ -62,8 +63,8 @@ bool is_ambiguous(std::string_view head) {
   return false;
 }
 
-/// The request line. The library refuses methods that it does not know, though a path may answer
-/// them: it gets one that no path takes.
+/// The request line. The library refuses unknown methods, although a path may answer them; such a
+/// method is replaced by one that no path accepts.
 std::string request_line(std::string_view line) {
   constexpr std::array kKnown = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
                                  "CONNECT", "OPTIONS", "TRACE", "PATCH"};
@@ -73,7 +74,7 @@ std::string request_line(std::string_view line) {
   return "TRACE" + std::string(line.substr(method.size()));
 }
 
-/// The request line, and of the headers those that the server looks at.
+/// The request line, and only the headers that the server uses.
 std::string sifted(std::string_view head) {
   std::string out;
   bool first = true;
@@ -92,7 +93,7 @@ std::string sifted(std::string_view head) {
 
 Connection::Connection(int socket)
     : socket_(socket), since_(Clock::now()), answer_end_(since_ + kRequestTime + kAnswerTime) {
-  // The system would hold megabytes for a reader that has stopped.
+  // Otherwise the system would buffer megabytes for a client that has stopped reading.
   constexpr int kBufferedBytes = 64 << 10;
   setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kBufferedBytes, sizeof kBufferedBytes);
 #ifdef TCP_USER_TIMEOUT  // a client that vanishes without closing is gone as soon as one that
@@ -146,7 +147,7 @@ Connection::Head Connection::read_head() {
   while ((end = bytes.find(kHeadEnd)) == std::string::npos) {
     if (bytes.size() > kHeadLimitBytes) return Head::too_large;
     if (!receive(bytes)) {
-      all_read_ = true;  // there is nobody to answer
+      all_read_ = true;  // there is no client to answer
       return Head::gone;
     }
   }

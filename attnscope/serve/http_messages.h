@@ -53,7 +53,7 @@ HttpAnswer refusal(int status, std::string_view kind, std::string_view message);
 /// An error as JSON: its kind, its message, and its parameter and hint if it has them.
 Record error_record(const Error& error);
 
-/// The same as an answer; the kind decides the status.
+/// The error as an answer; its kind determines the status.
 HttpAnswer error_answer(const Error& error);
 
 /// A body with shared ownership of its bytes.

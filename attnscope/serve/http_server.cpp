@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// What the library reads a request from, and writes its answer to.
+/// The stream from which the library reads a request and to which it writes the answer.
 class LibraryStream : public httplib::Stream {
  public:
   explicit LibraryStream(Connection& connection) : connection_(connection) {}
@@ -47,13 +47,13 @@ HttpRequest request_of(const httplib::Request& given) {
     std::transform(key.begin(), key.end(), key.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (!request.headers.emplace(std::move(key), value).second) {
-      throw Error(ErrorKind::format, "request", "header '" + verbatim(name) + "' comes twice");
+      throw Error(ErrorKind::format, "request", "header '" + verbatim(name) + "' occurs twice");
     }
   }
   return request;
 }
 
-/// Bytes of the body that a request says it has; -1 where it says no number.
+/// Length of the body according to the request; -1 if it is not a number.
 std::int64_t body_length(const HttpRequest& request) {
   const std::string text = request.header("content-length");
   if (text.empty()) return request.headers.contains("content-length") ? -1 : 0;
@@ -63,21 +63,21 @@ std::int64_t body_length(const HttpRequest& request) {
   return error == std::errc() && stop == end ? static_cast<std::int64_t>(length) : -1;
 }
 
-/// One request and its answer. The library parses and writes; it routes nothing, so that it never
-/// looks for a file and runs no pattern on what a client sent.
+/// One request and its answer. The library only parses and writes; it does not route, so it never
+/// looks up files or runs patterns on untrusted input.
 class Exchange : private httplib::Server {
  public:
   Exchange(Connection& connection, const AnswerRequest& answer)
       : connection_(connection), answer_(answer) {
-    svr_sock_ = connection.socket();  // else the library takes itself for stopped
+    svr_sock_ = connection.socket();  // otherwise the library considers itself stopped
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       put(answered(request), response);
       return HandlerResponse::Handled;
     });
-    // Refusals of the library itself have no body.
+    // Refusals by the library itself have no body.
     set_error_handler(HandlerWithResponse([](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty()) return HandlerResponse::Unhandled;
-      put(refusal(response.status, "format", "not a request of HTTP/1.1"), response);
+      put(refusal(response.status, "format", "not an HTTP/1.1 request"), response);
       return HandlerResponse::Handled;
     }));
   }
@@ -88,7 +88,7 @@ class Exchange : private httplib::Server {
     const auto process = [&](auto& library) {
       if constexpr (requires { library.process_request(stream, true, closed, nullptr); }) {
         library.process_request(stream, /*close_connection=*/true, closed, nullptr);
-      } else {  // newer versions want to know who is at either end
+      } else {  // newer versions require the addresses of both ends
         library.process_request(stream, "", 0, "", 0, /*close_connection=*/true, closed, nullptr);
       }
     };
@@ -100,7 +100,7 @@ class Exchange : private httplib::Server {
     try {
       HttpRequest request = request_of(given);
       if (auto refused = read_body(request)) return *std::move(refused);
-      const bool head = request.method == "HEAD";  // of which the library sends no body
+      const bool head = request.method == "HEAD";  // the library sends no body for it
       if (head) request.method = "GET";
       HttpAnswer answer = answer_(request);
       if (head && std::holds_alternative<NextEvents>(answer.body)) answer.body = "";
@@ -111,33 +111,34 @@ class Exchange : private httplib::Server {
     } catch (const std::bad_alloc&) {
       return refusal(503, "busy", "not enough memory for the answer");
     } catch (const std::exception&) {
-      return refusal(500, "internal", "something went wrong (please report this)");
+      return refusal(500, "internal", "internal error (please report this)");
     }
   }
 
   std::optional<HttpAnswer> read_body(HttpRequest& request) {
     const std::int64_t length = body_length(request);
     if (request.headers.contains("transfer-encoding") || length < 0) {
-      return refusal(411, "format", "a body needs its Content-Length");
+      return refusal(411, "format", "missing Content-Length header of the body");
     }
     if (request.method != "POST") {
       if (length == 0) {
         connection_.read_body(0, request.body);
         return std::nullopt;
       }
-      return refusal(400, "format", "only POST takes a body");
+      return refusal(400, "format", "only POST accepts a body");
     }
     if (length > static_cast<std::int64_t>(kBodyLimitBytes)) {
       return refusal(413, "usage",
-                     "the body is over the limit of " + std::to_string(kBodyLimitBytes) + " bytes");
+                     "the body exceeds the limit of " + std::to_string(kBodyLimitBytes) + " bytes");
     }
     if (connection_.read_body(static_cast<std::size_t>(length), request.body)) return std::nullopt;
-    return refusal(408, "format", "the body did not come whole");
+    return refusal(408, "format", "incomplete body");
   }
 
   static void put(HttpAnswer answer, httplib::Response& response) {
     response.status = answer.status;
-    // No answer is given in part. Otherwise the library promises ranges, of HEAD alone.
+    // Partial answers are not supported. Otherwise the library would announce ranges, for HEAD
+    // only.
     response.set_header("Accept-Ranges", "none");
     for (const auto& [name, value] : answer.headers) response.set_header(name, value);
     if (auto* text = std::get_if<std::string>(&answer.body)) {
@@ -168,17 +169,16 @@ class Exchange : private httplib::Server {
   const AnswerRequest& answer_;
 };
 
-/// To a client whose request the library does not get to see.
+/// Answers a client whose request is refused before the library parses it.
 void refuse_connection(Connection& connection, Connection::Head head) {
   std::string status = "431 Request Header Fields Too Large";
-  std::string_view message = "the request's head is too large";
+  std::string_view message = "the request headers are too large";
   if (head == Connection::Head::gone) return;
   if (head == Connection::Head::long_line) status = "414 URI Too Long";
   if (head == Connection::Head::ambiguous) {
     status = "400 Bad Request";
     message =
-        "the request's head has a NUL byte, a header over several lines, or another line "
-        "that is not a header";
+        "the request headers contain a NUL byte, a folded header, or a line that is not a header";
   }
   const int number = std::stoi(status);
   const std::string body = std::get<std::string>(refusal(number, "format", message).body);
@@ -187,12 +187,12 @@ void refuse_connection(Connection& connection, Connection::Head head) {
                    std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
-/// The connections that are open, and a thread for each.
+/// The open connections, with one thread each.
 class Connections {
  public:
   explicit Connections(const AnswerRequest& answer) : answer_(answer) {}
 
-  /// Waits for a place where all are taken.
+  /// Waits for a free slot if all are taken.
   void add(int socket) {
     auto connection = std::make_shared<Connection>(socket);
     {
@@ -211,13 +211,13 @@ class Connections {
         open_.erase(connection);
         changed_.notify_all();
       }).detach();
-    } catch (const std::system_error&) {  // no thread: the client is turned away
+    } catch (const std::system_error&) {  // no thread available: the client is refused
       const std::scoped_lock lock(mutex_);
       open_.erase(connection);
     }
   }
 
-  /// Whoever waits in add() goes on, and the client is turned away.
+  /// Releases threads that wait in add(); their clients are refused.
   void end_all() {
     const std::scoped_lock lock(mutex_);
     over_ = true;
@@ -240,11 +240,11 @@ class Connections {
         refuse_connection(connection, head);
       }
       connection.drain();
-    } catch (const std::exception&) {  // out of memory: this client gets no answer, others do
+    } catch (const std::exception&) {  // out of memory: only this client gets no answer
     }
   }
 
-  /// The oldest of those that wait for their clients, if it has had its time.
+  /// Ends the oldest connection that waits for its client, if it has exceeded its time.
   void end_an_idle_one() {
     const Connection* oldest = nullptr;
     for (const auto& connection : open_) {

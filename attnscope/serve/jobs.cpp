@@ -88,7 +88,7 @@ std::optional<JobView> Jobs::cancel(std::int64_t id) {
       count_change(job->view);
     }
   }
-  job->stop.request_stop();  // without the lock: it may wake the job, which needs it
+  job->stop.request_stop();  // without the lock, because this may wake the job, which needs it
   return find(id);
 }
 
@@ -206,11 +206,11 @@ void Jobs::run(Job& job) {
   } catch (const Error& error) {
     fail(error_record(error));
   } catch (const std::bad_alloc&) {
-    fail({{"kind", "io"}, {"message", "not enough memory (try a smaller --memory)"}});
+    fail({{"kind", "io"}, {"message", "out of memory (try a smaller --memory)"}});
   } catch (const std::exception& error) {
     fail({{"kind", "internal"}, {"message", error.what()}});
   }
-  job.work = nullptr;  // what it held goes with it
+  job.work = nullptr;  // frees what the job holds
 }
 
 void Jobs::change(Job& job, const std::function<void(JobView&)>& how) {

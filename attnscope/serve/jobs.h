@@ -1,5 +1,5 @@
-// Jobs that clients start: one runs at a time, a few may wait, and the last ended ones are
-// remembered. A job that no client watches any more is cancelled.
+// Jobs that clients start: one runs at a time, a few may wait, and the last finished ones are
+// remembered. A job that no client watches anymore is cancelled.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ struct JobView {
   JobState state = JobState::queued;
   std::optional<Progress> progress;
   std::optional<Record> error;           // if it failed
-  std::optional<std::int64_t> revision;  // of the report with its results
+  std::optional<std::int64_t> revision;  // revision of the report with its results
   std::uint64_t change = 0;              // number of its last change, counted over all jobs
 
   bool is_over() const { return state != JobState::queued && state != JobState::running; }
@@ -50,19 +50,20 @@ class Jobs {
   /// Cancels all jobs, and waits for the running one.
   ~Jobs();
 
-  /// Who started a job. One of the server itself needs no client that watches it.
+  /// Who started a job. A job of the server itself needs no watching client.
   enum class Owner { client, server };
 
   /// Adds a job and returns its id; nothing if too many wait. Its client counts as watching now.
   std::optional<std::int64_t> add(std::string what, JobWork work, Owner owner = Owner::client);
 
-  /// Keeps a job wanted until the result and its copies are destroyed, and for the time of
-  /// `unwatched` after that. Without an id: all jobs, those added later too. It refers to this.
+  /// Counts as watching a job until the result and its copies are destroyed, and for the time
+  /// `unwatched` after that. Without an id: all jobs, including later ones. The result refers to
+  /// this object.
   std::shared_ptr<void> watch(std::optional<std::int64_t> id = {});
 
   std::optional<JobView> find(std::int64_t id);
 
-  /// Waits until the job has a change after `seen`, for at most `most`, and returns the job.
+  /// Waits for at most `most` until the job has a change after `seen`, and returns the job.
   std::optional<JobView> wait(std::int64_t id, std::uint64_t seen, std::chrono::milliseconds most);
 
   /// Waits for at most `most` until jobs have changes after `seen`, and returns these jobs; none
@@ -87,7 +88,7 @@ class Jobs {
     JobWork work;
     Owner owner = Owner::client;
     int watchers = 0;
-    Clock::time_point watched = Clock::now();  // last
+    Clock::time_point watched = Clock::now();  // last time a client watched
     std::stop_source stop;
   };
   using JobPointer = std::shared_ptr<Job>;

@@ -30,21 +30,22 @@ Addresses addresses_of(const std::string& host, int port) {
   addrinfo* found = nullptr;
   const int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (status == 0) return {found, &freeaddrinfo};
-  throw Error(ErrorKind::usage, {.parameter = "host",
-                                 .problem = "'" + verbatim(printable(host)) +
-                                            "' is no address: " + verbatim(gai_strerror(status))});
+  throw Error(ErrorKind::usage,
+              {.parameter = "host",
+               .problem = "'" + verbatim(printable(host)) +
+                          "' is not a valid address: " + verbatim(gai_strerror(status))});
 }
 
 [[noreturn]] void refuse_address(const std::string& host, int port, int error) {
   const std::string where = verbatim(printable(host_and_port(host, port)));
   if (error == EADDRNOTAVAIL) {
     throw Error(ErrorKind::usage,
-                {.parameter = "host", .problem = where + " is no address of this machine"});
+                {.parameter = "host", .problem = where + " is not an address of this machine"});
   }
   if (error == EADDRINUSE) {
     throw Error(ErrorKind::io, {.parameter = "port",
                                 .problem = where + " is in use by another program",
-                                .hint = "name another one, or {port} 0 for any that is free"});
+                                .hint = "choose another port, or {port} 0 for any free one"});
   }
   throw Error(ErrorKind::io,
               {.parameter = "port",
@@ -67,7 +68,7 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) {
   const addrinfo& address = *addresses;
   socket_ = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket_ < 0) refuse_address(host, port, errno);
-  // A port whose last server has just ended is free; one that has a server is not.
+  // A port of a server that has just ended can be reused; a port in use cannot.
   const int yes = 1;
   setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   constexpr int kWaiting = 1024;
@@ -115,8 +116,8 @@ std::string numeric(const sockaddr& address) {
   return text.data();
 }
 
-/// Of this machine, in one family; empty where it has none but its loopback. Link-local ones of
-/// IPv6 are left out: they need the name of the reader's own interface.
+/// An address of this machine in one family; empty if it has only the loopback. Link-local IPv6
+/// addresses are excluded, because they need the interface name of the client.
 std::string outer_address(int family) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return {};

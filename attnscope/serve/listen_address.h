@@ -18,7 +18,7 @@ class ListeningSocket {
 
   int port() const { return port_; }
 
-  /// Accepts the next client; -1 after close(). Waits if the system cannot take another one.
+  /// Accepts the next client; -1 after close(). Waits if the system cannot accept another one.
   int accept() const;
   /// Ends accept() in other threads, now and later.
   void close() const;
@@ -33,11 +33,11 @@ class ListeningSocket {
 /// Whether only this machine can reach the address: 127.0.0.0/8, ::1, localhost.
 bool is_loopback(const std::string& host);
 
-/// Whether it stands for all addresses of this machine: "0.0.0.0", "::", "0".
+/// Whether the host stands for all addresses of this machine: "0.0.0.0", "::", "0".
 bool is_any_address(const std::string& host);
 
 /// A host that a browser can open, on this machine and if possible on others. If `host` stands for
-/// all addresses, the first that is not a loopback.
+/// all addresses: the first one that is not a loopback.
 std::string host_to_open(const std::string& host);
 
 /// "127.0.0.1:80", "[::1]:80".

@@ -11,20 +11,19 @@ namespace attnscope {
 
 /// Images of the weights, which no command prints.
 inline constexpr const char* kMatrices = "matrices";
-/// In place of an id: all that the report lacks of those that need no text.
+/// Replaces an id: all missing analyses that need no text.
 inline constexpr const char* kMissing = "missing";
 
-/// Their ids: those that need no text, the quickest first, and then those of the text that was run
-/// last.
+/// The ids of all analyses: those that need no text, fastest first, then those of the last input.
 std::vector<std::string> live_analysis_ids();
 
-/// Whether it is of the text that was run last.
+/// Whether the analysis uses the last input.
 bool is_of_text(std::string_view id);
 
-/// Whether such a model can have it.
+/// Whether the analysis supports the model.
 bool is_live_of_model(const std::string& id, const Model& model);
 
-/// The command that prints its rows. Throws Error where the model cannot have it.
+/// The command that prints the rows of the analysis. Throws Error if the model does not support it.
 std::string live_analysis_line(const std::string& id, const ReportModel& model,
                                const Session& session);
 

@@ -9,7 +9,7 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
   }
 }
 
-/// What the page itself says that it may load and run; nothing where it does not say.
+/// The Content-Security-Policy of the page itself; if it has none, a policy that blocks everything.
 std::string own_policy(const std::string& html) {
   const std::size_t named = html.find("Content-Security-Policy");
   if (named == std::string::npos) return "default-src 'none'";
@@ -26,7 +26,7 @@ LivePage live_page(std::string_view page) {
   for (const char* marker : {"@@results@@", "@@values@@", "@@maps@@"}) {
     replace(live.html, marker, "");
   }
-  // Only a header can say who may frame the page.
+  // Only a header can restrict who may frame the page.
   live.policy = own_policy(live.html) + "; frame-ancestors 'none'";
   return live;
 }

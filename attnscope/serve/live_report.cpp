@@ -26,7 +26,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What `report` would be given for the same models.
+/// The arguments of `report` for the same models.
 Arguments report_arguments(const Arguments& serve) {
   constexpr std::string_view kShared[] = {"models", "layout", "store"};
   ArgumentTexts report = texts_of(serve, kShared);
@@ -68,7 +68,7 @@ std::string LiveReport::command_line(const std::string& id) const {
     if (!is_live_of_model(id, model.model)) continue;
     try {
       lines.push_back(live_analysis_line(id, model, session_));
-    } catch (const Error&) {  // said to whoever runs the analysis
+    } catch (const Error&) {  // reported to the client that runs the analysis
     }
   }
   return join(lines, "\n");
@@ -104,7 +104,7 @@ std::optional<Error> LiveReport::fill(State& state, const std::string& id,
 std::optional<Error> LiveReport::fill_on_text(State& state, const std::string& id,
                                               const Session& given) const {
   if (!state.ran) {
-    throw Error(ErrorKind::usage, {.problem = "a text is needed: run one first"});
+    throw Error(ErrorKind::usage, {.problem = "missing text: run one first"});
   }
   state.file.remove_part(id);
   if (id == kLens) state.file.remove_part(kLensGrid);
@@ -124,8 +124,9 @@ std::optional<Error> LiveReport::fill_on_text(State& state, const std::string& i
   }
   if (!state.file.holds(id)) {
     if (first) return first;
-    throw Error(ErrorKind::usage,
-                {.problem = "what was run last is no text that a model here continues"});
+    throw Error(
+        ErrorKind::usage,
+        {.problem = "the last input is not a text for a causal language model served here"});
   }
   if (!state.file.lacks(id)) state.parts.insert(id);
   return std::nullopt;
@@ -135,13 +136,13 @@ void LiveReport::show_stored(const Session& given) {
   if (!report_.given("store")) return;
   Session session = given;
   session.context.only_stored = true;
-  const StoringContext store(report_, session);  // throws where it cannot be opened
+  const StoringContext store(report_, session);  // throws if it cannot be opened
   const auto start = Clock::now();
   State state = state_;
   for (const std::string& id : analysis_ids()) {
     if (id == kMatrices || is_of_text(id) || !can_be_stored(id)) continue;
     try {
-      // What no model can have is said to whoever asks for it.
+      // An analysis that no model supports is reported only to clients that request it.
       if (fill(state, id, session)) state.file.remove_part(id);
     } catch (const NotStored&) {
       state.file.remove_part(id);
@@ -165,13 +166,13 @@ std::int64_t LiveReport::run_missing(const Session& given) {
   std::erase_if(ids,
                 [&](const std::string& id) { return is_of_text(id) || state_.parts.contains(id); });
   Session session = given;
-  session.context.on_progress = {};  // counts analyses, not what one of them does
+  session.context.on_progress = {};  // progress counts analyses, not their internal steps
   for (std::size_t done = 0; done < ids.size(); ++done) {
     given.context.on_progress(
         {.items_done = done, .items_total = ids.size(), .seconds = seconds_since(start)});
     try {
       run_analysis(ids[done], session);
-    } catch (const Error&) {  // the report says that it lacks it, and why
+    } catch (const Error&) {  // the report lists it as missing, with the reason
     }
   }
   return snapshot()->revision;
@@ -258,7 +259,7 @@ std::int64_t LiveReport::run_plan(const CalibrationRequest& request, const Sessi
     }
   }
   if (!any)
-    throw first ? *first : Error(ErrorKind::usage, {.problem = "no model here reads texts"});
+    throw first ? *first : Error(ErrorKind::usage, {.problem = "no served model accepts text"});
   return publish(std::move(state), seconds_since(start));
 }
 

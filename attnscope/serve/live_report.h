@@ -18,7 +18,7 @@
 
 namespace attnscope {
 
-// All attention maps of one run on a text, as float32.
+// All attention maps of one run, as float32.
 
 /// The maps (T, S) of the heads of some layers of some models, in memory up to a limit, then in an
 /// unnamed temporary file.
@@ -53,7 +53,7 @@ class RawMaps {
   std::mutex mutex_;
   Spool spool_{std::size_t{64} << 20};
   std::vector<OfModel> models_;
-  std::vector<std::uint64_t> begins_;  // offset in spool_ of each of models_
+  std::vector<std::uint64_t> begins_;  // offset in spool_ per entry of models_
 };
 
 /// An immutable snapshot of the report for clients.
@@ -62,11 +62,11 @@ struct Snapshot {
   std::string results;  // JSON, "attnscope-report/1" with its `revision`
   std::string values;
   std::string maps;
-  std::set<std::string> parts;             // ids of the parts that it has
-  std::shared_ptr<RawMaps> raw_maps = {};  // maps of the last text; null: no text yet
+  std::set<std::string> parts;             // ids of its parts
+  std::shared_ptr<RawMaps> raw_maps = {};  // maps of the last input; null: none yet
 };
 
-/// One thread changes it. snapshot() may be called on any thread.
+/// One thread modifies the report. snapshot() may be called on any thread.
 class LiveReport {
  public:
   /// Opens the models of `serve`. Throws as open_models() does.
@@ -74,28 +74,29 @@ class LiveReport {
 
   const std::vector<Model>& models() const { return models_; }
   std::shared_ptr<const Snapshot> snapshot() const;
-  /// Those of live_analysis_ids() (live_analyses.h) that one of the models can have.
+  /// The ids of live_analysis_ids() (live_analyses.h) that at least one of the models supports.
   std::vector<std::string> analysis_ids() const;
-  /// The commands that print the analysis' rows, a line for each model that supports it.
+  /// The commands that print the rows of the analysis, one line per model that supports it.
   std::string command_line(const std::string& id) const;
 
-  /// Adds the analyses whose rows the store has completely. Throws Stopped.
+  /// Adds the analyses whose rows are completely in the store. Throws Stopped.
   void show_stored(const Session& session);
 
   /// Runs an analysis of live_analysis_ids(); returns the new revision. A failure for one model
-  /// becomes an entry of what the report leaves out; where it fails for all, the report has these
-  /// entries, and this throws the first. Throws Error(usage) for one of a text where none was run.
-  /// This and the next three functions throw Stopped; then the report is unchanged.
+  /// becomes an entry of the skipped parts. If it fails for all, the report has these entries, and
+  /// this throws the first error. Throws Error(usage) for an analysis of an input if none was run.
+  /// This and the next three functions throw Stopped and then leave the report unchanged.
   std::int64_t run_analysis(const std::string& id, const Session& session);
-  /// Runs all analyses that the report lacks and that need no text, the quickest first, and shows
-  /// each as it ends. A failure does not stop the others.
+  /// Runs all missing analyses that need no text, fastest first, and publishes each when it ends. A
+  /// failure does not stop the others.
   std::int64_t run_missing(const Session& session);
-  /// Runs a text, which replaces the previous one. Throws Error(usage) if its maps would be too
+  /// Runs an input, which replaces the previous one. Throws Error(usage) if its maps would be too
   /// large, and Error if it fails for all models; then the report is unchanged.
   std::int64_t run_text(const TextRequest& request, const Session& session);
-  /// Makes the menu of smaller models, and what each layer and matrix costs, of a text; they
-  /// replace those of the previous one. Each is shown as it ends, and stays if the job is
-  /// cancelled. Throws Error if nothing could be planned; then the report is unchanged.
+  /// Compares compressed models, and measures the cost of compressing each layer and matrix,
+  /// calibrated on a text. The results replace previous ones. Each is published when it ends, and
+  /// stays if the job is cancelled. Throws Error if nothing could be planned; then the report is
+  /// unchanged.
   std::int64_t run_plan(const CalibrationRequest& request, const Session& session);
 
  private:
@@ -103,7 +104,7 @@ class LiveReport {
     ReportFile file;
     std::set<std::string> parts;
     std::shared_ptr<RawMaps> raw_maps;
-    std::optional<TextRequest> ran;  // last
+    std::optional<TextRequest> ran;  // last input
   };
 
   /// Returns the first error if the analysis failed for all models.

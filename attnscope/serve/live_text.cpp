@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// `report` with what a client asks for in it.
+/// The arguments of `report` combined with a client's request.
 ReportModel with_request(const ReportModel& model, const TextRequest& request) {
   ReportModel out = model;
   for (const char* name : {"text", "text_file", "tokens", "target", "target_tokens", "image",
@@ -33,13 +33,14 @@ bool is_chosen(std::span<const ReportModel> models, const TextRequest& request, 
          (across && &model.checkpoint() == &models[*request.model].model.checkpoint());
 }
 
-/// A request sends a long text, but no file of targets.
+/// A request can contain a long text, but no file of targets.
 void check_long_text_has_target(const ReportModel& model) {
   const Arguments& given = model.arguments;
   const bool lacks = needs_target(model.model) && !target_is_given(given);
   if (model.not_run || !lacks || !given.given("text_file")) return;
-  throw Error(ErrorKind::usage,
-              {.problem = "its decoder runs on a target: give {target} beside {text}"});
+  throw Error(
+      ErrorKind::usage,
+      {.problem = "missing target text for the decoder: pass {target} in addition to {text}"});
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ Session with_sent_text(const Session& session, const std::string& sent) {
   with.files = std::make_shared<RunFiles>();
   with.files->keep_text(kSentFile, without_byte_order_mark(sent, {.file = kSentFile}));
   with.spell = [of_commands = session.spell](std::string_view name) {
-    return name == kLongText ? std::string(name) : of_commands(name);  // of requests alone
+    return name == kLongText ? std::string(name) : of_commands(name);  // only requests have it
   };
   return with;
 }
@@ -57,7 +58,7 @@ Session with_sent_text(const Session& session, const std::string& sent) {
 Error of_sent(const Error& error, const std::string& parameter) {
   ErrorParts parts = error.parts();
   if (parts.file != kSentFile && parts.parameter != "text_file") return error;
-  // What the hint names are options of the command line, not of a request.
+  // The hint names command-line options, which a request does not have.
   if (parts.file == kSentFile) parts.file = parts.hint = "";
   parts.parameter = parameter;
   return Error(error.kind(), std::move(parts));
@@ -87,7 +88,7 @@ std::vector<ChosenModel> chosen_models(std::span<const ReportModel> models,
   return chosen;
 }
 
-/// One that cannot be run takes none: its run says why.
+/// A model that cannot be run needs no maps; its run reports why.
 void check_map_sizes(std::span<const ChosenModel> chosen) {
   std::uint64_t bytes = 0;
   for (const auto& [report, text, error] : chosen) {
@@ -103,11 +104,12 @@ void check_map_sizes(std::span<const ChosenModel> chosen) {
     const auto sum = of_model ? checked_add(bytes, *of_model) : std::nullopt;
     if (!sum || *sum > kRawMapsLimitBytes) {
       const std::string parameter = sent_parameter(report.arguments);
-      throw Error(ErrorKind::usage,
-                  {.parameter = parameter,
-                   .problem = "of " + counted(tokens, parameter == "audio" ? "frame" : "token") +
-                              ": the maps of all heads are over the limit of 4 GB",
-                   .hint = "give a shorter one, or fewer {layers}"});
+      throw Error(
+          ErrorKind::usage,
+          {.parameter = parameter,
+           .problem = "the input has " + counted(tokens, parameter == "audio" ? "frame" : "token") +
+                      ": the maps of all heads exceed the limit of 4 GB",
+           .hint = "pass a shorter input or fewer {layers}"});
     }
     bytes = *sum;
   }

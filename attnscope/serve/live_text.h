@@ -1,4 +1,4 @@
-// What clients of a running server send to be run, and the models that are run on it.
+// Inputs sent by clients of a running server, and the models that run on them.
 #pragma once
 
 #include <optional>
@@ -10,46 +10,48 @@
 
 namespace attnscope {
 
-/// In the arguments of a run, what was sent in place of a file's name, which no request can say.
+/// Stands for sent data in place of a file name in the arguments of a run. No request can contain
+/// this name.
 inline constexpr const char* kSentFile = "FILE";
-/// In a request in place of `attention`'s text_file: what such a file holds.
+/// Request parameter with the contents of `attention`'s text_file.
 inline constexpr const char* kLongText = "long_text";
 
-/// A client's request to run a text, image or sound.
+/// A client's request to run a text, image or audio file.
 struct TextRequest {
   std::optional<std::size_t> model;  // index; none: all
-  Arguments text;                    // of `attention`: what is run, layers
-  bool exclude_first_token = false;  // also ranks and columns without key 0
-  std::string sent = {};             // bytes of kSentFile: a long text, an image or a sound
+  Arguments text;                    // arguments of `attention`: input and layers
+  bool exclude_first_token = false;  // also ranks and columns excluding the first token
+  std::string sent = {};             // bytes of kSentFile: a long text, an image or audio
 };
 
-/// A client's request to fit smaller models to a text, and to measure them on its last tenth.
+/// A client's request to calibrate compressed models on a text, and to evaluate them on its last
+/// tenth.
 struct CalibrationRequest {
-  std::optional<std::size_t> model;  // index; none: all that read texts
+  std::optional<std::size_t> model;  // index; none: all that accept text
   std::string text;
 };
 
-/// `session` for a job that reads `sent` in the place of kSentFile.
+/// `session` for a job in which kSentFile contains `sent`.
 Session with_sent_text(const Session& session, const std::string& sent);
 
-/// `error` about the parameter by which the file was sent, where it is about kSentFile.
+/// An error about kSentFile, reworded to name the parameter that sent the file.
 Error of_sent(const Error& error, const std::string& parameter);
 
-/// The parameter of a request by which its text, picture or sound was sent.
+/// The request parameter that sent the text, image or audio.
 std::string sent_parameter(const Arguments& run);
 
-/// A model that is to be run, on a text or not at all.
+/// A model that is selected to run, with its text or the reason why it cannot run.
 struct ChosenModel {
   ReportModel model;
-  std::optional<ModelText> text = {};  // none: it has no tokens of the text
-  std::optional<Error> error = {};     // why the model cannot be run; none: it can
+  std::optional<ModelText> text = {};  // none: no tokens of the text for it
+  std::optional<Error> error = {};     // why the model cannot run; none: it can
 };
 
-/// Of several models those that read such; with a target all stacks of the one that is named.
+/// Selects the models that accept the input; with a target, all stacks of the named model.
 std::vector<ChosenModel> chosen_models(std::span<const ReportModel> models,
                                        const TextRequest& request, const Session& session);
 
-/// Throws Error(usage) where the maps of all their heads are too large.
+/// Throws Error(usage) if the maps of all heads are too large.
 void check_map_sizes(std::span<const ChosenModel> chosen);
 
 }  // namespace attnscope

@@ -30,7 +30,7 @@ ordered_json reference(std::string_view schema) {
   return {{"$ref", "#/components/schemas/" + std::string(schema)}};
 }
 
-/// An object of whose properties all are there, but for those in `optional`.
+/// Schema of an object that requires all properties except those in `optional`.
 ordered_json object_schema(const ordered_json& properties,
                            const std::vector<std::string>& optional = {}, bool closed = true) {
   ordered_json required = ordered_json::array();
@@ -52,14 +52,14 @@ std::string help_of(const Parameter& parameter) {
 
 ordered_json long_text(const std::string& meaning) {
   ordered_json text = described(
-      "string", meaning + "; of at most " + std::to_string(kRunFileLimitBytes) + " bytes in UTF-8");
+      "string", meaning + "; at most " + std::to_string(kRunFileLimitBytes) + " bytes in UTF-8");
   text["minLength"] = 1;
   return text;
 }
 
 ordered_json text_request() {
   ordered_json properties = {
-      {"model", described("string", "the name of one model; without it all are run")}};
+      {"model", described("string", "name of one model (default: run all models)")}};
   for (const Parameter& parameter : text_run_parameters()) {
     const bool flag = parameter.type == ParameterType::flag;
     ordered_json& property = properties[parameter.name];
@@ -68,16 +68,17 @@ ordered_json text_request() {
   }
   for (const char* name : {"text", "target"}) {
     properties[name]["description"] = properties[name]["description"].get<std::string>() +
-                                      ", of at most " + std::to_string(kRunTextLimitBytes) +
+                                      ", at most " + std::to_string(kRunTextLimitBytes) +
                                       " bytes in UTF-8";
   }
   for (const char* name : {"image", "audio"}) {
     properties[name]["description"] = properties[name]["description"].get<std::string>() +
-                                      ": the file, of at most " +
+                                      ": contents of the file, at most " +
                                       std::to_string(kRunFileLimitBytes) + " bytes";
     properties[name]["contentEncoding"] = "base64";
   }
-  properties[kLongText] = long_text("a text that is cut into windows, as that of a file is");
+  properties[kLongText] =
+      long_text("a long text, which is split into windows like the text of a file");
   std::vector<std::string> all;
   for (const auto& [name, schema] : properties.items()) all.push_back(name);
   ordered_json request = object_schema(properties, all);
@@ -89,26 +90,30 @@ ordered_json text_request() {
 
 ordered_json plan_request() {
   return object_schema(
-      {{"model",
-        described("string", "the name of one model; without it those that read texts are planned")},
-       {"text", long_text("what smaller models are fitted to, and on its last tenth measured")}},
+      {{"model", described("string", "name of one model (default: all models that accept text)")},
+       {"text",
+        long_text(
+            "calibration text for the compressed models; its last tenth is the evaluation text")}},
       {"model"});
 }
 
 ordered_json job_schema() {
   const ordered_json progress = object_schema(
-      {{"done", described("integer", "pieces of work")},
-       {"total", described("integer", "all of them")},
-       {"seconds", described("number", "since it started")},
-       {"seconds_left", nullable("number", "an estimate; null before a piece is done")}});
+      {{"done", described("integer", "number of finished work items")},
+       {"total", described("integer", "total number of work items")},
+       {"seconds", described("number", "seconds since the start of the job")},
+       {"seconds_left",
+        nullable("number",
+                 "estimated remaining seconds; null before the first item is finished")}});
   return object_schema(
-      {{"job", described("integer", "its number")},
-       {"what",
-        described("string",
-                  "attention, plan, the id of an analysis, missing, or stored: reads the store")},
+      {{"job", described("integer", "number of the job")},
+       {"what", described("string",
+                          "kind of job: attention, plan, the id of an analysis, missing, or stored "
+                          "(reads the store)")},
        {"state", {{"enum", {"queued", "running", "done", "failed", "cancelled"}}}},
        {"progress", {{"anyOf", ordered_json::array({progress, {{"type", "null"}}})}}},
-       {"revision", nullable("integer", "of the report that has what it found; null before")},
+       {"revision",
+        nullable("integer", "revision of the report that contains the result; null until then")},
        {"error", {{"anyOf", ordered_json::array({reference("Error"), {{"type", "null"}}})}}}});
 }
 
@@ -120,57 +125,62 @@ ordered_json models_path() {
   const ordered_json analysis = object_schema(
       {{"id", reference("AnalysisId")},
        {"state", {{"enum", {"absent", "under_way", "done"}}}},
-       {"needs_text", described("boolean", "whether it is of what was run last")},
-       {"again", described("string", "the commands that print its rows, a line for each model")}});
-  const ordered_json parameter = object_schema({{"name", described("string", "in a TextRequest")},
-                                                {"type", {{"enum", {"text", "boolean"}}}},
-                                                {"help", described("string", "a line")}});
+       {"needs_text", described("boolean", "true: the analysis uses the last input")},
+       {"again",
+        described("string", "commands that print the rows of the analysis, one line per model")}});
+  const ordered_json parameter =
+      object_schema({{"name", described("string", "name of the parameter in a TextRequest")},
+                     {"type", {{"enum", {"text", "boolean"}}}},
+                     {"help", described("string", "one-line description")}});
   const ordered_json maps =
-      object_schema({{"model", described("integer", "place among the models")},
-                     {"layers", list_of({{"type", "integer"}}, "those that were run")},
-                     {"heads", described("integer", "of each layer")},
-                     {"tokens", described("integer", "T: a map is T x S")},
-                     {"keys", described("integer", "S")}});
-  ordered_json raw_maps = list_of(maps, "of what was run last; null before");
+      object_schema({{"model", described("integer", "index of the model in `models`")},
+                     {"layers", list_of({{"type", "integer"}}, "layers that were run")},
+                     {"heads", described("integer", "number of heads per layer")},
+                     {"tokens", described("integer", "number of queries T; a map is T x S")},
+                     {"keys", described("integer", "number of keys S")}});
+  ordered_json raw_maps =
+      list_of(maps, "attention maps of the last input; null before the first run");
   raw_maps["type"] = ordered_json::array({"array", "null"});
   return object_schema(
-      {{"version", described("string", "of attnscope")},
-       {"revision", described("integer", "of the report; it grows with every change")},
-       {"models", list_of({{"type", "object"}, {"properties", facts}}, "facts, as info has them")},
-       {"analyses", list_of(analysis, "what can be started, and what the report has")},
-       {"text_parameters", list_of(parameter, "what a run takes")},
+      {{"version", described("string", "version of attnscope")},
+       {"revision", described("integer", "revision of the report; incremented with every change")},
+       {"models", list_of({{"type", "object"}, {"properties", facts}},
+                          "metadata of the model, as printed by `info`")},
+       {"analyses", list_of(analysis, "analyses that can be started or are in the report")},
+       {"text_parameters", list_of(parameter, "parameters of a run")},
        {"raw_maps", raw_maps},
-       {"jobs", list_of(reference("Job"), "those that wait or run")},
-       {"text_limit_bytes", described("integer", "the longest text, in UTF-8")},
-       {"file_limit_bytes", described("integer", "the largest picture or sound")}});
+       {"jobs", list_of(reference("Job"), "queued and running jobs")},
+       {"text_limit_bytes", described("integer", "maximum size of a text in UTF-8")},
+       {"file_limit_bytes", described("integer", "maximum size of an image or audio file")}});
 }
 
 ordered_json analysis_request() {
-  ordered_json missing = {{"const", kMissing},
-                          {"description", "all that the report lacks and that needs no text"}};
+  ordered_json missing = {
+      {"const", kMissing},
+      {"description", "every analysis that is missing from the report and needs no text"}};
   return object_schema(
       {{"id", {{"anyOf", ordered_json::array({reference("AnalysisId"), missing})}}}});
 }
 
 ordered_json schemas() {
-  ordered_json error =
-      object_schema({{"kind", described("string", "what went wrong, for programs")},
-                     {"message", described("string", "what went wrong, in one line")},
-                     {"parameter", described("string", "what of the request it is about")},
-                     {"hint", described("string", "what to do; the message ends with it, too")}},
-                    {"parameter", "hint"});
-  ordered_json report =
-      object_schema({{"schema", {{"const", "attnscope-report/1"}}},
-                     {"revision", described("integer", "it grows with every change")}},
-                    {}, /*closed=*/false);
-  report["description"] = "what docs/formats.md calls a report file, and its revision";
+  ordered_json error = object_schema(
+      {{"kind", described("string", "kind of the error, for programs")},
+       {"message", described("string", "error message in one line")},
+       {"parameter", described("string", "parameter of the request that caused the error")},
+       {"hint", described("string", "how to fix the error; also the end of the message")}},
+      {"parameter", "hint"});
+  ordered_json report = object_schema(
+      {{"schema", {{"const", "attnscope-report/1"}}},
+       {"revision", described("integer", "revision of the report; incremented with every change")}},
+      {}, /*closed=*/false);
+  report["description"] = "report file as described in docs/formats.md, with its revision";
   return {{"Error", error},
           {"Refusal", object_schema({{"error", reference("Error")}})},
           {"AnalysisId", {{"enum", live_analysis_ids()}}},
           {"AnalysisRequest", analysis_request()},
           {"TextRequest", text_request()},
           {"PlanRequest", plan_request()},
-          {"Started", object_schema({{"job", described("integer", "its number")}})},
+          {"Started", object_schema({{"job", described("integer", "number of the job")}})},
           {"Job", job_schema()},
           {"Models", models_path()},
           {"Report", report}};
@@ -198,10 +208,11 @@ ordered_json parameters_of(const Route& route) {
     begin = end;
   }
   if (route.path == "/api/results" || route.path == "/api/values" || route.path == "/api/maps") {
-    parameters.push_back({{"name", "revision"},
-                          {"in", "query"},
-                          {"description", "refused with 409 where the report has another one"},
-                          {"schema", {{"type", "integer"}}}});
+    parameters.push_back(
+        {{"name", "revision"},
+         {"in", "query"},
+         {"description", "expected revision; answered with 409 if the report has another one"},
+         {"schema", {{"type", "integer"}}}});
   }
   return parameters;
 }
@@ -217,7 +228,7 @@ ordered_json operation_of(const Route& route) {
   }
   operation["responses"] = {
       {starts ? "202" : "200",
-       {{"description", starts ? "accepted" : "what was asked for"},
+       {{"description", starts ? "accepted" : "the requested content"},
         {"content", content_of(route.answer)}}},
       {"default", {{"description", "refused"}, {"content", content_of("Refusal")}}}};
   return operation;
@@ -237,7 +248,7 @@ std::string openapi_text() {
       {"info",
        {{"title", "attnscope serve"},
         {"version", "1"},
-        {"description", "What a running `attnscope serve` answers; docs/http.md says more."}}},
+        {"description", "HTTP API of `attnscope serve`; see docs/http.md."}}},
       {"paths", paths},
       {"components",
        {{"schemas", schemas()},

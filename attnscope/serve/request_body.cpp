@@ -21,14 +21,14 @@ using nlohmann::json;
   throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
 }
 
-/// The object of a request's body. Throws Error(usage) and Error(format).
+/// The JSON object in a request's body. Throws Error(usage) and Error(format).
 json request_object(const HttpRequest& request) {
   const std::string type = request.header("content-type");
   if (type.substr(0, type.find(';')) != "application/json") {
-    throw Error(ErrorKind::usage, "Content-Type", "is not application/json");
+    throw Error(ErrorKind::usage, "Content-Type", "must be application/json");
   }
   if (request.headers.contains("content-encoding")) {
-    throw Error(ErrorKind::usage, "Content-Encoding", "a body is sent as it is");
+    throw Error(ErrorKind::usage, "Content-Encoding", "encoded bodies are not supported");
   }
   json body = parse_json(request.body, "", "body");
   if (!body.is_object()) throw Error(ErrorKind::format, "body", "is not a JSON object");
@@ -37,24 +37,24 @@ json request_object(const HttpRequest& request) {
 
 std::string text_of(const std::string& name, const json& value,
                     std::size_t limit_bytes = kRunTextLimitBytes) {
-  if (!value.is_string()) refuse_body(name, "is not a text");
+  if (!value.is_string()) refuse_body(name, "is not a string");
   const auto& text = value.get_ref<const std::string&>();
   if (text.empty()) refuse_body(name, "is empty");
   if (text.size() > limit_bytes) {
-    refuse_body(name, "is over the limit of " + std::to_string(limit_bytes) + " bytes");
+    refuse_body(name, "exceeds the limit of " + std::to_string(limit_bytes) + " bytes");
   }
   return text;
 }
 
-/// The bytes of a picture or sound.
+/// The bytes of an image or audio file.
 std::string file_of(const std::string& name, const json& value) {
-  if (!value.is_string()) refuse_body(name, "is not a text");
+  if (!value.is_string()) refuse_body(name, "is not a string");
   const auto& text = value.get_ref<const std::string&>();
   std::optional<std::string> bytes = from_base64(text);
-  if (!bytes) refuse_body(name, "is no base64");
+  if (!bytes) refuse_body(name, "is not valid base64");
   if (bytes->empty()) refuse_body(name, "is empty");
   if (bytes->size() > kRunFileLimitBytes) {
-    refuse_body(name, "is over the limit of " + std::to_string(kRunFileLimitBytes) + " bytes");
+    refuse_body(name, "exceeds the limit of " + std::to_string(kRunFileLimitBytes) + " bytes");
   }
   return *std::move(bytes);
 }
@@ -71,7 +71,7 @@ std::size_t model_of(const json& value, std::span<const Model> models) {
 }
 
 [[noreturn]] void refuse_unknown(const std::string& name) {
-  throw Error(ErrorKind::usage, printable(name), "is nothing that can be asked for");
+  throw Error(ErrorKind::usage, printable(name), "unknown parameter");
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ std::vector<Parameter> text_run_parameters() {
 TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models) {
   const json body = request_object(request);
   std::optional<std::size_t> asked_model;
-  ArgumentTexts texts = {{"models", "MODEL"}};  // which is needed, whatever it is
+  ArgumentTexts texts = {{"models", "MODEL"}};  // required; the value is not used
   bool has_text = false, exclude_first_token = false;
   std::string sent;
   for (const auto& item : body.items()) {
@@ -111,16 +111,16 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
       refuse_unknown(name);
     }
     if (name == "exclude_first_token") {
-      if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
+      if (!value.is_boolean()) refuse_body(name, "is not a boolean");
       exclude_first_token = value.get<bool>();
       continue;
     }
     if (name == "lines") {
-      if (!value.is_boolean()) refuse_body(name, "is neither true nor false");
+      if (!value.is_boolean()) refuse_body(name, "is not a boolean");
       if (value.get<bool>()) texts.emplace_back(name, "");
       continue;
     }
-    // A request names no files, so that it has no masks.
+    // A request cannot name files, so it cannot use masks.
     if (name == "score_positions" && !parse_position_ranges(text_of(name, value))) {
       refuse_body(name, "is not a list of positions, for example: last, 10-, 3,7 or 5-9");
     }
@@ -133,7 +133,8 @@ TextRequest read_text_request(const HttpRequest& request, std::span<const Model>
     texts.emplace_back(name, text_of(name, value));
     has_text = has_text || name == "text" || name == "tokens";
   }
-  if (!has_text) refuse_body("text", "is needed, or {long_text}, {tokens}, {image} or {audio}");
+  if (!has_text)
+    refuse_body("text", "missing input: send {text}, {long_text}, {tokens}, {image} or {audio}");
   return {.model = asked_model,
           .text = arguments_of(find_command_named("attention"), texts),
           .exclude_first_token = exclude_first_token,
@@ -152,18 +153,19 @@ CalibrationRequest read_calibration(const HttpRequest& request, std::span<const 
       refuse_unknown(item.key());
     }
   }
-  if (wanted.text.empty()) refuse_body("text", "is needed: one to fit to");
+  if (wanted.text.empty()) refuse_body("text", "missing calibration text");
   return wanted;
 }
 
 std::string read_analysis_id(const HttpRequest& request) {
   const json body = request_object(request);
-  if (body.size() != 1 || !body.contains("id")) refuse_body("id", "is needed, and nothing else");
+  if (body.size() != 1 || !body.contains("id"))
+    refuse_body("id", "expected {id} and no other parameter");
   const std::string id = text_of("id", body["id"]);
   const std::vector<std::string> known = live_analysis_ids();
   if (id != kMissing && std::find(known.begin(), known.end(), id) == known.end()) {
-    refuse_body("id", "'" + verbatim(printable(id)) + "' is no analysis; there are " + join(known) +
-                          ", and " + kMissing + " for all that the report lacks");
+    refuse_body("id", "'" + verbatim(printable(id)) + "' is not an analysis; available: " +
+                          join(known) + ", and " + kMissing + " for all missing ones");
   }
   return id;
 }

@@ -14,10 +14,10 @@ namespace attnscope {
 std::vector<Parameter> text_run_parameters();
 
 /// Parses a body {"text": …}. These functions throw Error(format) if the body is not a JSON object,
-/// and Error(usage) if it names something that does not exist.
+/// and Error(usage) for unknown parameters, models or analyses.
 TextRequest read_text_request(const HttpRequest& request, std::span<const Model> models);
 
-/// Likewise a body {"text": …}, a text that smaller models are fitted to.
+/// Parses a body {"text": …} with a calibration text for compressed models.
 CalibrationRequest read_calibration(const HttpRequest& request, std::span<const Model> models);
 
 /// Parses a body {"id": …}: one of live_analysis_ids().

@@ -19,7 +19,7 @@ constexpr const char* kUsualHost = "127.0.0.1";
 constexpr int kUsualPort = 8642, kLargestPort = 65535;
 constexpr int kMostUnwatchedSeconds = 24 * 60 * 60;
 
-/// A token is a part of an address, so it has letters and digits alone.
+/// A token is part of an address, so it has only letters, digits, '-' and '_'.
 std::string token_of(const Arguments& arguments, const std::string& host) {
   if (!arguments.given("token")) return is_loopback(host) ? "" : random_token();
   const std::string token = arguments.text("token");
@@ -29,11 +29,11 @@ std::string token_of(const Arguments& arguments, const std::string& host) {
   });
   if (plain && token.size() >= kShortest && token.size() <= kLongest) return token;
   throw Error(ErrorKind::usage, {.parameter = "token",
-                                 .problem = "is not of 8 to 256 letters, digits, - and _",
-                                 .hint = "leave it out for one made at random"});
+                                 .problem = "must consist of 8 to 256 letters, digits, - or _",
+                                 .hint = "omit it for a random token"});
 }
 
-/// These go out with every answer: it is for this page alone, and no guess is made at its type.
+/// Headers of every answer: only this page may use it, and browsers must not guess its type.
 void add_usual_headers(HttpAnswer& answer) {
   for (const auto& [name, value] : {std::pair{"X-Content-Type-Options", "nosniff"},
                                     {"Referrer-Policy", "no-referrer"},
@@ -46,31 +46,32 @@ void add_usual_headers(HttpAnswer& answer) {
 }  // namespace
 
 Parameters serve_parameters() {
-  return {{.name = "host",
-           .type = text,
-           .help = "the address to listen at; one that other machines reach demands a token",
-           .metavariable = "ADDRESS",
-           .default_text = kUsualHost},
-          {.name = "port",
-           .type = integer,
-           .help = "0 picks a free one",
-           .metavariable = "N",
-           .least = 0,
-           .most = kLargestPort,
-           .default_text = std::to_string(kUsualPort)},
-          {.name = "token",
-           .type = text,
-           .help = "demand this token, which is a part of the printed address",
-           .metavariable = "TEXT",
-           .default_words = "none; with {host} one made at random"},
-          {.name = "cancel_unwatched",
-           .type = integer,
-           .help = "cancel a job that no client has watched or asked about for this many seconds; "
-                   "0: never",
-           .metavariable = "SECONDS",
-           .least = 0,
-           .most = kMostUnwatchedSeconds,
-           .default_text = std::to_string(kUnwatchedTime.count())}};
+  return {
+      {.name = "host",
+       .type = text,
+       .help = "address to listen on; addresses that other machines can reach require a token",
+       .metavariable = "ADDRESS",
+       .default_text = kUsualHost},
+      {.name = "port",
+       .type = integer,
+       .help = "port to listen on; 0 picks a free one",
+       .metavariable = "N",
+       .least = 0,
+       .most = kLargestPort,
+       .default_text = std::to_string(kUsualPort)},
+      {.name = "token",
+       .type = text,
+       .help = "access token that clients must send; part of the printed address",
+       .metavariable = "TEXT",
+       .default_words = "none; random for a {host} that other machines can reach"},
+      {.name = "cancel_unwatched",
+       .type = integer,
+       .help =
+           "cancel a job if no client has watched or queried it for this many seconds; 0: never",
+       .metavariable = "SECONDS",
+       .least = 0,
+       .most = kMostUnwatchedSeconds,
+       .default_text = std::to_string(kUnwatchedTime.count())}};
 }
 
 void serve(const Arguments& arguments, const Session& session,

@@ -1,4 +1,4 @@
-// `serve`: the live report of models, on a local address.
+// `serve`: serves the live report of models on a local address.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace attnscope {
 
-/// The parameters of `serve`, beside the models and the parameters of every run.
+/// The parameters of `serve`, in addition to the models and the parameters of every run.
 Parameters serve_parameters();
 
 /// Serves until the session's context is stopped, then throws Stopped. Calls `on_ready` with the

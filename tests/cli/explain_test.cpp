@@ -5,14 +5,15 @@ namespace attnscope::test {
 namespace {
 
 TEST(CliExplain, SaysWhatAFieldMeansAndWhereItStands) {
-  EXPECT_EQ(output_of({"explain", "random_energy_at_rank"}),
-            "random_energy_at_rank: map of numbers by rank; share of the energy; only with --rank\n"
-            "  the same share for a Gaussian matrix of this shape\n"
-            "  in: rows of spectrum, rows of spectrum --tensor\n"
-            "  see: docs/metrics.md#random-baseline-of-a-spectrum\n");
+  EXPECT_EQ(
+      output_of({"explain", "random_energy_at_rank"}),
+      "random_energy_at_rank: map of numbers by rank; share of the energy; only with --rank\n"
+      "  expected share of the energy at the given rank for a Gaussian matrix of the same shape\n"
+      "  in: rows of spectrum, rows of spectrum --tensor\n"
+      "  see: docs/metrics.md#random-baseline-of-a-spectrum\n");
   EXPECT_EQ(output_of({"explain", "scope"}),
             "scope: text\n"
-            "  which pairs: of rows of one head, of two heads, or of all rows\n"
+            "  pairs of rows that are compared: within one head, across two heads, or all\n"
             "  one of: within_head, across_head, all\n"
             "  in: rows of similarity\n"
             "  see: docs/metrics.md#cosine-similarity-of-weight-vectors\n");

@@ -189,7 +189,7 @@ TEST(CliErrors, RemoteHasNoEffectOnWhatIsHere) {
     const RunResult run = run_attnscope(command + Words{"--remote"});
     EXPECT_EQ(run.out, output_of(command));
     EXPECT_EQ(run.err, "attnscope: warning: --remote: has no effect on '" + llama +
-                           "', which is on this machine\n");
+                           "', which is a local path\n");
     EXPECT_EQ(output_of(command + Words{"--remote", "--quiet"}), run.out);
   }
 }

@@ -141,10 +141,10 @@ TEST(Commands, SayInOneWayWhatHasNoMeaningBesideWhat) {
   const Command& spectrum = command("spectrum");
   EXPECT_EQ(
       message_of(spectrum, {"m", "--tensor", "x", "--layers", "0", "--per-head", "--matrix=q"}),
-      "--tensor: names one tensor, so --matrix, --layers and --per-head have no meaning "
+      "--tensor: analyzes a single tensor, so --matrix, --layers and --per-head have no meaning "
       "beside it");
   EXPECT_EQ(message_of(command("info"), {"m", "--system"}),
-            "--system: says what this machine has, so MODEL has no meaning beside it");
+            "--system: reports on this machine, so MODEL has no meaning beside it");
   try {
     parse_words(spectrum, Words{"m", "--mla", "--rank", "3"});
     FAIL() << "no error";
@@ -156,8 +156,8 @@ TEST(Commands, SayInOneWayWhatHasNoMeaningBesideWhat) {
 
 TEST(Commands, SayWhatIsMissing) {
   EXPECT_EQ(message_of(command("matrix"), {"m", "--matrix", "q"}),
-            "--layer: is needed (for example: --layer 0 --matrix q)");
-  EXPECT_EQ(message_of(command("export"), {}), "STORE: name the file that --store made");
+            "--layer: missing (for example: --layer 0 --matrix q)");
+  EXPECT_EQ(message_of(command("export"), {}), "STORE: missing; pass a file written by --store");
   EXPECT_EQ(message_of(command("spectrum"), {}),
             "MODEL: name a folder with config.json and weights");
   EXPECT_EQ(message_of(command("info"), {"--system"}), "");
@@ -211,15 +211,15 @@ TEST(CommandLine, AFlagMayTakeAChoice) {
 
 TEST(CommandLine, ValuesFollowOrAreJoined) {
   const Command& weights = command("weights");
-  EXPECT_EQ(message_of(weights, {"m", "--threads"}), "--threads: needs a value");
-  EXPECT_EQ(message_of(weights, {"m", "--threads="}), "--threads: needs a value");
-  EXPECT_EQ(message_of(weights, {"m", "--out", "", "--format", "csv"}), "--out: needs a value");
-  EXPECT_EQ(message_of(weights, {"m", "--quiet=1"}), "--quiet: takes no value");
+  EXPECT_EQ(message_of(weights, {"m", "--threads"}), "--threads: requires a value");
+  EXPECT_EQ(message_of(weights, {"m", "--threads="}), "--threads: requires a value");
+  EXPECT_EQ(message_of(weights, {"m", "--out", "", "--format", "csv"}), "--out: requires a value");
+  EXPECT_EQ(message_of(weights, {"m", "--quiet=1"}), "--quiet: does not take a value");
   EXPECT_EQ(message_of(weights, {"m", "--quiet", "--quiet"}), "");
   EXPECT_EQ(message_of(weights, {"m", "--threads=1", "--threads", "2"}),
-            "--threads: is given twice");
+            "--threads: given twice, expected once");
   EXPECT_EQ(message_of(command("export"), {"a", "b"}),
-            "b: is one argument too many (see attnscope export --help)");
+            "b: unexpected argument (see attnscope export --help)");
   EXPECT_FALSE(parse_words(weights, Words{"m", "-h"}));
   EXPECT_EQ(parse_words(weights, Words{"--", "--quiet"})->texts("models"), Words{"--quiet"});
 }

@@ -72,7 +72,7 @@ TEST(WorkItem, NamingExpertsThatAreNotThereIsRefused) {
       {"has no such experts", [](WorkItem& item) { item.layer = 0; }},
       {"has no such experts", [](WorkItem& item) { item.role = Role::query; }},
       {"has no such experts", [](WorkItem& item) { item.model = 1; }},
-      {"takes no experts",
+      {"does not support experts",
        [](WorkItem& item) {
          item.analysis = "circuits";
          item.role = Role::qk;

@@ -58,11 +58,11 @@ TEST(ChartFiles, HaveNamesThatStayInTheirFolder) {
        {std::string(), std::string(81, 'a'), std::string("../x"), std::string("a/b"),
         std::string("."), std::string("a.svg"), std::string("a b"), std::string("a\0b", 3),
         std::string("\xC3\xA9"), std::string("a\n")}) {
-    EXPECT_NE(failure_of(named(name)).find("cannot be called"), std::string::npos) << name;
+    EXPECT_NE(failure_of(named(name)).find("invalid chart name"), std::string::npos) << name;
   }
   EXPECT_NE(failure_of("globalThis.attnscope_charts = () => JSON.stringify([1, 2].map("
                        "() => ({name: 'a', vega_lite: {}, svg: ''})))")
-                .find("two charts"),
+                .find("duplicate chart name"),
             std::string::npos);
 }
 
@@ -72,7 +72,7 @@ TEST(ChartFiles, AnAnswerOfAnotherFormIsAFailure) {
                              R"([{"name": "a", "vega_lite": {}, "svg": "\ud800"}])"}) {
     const std::string script =
         "globalThis.attnscope_charts = () => " + nlohmann::json(answer).dump();
-    EXPECT_NE(failure_of(script).find("not drawn as they should be"), std::string::npos) << answer;
+    EXPECT_NE(failure_of(script).find("invalid charts"), std::string::npos) << answer;
   }
 }
 

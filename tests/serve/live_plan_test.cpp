@@ -82,12 +82,12 @@ TEST_F(ServedText, IsFittedToAsACommandDoes) {
 TEST_F(ServedText, OfAPlanIsTakenFromTheBodyAlone) {
   const Server server({model_.string()});
   for (const auto& [body, problem] : std::vector<std::pair<json, std::string>>{
-           {json::object(), "text: is needed"},
+           {json::object(), "text: missing calibration text"},
            {{{"text", ""}}, "text: is empty"},
-           {{{"text", 5}}, "text: is not a text"},
-           {{{"text", std::string((4 << 20) + 1, 'x')}}, "text: is over the limit"},
+           {{{"text", 5}}, "text: is not a string"},
+           {{{"text", std::string((4 << 20) + 1, 'x')}}, "text: exceeds the limit"},
            {{{"text", "w1"}, {"model", "other"}}, "'other' is not served here"},
-           {{{"text", "w1"}, {"out", "x"}}, "out: is nothing that can be asked for"}}) {
+           {{{"text", "w1"}, {"out", "x"}}, "out: unknown parameter"}}) {
     const HttpReply reply = server.talk().post("/api/plan", body.dump());
     EXPECT_EQ(reply.status, 400) << problem;
     EXPECT_TRUE(contains(reply.body, problem)) << reply.body;

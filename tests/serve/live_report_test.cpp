@@ -137,7 +137,8 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
     EXPECT_EQ(analysis["state"], "absent") << analysis;
     const json none = server.finished(server.start("/api/analyses", {{"id", analysis["id"]}}));
     EXPECT_EQ(none["state"], "failed") << none;
-    EXPECT_EQ(none["error"]["message"], "its decoder runs on a target: give target beside text");
+    EXPECT_EQ(none["error"]["message"],
+              "missing target text for the decoder: pass target in addition to text");
   }
   const json failed =
       server.finished(server.start("/api/attention", {{"tokens", "3,4"}, {"model", "t5:decoder"}}));
@@ -174,9 +175,9 @@ TEST(Serve, ReportsWhyAnImageIsNotRun) {
   EXPECT_TRUE(contains(said({{"tokens", "1,2"}}), "reads images, and no texts"));
   EXPECT_TRUE(contains(said({{"audio", base64("RIFF")}}), "reads images, and no sound"));
   for (const auto& [input, problem] : std::vector<std::pair<json, std::string>>{
-           {{{"image", "no base64!"}}, "image: is no base64"},
+           {{{"image", "no base64!"}}, "image: is not valid base64"},
            {{{"image", ""}}, "image: is empty"},
-           {{{"image", base64(std::string((4 << 20) + 1, 'x'))}}, "image: is over the limit"},
+           {{{"image", base64(std::string((4 << 20) + 1, 'x'))}}, "image: exceeds the limit"},
            {{{"image", "Zm9v"}, {"text", "foo"}}, "image"}}) {
     const HttpReply reply = server.talk().post("/api/attention", input.dump());
     EXPECT_EQ(reply.status, 400) << reply.body;
@@ -325,7 +326,7 @@ TEST(Serve, WhatFailsIsSaidAndTheReportStaysAsItWas) {
   std::string many = "1";
   while (many.size() < 60'000) many += ",1";
   const json large = server.finished(server.start("/api/attention", {{"tokens", many}}));
-  EXPECT_TRUE(contains(large["error"]["message"].get<std::string>(), "over the limit of 4 GB"));
+  EXPECT_TRUE(contains(large["error"]["message"].get<std::string>(), "exceed the limit of 4 GB"));
 }
 
 TEST(Serve, AJobTellsHowItGoes) {

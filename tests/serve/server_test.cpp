@@ -123,7 +123,7 @@ TEST(Serve, RefusesWhatItCannotServe) {
   expect_refusal({"serve", "--quiet"}, kUsage, {"MODEL"});
   expect_refusal({"serve", kServedModel, "--quiet", "--port", "65536"}, kUsage, {"--port"});
   expect_refusal({"serve", kServedModel, "--quiet", "--host", "192.0.2.1"}, kUsage,
-                 {"--host", "no address of this machine"});
+                 {"--host", "not an address of this machine"});
   expect_refusal({"serve", kServedModel, "--quiet", "--host", "no such host"}, kUsage, {"--host"});
   expect_refusal({"serve", kServedModel, "--quiet", "--token", "a b"}, kUsage, {"--token"});
   expect_refusal({"serve", "/nowhere", "--quiet"}, kIo, {"/nowhere"});

@@ -38,11 +38,11 @@ Command experts_command() {
   std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
                                                         example_exclusions(/*with_windows=*/true));
   for (const char* text : {"text", "text_file", "tokens", "token_file"}) {
-    exclusions.push_back({text, {"experts", "energy"}, "asks where routers send a text"});
+    exclusions.push_back({text, {"experts", "energy"}, "reports routing on a text"});
   }
   return {
       .name = "experts",
-      .summary = "what experts share; on a text, where routers send its tokens",
+      .summary = "Compare experts, or measure routing on a text",
       .examples = {{{"models", "MODEL"}},
                    {{"models", "MODEL"}, {"experts", "0-7"}, {"layers", "-2-"}},
                    {{"models", "MODEL"}, {"token_file", "val.bin"}, {"format", "json"}}},

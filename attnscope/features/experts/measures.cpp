@@ -105,7 +105,7 @@ RoutingCounts count_routing(MatrixView<const float> logits, std::span<const std:
       counts.weights[static_cast<std::size_t>(at)] +=
           weights[static_cast<std::size_t>(row * k + at)];
     }
-    // Entropy of a softmax: log Σ e^x - Σ p x, less the largest logit in both.
+    // Entropy of a softmax: log Σ eˣ − Σ p x, with the largest logit subtracted from every x.
     double largest = logits(row, 0), sum = 0, mean = 0;
     for (std::int64_t expert = 1; expert < logits.cols; ++expert) {
       largest = std::max(largest, static_cast<double>(logits(row, expert)));

@@ -21,14 +21,14 @@ namespace {
 
 constexpr std::array kExpertRoles = {Role::router, Role::gate, Role::up, Role::down};
 
-/// What the stream meets of a matrix, as rows: the columns of `down`.
+/// The matrix as rows in the residual stream: for `down`, its columns.
 MatrixView<const double> rows_in_stream(const Matrix<double>& matrix, Role role) {
   return role == Role::down ? matrix.view().transposed() : matrix.view();
 }
 
 struct StackedExperts {
   Matrix<double> rows;  // (count · n, D)
-  std::string skipped;  // why they cannot be read; empty: they are there
+  std::string skipped;  // why the experts cannot be read; empty: they can
 };
 
 StackedExperts read_stacked(const WorkItem& item, const Model& model, const Compute& compute) {
@@ -51,7 +51,7 @@ StackedExperts read_stacked(const WorkItem& item, const Model& model, const Comp
   return out;
 }
 
-/// Energy ranks of a matrix and those of a Gaussian one.
+/// Energy ranks of a matrix and of a Gaussian matrix of the same shape.
 Record ranks_of(MatrixView<const double> matrix, const WorkItem& item, const Compute& compute) {
   Record fields;
   add_spectrum_fields(fields, singular_values(matrix, compute),
@@ -147,7 +147,8 @@ void check_experts(std::span<const Model> models) {
   for (const Model& model : models) {
     if (model.dimensions().experts > 0) continue;
     throw Error(ErrorKind::usage,
-                {.parameter = "models", .problem = model.name() + " has no experts"});
+                {.parameter = "models",
+                 .problem = model.name() + " has no experts: it is not an MoE model"});
   }
 }
 
@@ -171,7 +172,7 @@ void run_experts(std::span<const Model> models, const ExpertsRequest& request,
   run_plan(plan, sources_of(models), std::move(head), context, sink);
 }
 
-// Where routers send the tokens of a text.
+// Routing of the tokens of a text.
 namespace {
 
 Record counts_record(std::int64_t layer, const RoutingCounts& counts) {
@@ -211,7 +212,7 @@ std::vector<Outcome> routing_outcomes(const WorkItem& item, const ModelSource& s
   return outcomes;
 }
 
-/// Adds up batches and gives the rows of a model when its last one has come.
+/// Adds up batches and emits the rows of a model after its last batch.
 class RoutingRows {
  public:
   explicit RoutingRows(RowSink& sink) : sink_(sink) {}
@@ -233,10 +234,10 @@ class RoutingRows {
     for (const auto& [layer, counts] : layers_) {
       const RoutingMeasures measures = measure_routing(counts);
       if (counts.ties > 0) {
-        sink_.add_note(model_ + ": layer " + std::to_string(layer) + ": for " +
+        sink_.add_note(model_ + ": layer " + std::to_string(layer) + ": " +
                        std::to_string(counts.ties) + " of " + counted(counts.tokens, "token") +
-                       " another expert had as large a score as the last that was chosen; of equal "
-                       "ones the lower is taken");
+                       " have tied router scores at the selection limit; the expert with the lower "
+                       "index is selected");
       }
       sink_.add_row({{"model", model_},
                      {"layer", layer},
@@ -312,7 +313,7 @@ void run_routing(std::span<const Model> models, const RoutingRequest& request,
     if (layers.empty()) {
       throw Error(ErrorKind::usage,
                   {.parameter = "layers",
-                   .problem = "none of these layers of " + model.name() + " has experts"});
+                   .problem = "none of the selected layers of " + model.name() + " has experts"});
     }
     add_batches(plan, index, model, inputs, layers);
   }

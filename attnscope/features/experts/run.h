@@ -1,4 +1,4 @@
-// `experts`: what the experts of a layer have in common, and where its router sends a text.
+// `experts`: similarity of the experts of a layer, and routing of a text.
 #pragma once
 
 #include <span>
@@ -32,18 +32,18 @@ void run_experts(std::span<const Model> models, const ExpertsRequest& request,
 
 struct RoutingRequest {
   LayerSelection layers;
-  std::vector<std::vector<TokenIds>> sequences;  // of each model
-  Record text;                                   // what the report says of them
-  std::vector<ScoredTokens> scored = {};         // of each model: see ScoredTexts
+  std::vector<std::vector<TokenIds>> sequences;  // per model
+  Record text;                                   // report parameters of the sequences
+  std::vector<ScoredTokens> scored = {};         // per model, see ScoredTexts
 };
 
 const Analysis& routing_analysis();
 
-/// What an item of that says of one layer. `scored`: which tokens of its sequences count.
+/// The routing outcome of one layer for one item. `scored`: which tokens of its sequences count.
 Outcome routing_outcome(const LayerRouting& routing, const Model& model,
                         const ScoredTokens& scored = {});
 
-/// A row for each layer with experts. Throws as check_experts().
+/// Emits one row per MoE layer. Throws as check_experts().
 void run_routing(std::span<const Model> models, const RoutingRequest& request,
                  const Context& context, RowSink& sink);
 

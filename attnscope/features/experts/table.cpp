@@ -1,5 +1,5 @@
-// `experts` for people: a row per layer; for each matrix the energy rank of one expert and of all,
-// and how similar they are. On a text: what the router of each layer does.
+// Table of `experts`: one row per layer. For each matrix, the energy rank of one expert and of all
+// experts, and their similarity. On a text: routing statistics per layer.
 #include <fmt/format.h>
 
 #include "attnscope/features/all_tables.h"
@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// At the highest threshold; "-" where there is none.
+/// The rank at the highest threshold; "-" if there is none.
 std::string last_rank(const Record& row, const char* field) {
   const Value* value = row.find(field);
   const auto* ranks = value == nullptr ? nullptr : value->get<Record>();
@@ -35,24 +35,24 @@ void write_experts_table(const Report& report, const WriteOptions& options, std:
         last_rank(row, "energy_rank") + "/" + last_rank(row, "random_energy_rank");
     const std::string one = last_rank(row, "single_energy_rank");
     set_measure(grid, row, matrix + " rank", one == "-" ? all : one + " " + all);
-    set_measure(grid, row, matrix + " alike",
+    set_measure(grid, row, matrix + " similarity",
                 number_text(row, "mean_similarity", "{:.2f}") + "/" +
                     number_text(row, "random_similarity", "{:.2f}"));
   }
-  grid.set_skipped(report, {" rank", " alike"});
+  grid.set_skipped(report, {" rank", " similarity"});
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(
-      "Energy ranks at the highest threshold: of one expert, of all stacked / of random numbers. "
-      "Alike: the mean similarity of two / that of random numbers.",
+      "rank: energy rank at the highest threshold, of one expert, then of all experts stacked / of "
+      "a Gaussian matrix. similarity: mean over pairs of experts / of Gaussian matrices.",
       options, out);
 }
 
 void write_routing_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   LayerGrid grid;
   for (const Record& row : report.rows) {
-    set_measure(grid, row, "experts in use",
+    set_measure(grid, row, "effective experts",
                 number_text(row, "effective_experts", "{:.1f}") + " of " +
                     std::to_string(integer_field(row, "experts")));
     set_measure(grid, row, "largest load", number_text(row, "largest_load", "{:.3f}"));
@@ -63,17 +63,17 @@ void write_routing_table(const Report& report, const WriteOptions& options, std:
         weights += (weights.empty() ? "" : " ") + fmt::format("{:.2f}", weight);
     }
     set_measure(grid, row, "mean weights", weights);
-    set_measure(grid, row, "lift of the top pair", number_text(row, "top_pair_lift", "{:.2f}"));
+    set_measure(grid, row, "top-pair lift", number_text(row, "top_pair_lift", "{:.2f}"));
   }
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  write_legend(std::string() +
-                   "Experts in use: e to the entropy of their load; entropy of the router in nats; "
-                   "csv and json "
-                   "have the load of each expert and which are chosen together." +
-                   scored_sentence(report.parameters),
-               options, out);
+  write_legend(
+      std::string() +
+          "effective experts: exponential of the entropy of the load. router entropy: in nats. CSV "
+          "and JSON also contain the load of each expert and the co-activation of pairs." +
+          scored_sentence(report.parameters),
+      options, out);
 }
 
 }  // namespace attnscope

@@ -12,7 +12,7 @@ namespace {
 
 using enum ParameterType;
 
-/// "1: spectrum {"energy":[0.9,0.99],…}", a line for each set that a user can choose.
+/// "1: spectrum {"energy":[0.9,0.99],…}": one line for each set that a user can select.
 std::string set_text(const Store::SetEntry& set) {
   const std::string revision =
       set.analysis.revision > 1 ? " revision " + std::to_string(set.analysis.revision) : "";
@@ -26,7 +26,7 @@ std::string list_text(const std::vector<Store::SetEntry>& sets) {
   return join(texts, "; ");
 }
 
-/// Leaves the sets of one command.
+/// Keeps only the sets of one command.
 void keep_command(std::vector<Store::SetEntry>& sets, const std::string& wanted) {
   std::vector<std::string> known;
   for (const Store::SetEntry& set : sets) {
@@ -37,11 +37,12 @@ void keep_command(std::vector<Store::SetEntry>& sets, const std::string& wanted)
   if (!sets.empty()) return;
   throw Error(ErrorKind::usage,
               {.parameter = "command",
-               .problem = "no rows of '" + wanted + "'" + suggestion(wanted, known) +
-                          "; there are: " + join(known)});
+               .problem = "the store has no rows of '" + wanted + "'" + suggestion(wanted, known) +
+                          "; stored commands: " + join(known)});
 }
 
-/// The one set that the arguments leave. Throws Error(usage) that lists what is there.
+/// The only set that matches the arguments. Throws Error(usage) with a list of the sets if there is
+/// not exactly one.
 std::int64_t choose_set(const std::vector<Store::SetEntry>& all, const Arguments& arguments) {
   std::vector<Store::SetEntry> sets = all;
   if (arguments.given("command")) keep_command(sets, arguments.text("command"));
@@ -49,21 +50,20 @@ std::int64_t choose_set(const std::vector<Store::SetEntry>& all, const Arguments
     std::erase_if(sets, [&](const auto& set) { return set.id != *wanted; });
     if (sets.empty()) {
       throw Error(ErrorKind::usage, {.parameter = "set",
-                                     .problem = "no set " + std::to_string(*wanted) +
-                                                " of rows; there are " + list_text(all)});
+                                     .problem = "the store has no set " + std::to_string(*wanted) +
+                                                "; available: " + list_text(all)});
     }
   }
   if (sets.size() == 1) return sets.front().id;
-  throw Error(
-      ErrorKind::usage,
-      {.file = arguments.text("file"),
-       .problem = sets.empty() ? "holds no rows yet"
-                               : "holds several sets of rows, of which one is printed at a time "
-                                 "(name it with {command} or {set}; {list} says more); there are " +
-                                     list_text(sets)});
+  throw Error(ErrorKind::usage,
+              {.file = arguments.text("file"),
+               .problem = sets.empty() ? "contains no rows yet"
+                                       : "contains several sets of rows; select one with {command} "
+                                         "or {set} ({list} shows details). Available: " +
+                                             list_text(sets)});
 }
 
-/// Whether a person asks for what a store of several sets holds, without a word more.
+/// Whether the store has several sets and the user selected none in table format.
 bool asks_for_all(const Arguments& arguments, const Session& session, Store& store) {
   const bool chosen =
       arguments.given("command") || arguments.given("set") || arguments.given("model");
@@ -81,42 +81,44 @@ void run_export_command(const Arguments& arguments, const Session& session, RowS
 }
 
 Parameters export_parameters() {
-  return {
-      {.name = "file",
-       .type = file,
-       .help = "the file that {store} made",
-       .positional = true,
-       .metavariable = "STORE",
-       .missing = "name the file that {store} made",
-       .use = FileUse::store},
-      {.name = "command",
-       .type = text,
-       .help = "rows of this command, where the store has those of several",
-       .metavariable = "NAME"},
-      {.name = "set",
-       .type = integer,
-       .help = "rows of this set, where a command ran with several parameters",
-       .metavariable = "N",
-       .least = 1,
-       .most = INT64_MAX},
-      {.name = "model", .type = text, .help = "rows of this model alone", .metavariable = "NAME"},
-      {.name = "list",
-       .type = flag,
-       .help = "what the store holds: models, commands, parameters, rows, when"}};
+  return {{.name = "file",
+           .type = file,
+           .help = "store file written by {store}",
+           .positional = true,
+           .metavariable = "STORE",
+           .missing = "missing; pass a file written by {store}",
+           .use = FileUse::store},
+          {.name = "command",
+           .type = text,
+           .help = "print only rows of this command",
+           .metavariable = "NAME"},
+          {.name = "set",
+           .type = integer,
+           .help = "print only rows of this set; {list} shows the numbers",
+           .metavariable = "N",
+           .least = 1,
+           .most = INT64_MAX},
+          {.name = "model",
+           .type = text,
+           .help = "print only rows of this model",
+           .metavariable = "NAME"},
+          {.name = "list",
+           .type = flag,
+           .help = "list stored models, commands, parameters, row counts and times"}};
 }
 
 }  // namespace
 
 Command export_command() {
   return {.name = "export",
-          .summary = "the rows that {store} kept",
+          .summary = "Print the rows saved by {store}",
           .examples = {{{"file", "rows.sqlite"}, {"list", ""}},
                        {{"file", "rows.sqlite"}, {"format", "csv"}, {"out", "rows.csv"}},
                        {{"file", "rows.sqlite"},
                         {"command", "spectrum"},
                         {"model", "shakespeare-llama"}}},
           .parameters = joined({export_parameters(), output_parameters()}),
-          .exclusions = {{"list", {"command", "set", "model"}, "lists all that the store holds"}},
+          .exclusions = {{"list", {"command", "set", "model"}, "lists the whole store"}},
           .run = run_export_command};
 }
 

@@ -1,4 +1,4 @@
-// Rows of `export --list`: what a store holds.
+// Rows of `export --list`: the contents of a store.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -12,57 +12,57 @@ RowKind stored_set_rows() {
           .command = "export",
           .option = "list",
           .meaning =
-              "what a store holds of one model in one set: the rows of one analysis with the "
-              "same parameters",
+              "stored rows of one model in one set; a set is one analysis with one choice of "
+              "parameters",
           .place = {{.name = "set",
                      .type = integer,
                      .heading = "set",
-                     .meaning = "the number by which `export` is told to print the set",
+                     .meaning = "number of the set, as passed to `export --set`",
                      .where = kWhere},
                     model_field()},
-          .fields = {{.name = "command",
-                      .type = text,
-                      .heading = "command",
-                      .meaning = "the command that computed the rows",
-                      .where = kWhere},
-                     {.name = "analysis",
-                      .type = text,
-                      .meaning = "which of the command's analyses they are of: the name of their "
-                                 "view",
-                      .where = kWhere},
-                     {.name = "parameters",
-                      .type = text,
-                      .heading = "parameters",
-                      .meaning = "what was asked, as JSON, as `export` says it: null is what "
-                                 "differs between the runs of a set",
-                      .where = kWhere},
-                     {.name = "revision",
-                      .type = integer,
-                      .meaning = "which way of counting the numbers are of; it rises when an "
-                                 "update of attnscope changes them",
-                      .where = kWhere},
-                     {.name = "rows",
-                      .type = integer,
-                      .nulls = Nulls::whole,
-                      .unit = "rows",
-                      .heading = "rows",
-                      .meaning = "how many rows `export` prints of this model; null of an analysis "
-                                 "that this attnscope does not know",
-                      .where = kWhere},
-                     {.name = "skipped",
-                      .type = integer,
-                      .nulls = Nulls::whole,
-                      .heading = "skipped",
-                      .meaning = "how many matrices and heads could not be analysed",
-                      .where = kWhere},
-                     {.name = "finished",
-                      .type = text,
-                      .heading = "finished, UTC",
-                      .meaning = "when the last of them was computed, ISO 8601, UTC",
-                      .where = kWhere}},
+          .fields =
+              {{.name = "command",
+                .type = text,
+                .heading = "command",
+                .meaning = "command that computed the rows",
+                .where = kWhere},
+               {.name = "analysis",
+                .type = text,
+                .meaning =
+                    "analysis of the command that computed the rows; also the name of the SQL view",
+                .where = kWhere},
+               {.name = "parameters",
+                .type = text,
+                .heading = "parameters",
+                .meaning = "Parameters of the analysis as JSON, as in the output of `export`. A "
+                           "null value means that the runs of the set differ.",
+                .where = kWhere},
+               {.name = "revision",
+                .type = integer,
+                .meaning = "analysis version; incremented when a release changes the results",
+                .where = kWhere},
+               {.name = "rows",
+                .type = integer,
+                .nulls = Nulls::whole,
+                .unit = "rows",
+                .heading = "rows",
+                .meaning = "number of rows that `export` prints for this model; null if this "
+                           "version of attnscope does not know the analysis",
+                .where = kWhere},
+               {.name = "skipped",
+                .type = integer,
+                .nulls = Nulls::whole,
+                .heading = "skipped",
+                .meaning = "number of matrices and heads that were skipped",
+                .where = kWhere},
+               {.name = "finished",
+                .type = text,
+                .heading = "finished (UTC)",
+                .meaning = "time at which the last row was computed (ISO 8601, UTC)",
+                .where = kWhere}},
           .parameters = {{.name = "list",
                           .type = flag,
-                          .meaning = "that rows say what the store holds",
+                          .meaning = "true: rows list the contents of the store",
                           .where = "formats.md#parameters"}}};
 }
 

@@ -22,12 +22,13 @@ const Analysis& analysis_of(const StoredSet& set) {
   const Analysis* analysis = find_analysis(set.analysis.name);
   if (analysis != nullptr) return *analysis;
   throw Error(ErrorKind::unsupported, set.analysis.name,
-              "these rows are of an analysis that this attnscope does not know", "update it");
+              "this version of attnscope does not know the analysis of the stored rows",
+              "update attnscope");
 }
 
 std::string value_text(const Value& value) { return record_text({{"value", value}}); }
 
-/// What all runs agree on; null for the rest.
+/// Parameters that are equal in all runs; null for the others.
 Record agreed_parameters(const StoredSet& set) {
   if (set.parameters.empty()) return set.analysis.parameters;
   Record agreed;
@@ -54,7 +55,7 @@ std::vector<std::string> model_names(const StoredSet& set) {
   if (distinct()) return names;
   names = distinct_names(paths);
   if (distinct()) return names;
-  // One file, described in several ways.
+  // The same file, opened with different descriptions.
   for (std::size_t index = 0; index < names.size(); ++index) {
     names[index] += " (" + set.models[index].description + ")";
   }
@@ -79,10 +80,10 @@ void send_stored(Store& store, std::int64_t set, const std::optional<std::string
     if (model && std::find(names.begin(), names.end(), *model) == names.end()) {
       throw Error(ErrorKind::usage,
                   {.parameter = "model",
-                   .problem = "no rows of '" + *model + "'" + suggestion(*model, names) +
-                              "; models: " + join(names)});
+                   .problem = "the store has no rows of model '" + *model + "'" +
+                              suggestion(*model, names) + "; available: " + join(names)});
     }
-    // What the store says of the command is not relied on.
+    // The command comes from the analysis: its name in the store is untrusted.
     ReportHead head{.command = std::string(analysis.command),
                     .parameters = agreed_parameters(found)};
     for (std::size_t index = 0; index < names.size(); ++index) {
@@ -103,7 +104,7 @@ void send_stored(Store& store, std::int64_t set, const std::optional<std::string
 
 namespace {
 
-/// Counts what would be printed of each model.
+/// Counts the rows that would be printed for each model.
 class Count : public RowSink {
  public:
   struct OfModel {
@@ -119,7 +120,7 @@ class Count : public RowSink {
   void add_note(std::string) override {}
   void end() override {}
 
-  /// In the order of the set.
+  /// Names in the order of the set.
   const std::vector<std::string>& names() const { return names_; }
   OfModel of(const std::string& name) { return of_[name]; }
   const Record& parameters() const { return parameters_; }
@@ -134,7 +135,7 @@ class Count : public RowSink {
 
 std::vector<Store::SetEntry> sets_of_rows(Store& store) {
   std::vector<Store::SetEntry> sets = store.sets();
-  // Steps of a plan are kept, too, and are rows of no command.
+  // Stores also contain plan steps, which are not rows of any command.
   std::erase_if(sets, [](const auto& set) {
     return std::ranges::none_of(
         row_kinds(), [&](const RowKind& kind) { return kind.name == set.analysis.name; });
@@ -150,7 +151,7 @@ void send_contents(Store& store, RowSink& sink) {
     if (analysis != nullptr) send_stored(store, set.id, std::nullopt, count);
     for (std::size_t index = 0; index < set.models.size(); ++index) {
       const Store::SetModel& model = set.models[index];
-      if (model.finished.empty()) continue;  // its rows are of a file that has changed since
+      if (model.finished.empty()) continue;  // its rows belong to a file that has changed since
       const std::string& name = analysis == nullptr ? model.name : count.names()[index];
       const auto [rows, skipped] = count.of(name);
       sink.add_row({{"set", set.id},

@@ -1,4 +1,4 @@
-// Rows of a store as the report of the command that computed them.
+// Prints stored rows as a report of the command that computed them.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace attnscope {
 
-/// Gives every row of a set, or those of one model, to the sink. Rows are ordered by model, layer
-/// and matrix; matrices as the run asked for them, or in the usual order where several runs asked
-/// differently. A parameter in which the runs differ is null in the report. Where two models have
-/// the same name, their paths tell them apart. Throws Error(usage) for a model that the set lacks,
-/// Error(unsupported) for an analysis that this program does not know.
+/// Sends every row of a set, or those of one model, to the sink. Rows are ordered by model, layer
+/// and matrix. Matrices are in the order of the run, or in the default order if runs differ. A
+/// parameter in which the runs differ is null in the report. Models with the same name are
+/// distinguished by their paths. Throws Error(usage) for a model that the set lacks. Throws
+/// Error(unsupported) for an analysis that this version does not know.
 void send_stored(Store& store, std::int64_t set, const std::optional<std::string>& model,
                  RowSink& sink);
 
-// What a store holds, as rows of their own: `export --list`.
+// Lists the contents of a store as rows: `export --list`.
 
-/// The sets that rows can be printed of: steps of plans are none.
+/// The sets whose rows can be printed; plan steps are excluded.
 std::vector<Store::SetEntry> sets_of_rows(Store& store);
 
-/// A row for each model of each set. Throws as the store does.
+/// Sends one row per model and set. Throws as the store does.
 void send_contents(Store& store, RowSink& sink);
 
 }  // namespace attnscope

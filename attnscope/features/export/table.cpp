@@ -1,4 +1,4 @@
-// `export --list` for people: a line for each model of each set of a store.
+// Table of `export --list`: one line per model and set of a store.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kParameters = 3;  // the column that is cut where lines are too wide
+constexpr std::size_t kParameters = 3;  // column that is cut if lines are too wide
 
 std::string word_of(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -21,7 +21,7 @@ std::string word_of(const nlohmann::json& value) {
   return text;
 }
 
-/// "energy 0.9,0.99; per_head": what was asked for; flags that are not set are left out.
+/// "energy 0.9,0.99; per_head": the parameters, without flags that are not set.
 std::string parameters_text(const std::string& text) {
   const nlohmann::json parameters = parse_json(text, "parameters");
   std::vector<std::string> words;
@@ -32,7 +32,7 @@ std::string parameters_text(const std::string& text) {
   return printable(join(words, "; "));
 }
 
-/// "2025-11-23 09:10:41" of "2025-11-23T09:10:41Z".
+/// Converts "2025-11-23T09:10:41Z" to "2025-11-23 09:10:41".
 std::string time_text(std::string iso) {
   std::replace(iso.begin(), iso.end(), 'T', ' ');
   if (iso.ends_with('Z')) iso.pop_back();
@@ -64,7 +64,7 @@ void write_contents_table(const Report& report, const WriteOptions& options, std
                      parameters, count_text(row, "rows"), count_text(row, "skipped"),
                      time_text(text_field(row, "finished"))});
   }
-  constexpr std::size_t kLeast = 16;  // what is left of parameters, however narrow the terminal is
+  constexpr std::size_t kLeast = 16;  // minimum width of the parameters column
   constexpr std::size_t kLeft = 4;    // columns that are aligned to the left
   const std::size_t width = width_of(align(lines, kLeft));
   const auto most = static_cast<std::size_t>(std::max(options.width, 0));
@@ -76,11 +76,10 @@ void write_contents_table(const Report& report, const WriteOptions& options, std
     }
   }
   out << align(lines, kLeft) << '\n';
-  write_legend(
-      spell_parameters(
-          "One set is printed at a time: {set} N names it, {command} and {model} narrow it.",
-          options.spell),
-      options, out);
+  write_legend(spell_parameters(
+                   "Print one set with {set} N. Narrow the selection with {command} and {model}.",
+                   options.spell),
+               options, out);
 }
 
 }  // namespace attnscope

@@ -63,7 +63,7 @@ bool Arguments::given(std::string_view name) const { return given_.count(name) >
 
 namespace {
 
-/// Adds a value as value_from_text() reads it.
+/// Adds a value in the form that value_from_text() accepts.
 struct AddText {
   void operator()(bool) const { add(""); }
   void operator()(std::int64_t number) const { add(std::to_string(number)); }
@@ -112,7 +112,8 @@ void add_value(std::map<std::string, ParameterValue>& given, const Parameter& pa
   const auto [found, fresh] = given.emplace(parameter.name, value);
   if (fresh || parameter.type == ParameterType::flag) return;
   if (parameter.type != ParameterType::models) {
-    throw Error(ErrorKind::usage, {.parameter = parameter.name, .problem = "is given twice"});
+    throw Error(ErrorKind::usage,
+                {.parameter = parameter.name, .problem = "given twice, expected once"});
   }
   auto& all = std::get<std::vector<std::string>>(found->second);
   for (std::string& path : std::get<std::vector<std::string>>(value)) {

@@ -1,4 +1,4 @@
-// The values that one run of a command was given, by the names of its parameters.
+// The arguments of one run of a command, by parameter name.
 #pragma once
 
 #include <map>
@@ -16,25 +16,24 @@ namespace attnscope {
 
 class Arguments {
  public:
-  /// `given`, and the default of every parameter that has one and was not given. Throws
-  /// Error(usage) for a parameter that has no meaning beside another one, and for one that is
-  /// needed and missing.
+  /// Holds `given`, and the default of every other parameter that has one. Throws Error(usage) for
+  /// a parameter that excludes another given one, and for a missing required one.
   Arguments(std::span<const Parameter> parameters, std::span<const Exclusion> exclusions,
             std::map<std::string, ParameterValue> given);
 
-  /// The same, but for one value.
+  /// A copy with one value changed.
   Arguments with(const std::string& name, ParameterValue value) const;
 
-  /// The same, as if none of these were given. For those that have no default.
+  /// A copy as if none of these parameters were given. Only for parameters without a default.
   Arguments without(std::span<const std::string_view> names) const;
 
-  /// Whether it was given; a default does not count.
+  /// Whether the parameter was given; a default does not count.
   bool given(std::string_view name) const;
 
-  /// Its value where it was given, else null.
+  /// The given value, or null.
   const ParameterValue* find_given(std::string_view name) const;
 
-  /// The value given, else the default; null where there is neither.
+  /// The given value or the default; null if there is neither.
   template <class T>
   const T* find(std::string_view name) const {
     const auto found = values_.find(name);
@@ -42,7 +41,7 @@ class Arguments {
   }
 
   bool flag(std::string_view name) const { return find<bool>(name) != nullptr; }
-  /// Of texts, choices and files; empty where there is none.
+  /// For texts, choices and files; empty if there is no value.
   std::string text(std::string_view name) const { return value_or_empty<std::string>(name); }
   std::optional<std::int64_t> integer(std::string_view name) const {
     const auto* value = find<std::int64_t>(name);
@@ -57,7 +56,7 @@ class Arguments {
   std::vector<double> shares(std::string_view name) const {
     return value_or_empty<std::vector<double>>(name);
   }
-  /// Every layer where none is named.
+  /// All layers if none is named.
   LayerSelection layers(std::string_view name) const {
     return value_or_empty<LayerSelection>(name);
   }
@@ -73,23 +72,23 @@ class Arguments {
   std::set<std::string, std::less<>> given_;
 };
 
-// Arguments as texts: how front ends are given them, and how a command line is written.
+// Arguments as texts, as front ends receive them and as command lines are written.
 
 struct Command;
 
-/// Parameters in the order of a command line, each with the text of its value; empty for a flag.
-/// `models` stands there once for each model.
+/// Parameters in command-line order, each with its value as text; empty for a flag. `models` occurs
+/// once per model.
 using ArgumentTexts = std::vector<std::pair<std::string, std::string>>;
 
-/// Adds the value that a text stands for; models join those that were given before. Throws
-/// Error(usage), also where another parameter with a value was given before.
+/// Parses a text and adds its value; models are appended to earlier ones. Throws Error(usage), also
+/// if another parameter was already given a value.
 void add_value(std::map<std::string, ParameterValue>& given, const Parameter& parameter,
                const std::string& text);
 
-/// The arguments that such texts stand for. Throws Error(usage).
+/// Parses the texts into arguments. Throws Error(usage).
 Arguments arguments_of(const Command& command, const ArgumentTexts& given);
 
-/// The texts that stand for those of the arguments that were given, in the order of `names`.
+/// Converts the given arguments back to texts, in the order of `names`.
 ArgumentTexts texts_of(const Arguments& arguments, std::span<const std::string_view> names);
 
 }  // namespace attnscope

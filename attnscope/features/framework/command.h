@@ -1,4 +1,4 @@
-// What a command is. Their list is features/all_commands.h.
+// Definition of a command. The list of commands is in features/all_commands.h.
 #pragma once
 
 #include <functional>
@@ -26,44 +26,44 @@ namespace attnscope {
 struct Command;
 class Hub;
 
-/// A call that help shows.
+/// An example call shown by help.
 struct Example {
   Example(std::initializer_list<ArgumentTexts::value_type> given, std::string file = {})
       : arguments(given), redirected_to(std::move(file)) {}
 
   ArgumentTexts arguments;
-  std::string redirected_to;  // a file into which a shell writes what is printed; empty: none
+  std::string redirected_to;  // file to which the shell redirects the output; empty: none
 };
 
-/// What a run gets beside its arguments, from the program that starts it. None of it changes a
-/// result.
+/// The environment of a run, provided by the front end in addition to the arguments. Nothing in it
+/// changes results.
 struct Session {
   Context context;
-  /// What it reads and writes: see files_of().
+  /// Files that the run reads and writes, see files_of().
   std::shared_ptr<RunFiles> files = std::make_shared<RunFiles>();
-  std::shared_ptr<Hub> hub;  // where models are looked up by name; null: only paths name them
-  /// The stacks of the model that an argument names so, where the program keeps it open; nothing:
-  /// it is opened. May be empty.
-  /// `layout`: the file that the command was given to describe it; empty: none.
+  std::shared_ptr<Hub> hub;  // looks up models by name; null: only paths are accepted
+  /// Returns the stacks of a model that the front end already has open; empty: the model must be
+  /// opened. May be empty itself. `layout`: layout file given to the command; empty: none.
   std::function<std::vector<Model>(const std::string& model, const std::string& layout)>
       find_open_model;
   bool keeps_names =
-      false;  // of those models: else a command names the models that it is given apart
-  std::function<void(const ErrorParts&)> on_warning;  // of a model's files; may be empty
-  /// Opens a file that a command writes beside its report: see open_output().
+      false;  // whether open models keep their names; else commands make names distinct
+  std::function<void(const ErrorParts&)> on_warning;  // warnings about model files; may be empty
+  /// Opens an additional output file, see open_output().
   std::function<std::ostream&(const std::string& path)> open_file;
-  /// Writes one of many files, whole or not at all, and at once. Throws Error(io), and Stopped
-  /// where a stop was asked for.
+  /// Writes one of many files, atomically and immediately. Throws Error(io), and Stopped if a stop
+  /// was requested.
   std::function<void(const std::string& path, std::string_view content)> write_file;
-  /// Of a command that writes no rows: what its user should know. May be empty.
+  /// Receives notes of a command that writes no rows. May be empty.
   std::function<void(const std::string&)> on_note;
-  /// Shown what a model writes, while it writes it: PredictRequest::on_text. May be empty.
+  /// Receives generated text while it is generated: PredictRequest::on_text. May be empty.
   std::function<void(std::string_view)> on_text;
-  /// How this front end spells a parameter in texts that outlast the run.
+  /// Spells a parameter for this front end, in texts that outlast the run.
   SpellParameter spell;
-  /// Rows are shown as a table, for people: where a question has several answers, they are listed.
+  /// Output is a table for people: if a request matches several results, they are listed instead of
+  /// refused.
   bool for_people = false;
-  /// How this front end runs a command with such arguments: "attnscope info MODEL".
+  /// The command line of this front end for such arguments: "attnscope info MODEL".
   std::function<std::string(const Command&, const ArgumentTexts&)> command_line;
 };
 
@@ -73,26 +73,26 @@ struct Command {
   std::vector<Example> examples;
   std::vector<Parameter> parameters;
   std::vector<Exclusion> exclusions;
-  std::vector<const Analysis*> analyses;  // whose rows its report has; of items and in stores
+  std::vector<const Analysis*> analyses;  // analyses whose rows a report may contain
 
-  // One of these two:
+  // Exactly one of these two is set:
   void (*run)(const Arguments&, const Session&, RowSink&) = nullptr;
-  /// Writes a text or a file of a kind of its own, no rows.
+  /// Writes its own text or file format instead of rows.
   void (*write)(const Arguments&, const Session&, std::ostream&) = nullptr;
 
-  /// The one matrix that the arguments ask for, for files that hold an array; null: the command has
-  /// none to give.
+  /// Returns the single matrix that the arguments select, for array files; null if the command has
+  /// none.
   WeightMatrix (*array)(const Arguments&, const Session&) = nullptr;
 };
 
-/// Runs a command that gives rows, those of a model's stacks with their names.
+/// Runs a command that produces rows, and adds the stack to rows of models with several stacks.
 void run_rows(const Command& command, const Arguments& arguments, const Session& session,
               RowSink& sink);
 
-/// The one of that name, or null.
+/// Returns the command with that name, or null.
 const Command* find_command(std::span<const Command> among, std::string_view name);
 
-/// The parameter of that name, or null.
+/// Returns the parameter with that name, or null.
 const Parameter* find_parameter(const Command& command, std::string_view name);
 
 }  // namespace attnscope

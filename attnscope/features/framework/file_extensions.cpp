@@ -11,8 +11,8 @@
 namespace attnscope {
 namespace {
 
-/// Those of kinds that some file written here is, and of others that people keep tables, tensors
-/// and pages in.
+/// File extensions of formats that attnscope writes, and of other common formats of tables, tensors
+/// and pages.
 constexpr std::array<std::string_view, 31> kKnownEndings = {
     ".csv",  ".json",    ".html",  ".htm",     ".npy",    ".safetensors", ".sqlite", ".sqlite3",
     ".db",   ".svg",     ".tsv",   ".jsonl",   ".ndjson", ".npz",         ".pt",     ".pth",
@@ -38,10 +38,10 @@ void check_ending(const Parameter& parameter, const std::string& path) {
   const std::string ending = ending_of(path);
   if (possible.empty() || !is_known(ending)) return;
   if (std::find(possible.begin(), possible.end(), ending) != possible.end()) return;
-  throw Error(ErrorKind::usage,
-              {.parameter = parameter.name,
-               .problem = "'" + verbatim(path) + "' cannot be a " + ending + " file",
-               .hint = "possible: " + join_alternatives(possible)});
+  throw Error(ErrorKind::usage, {.parameter = parameter.name,
+                                 .problem = "'" + verbatim(path) +
+                                            "' has an unsupported file extension: " + ending + "",
+                                 .hint = "supported: " + join_alternatives(possible)});
 }
 
 std::string format_of(const Arguments& arguments) {
@@ -52,8 +52,8 @@ std::string format_of(const Arguments& arguments) {
     if (!arguments.given("format") || asked == format.name) return std::string(format.name);
     throw Error(ErrorKind::usage,
                 {.parameter = "format",
-                 .problem = "'" + asked + "' is not what a " + ending + " file holds",
-                 .hint = "leave {format} out, or give {out} a name that ends otherwise"});
+                 .problem = "'" + asked + "' does not match the file extension " + ending + "",
+                 .hint = "omit {format}, or change the file extension of {out}"});
   }
   return asked;
 }

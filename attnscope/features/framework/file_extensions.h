@@ -1,4 +1,4 @@
-// What the name of a file promises: rows.csv holds CSV.
+// Derives file formats from file extensions: rows.csv contains CSV.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace attnscope {
 
-/// ".csv" of "rows.CSV"; empty where there is none.
+/// ".csv" for "rows.CSV"; empty if there is no file extension.
 std::string ending_of(const std::string& path);
 
-/// Throws Error(usage) where `path` ends as files of a known kind do which the parameter's file is
-/// not. Other endings promise nothing.
+/// Throws Error(usage) if `path` has a known file extension that does not fit the parameter.
+/// Unknown file extensions are accepted.
 void check_ending(const Parameter& parameter, const std::string& path);
 
-/// The format of a report: the one that was asked for, else the one that the ending of its file
-/// stands for, else the usual one. Throws Error(usage) where format and ending disagree.
+/// The format of a report: the requested one, else the one of the output file's extension, else the
+/// default. Throws Error(usage) if format and file extension disagree.
 std::string format_of(const Arguments& arguments);
 
 }  // namespace attnscope

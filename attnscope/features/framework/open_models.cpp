@@ -18,17 +18,18 @@ namespace {
 
 void warn(const Checkpoint& checkpoint, const Session& session) {
   if (!session.on_warning) return;
-  constexpr std::size_t kShown = 5;  // a wrong index can disagree about every tensor
+  constexpr std::size_t kShown = 5;  // a wrong index can disagree on every tensor
   const auto& warnings = checkpoint.warnings();
   for (std::size_t index = 0; index < std::min(kShown, warnings.size()); ++index) {
     session.on_warning(warnings[index]);
   }
   if (warnings.size() > kShown) {
-    session.on_warning({.problem = "and " + counted(warnings.size() - kShown, "more such tensor")});
+    session.on_warning({.problem = "and " + counted(warnings.size() - kShown,
+                                                    "more tensor with the same problem")});
   }
 }
 
-/// Tensors that a forward pass leaves alone, since the layout file names none of them.
+/// Warns of tensors that the layout file does not name, which the forward pass therefore ignores.
 void warn_of_undescribed(const Model& model, const Session& session) {
   if (!session.on_warning || model.spec().layers.empty()) return;
   std::vector<std::string> names;
@@ -40,33 +41,35 @@ void warn_of_undescribed(const Model& model, const Session& session) {
   const std::size_t count = names.size();
   if (count > kShown) names.resize(kShown);
   session.on_warning({.file = model.spec().source,
-                      .problem = verbatim("says nothing of " + std::to_string(count) +
+                      .problem = verbatim("does not describe " + std::to_string(count) +
                                           (count == 1 ? " tensor: " : " tensors: ") + join(names) +
                                           (count > kShown ? ", …" : ""))});
 }
 
-/// Layers of the files that the layout file does not count.
+/// Warns of layers in the files beyond the number of layers in the layout file.
 void warn_of_more_layers(const Model& model, const Session& session) {
   const std::int64_t last = last_layer_of_files(model);
   if (!session.on_warning || last < model.dimensions().layers) return;
   session.on_warning({.file = model.spec().source,
                       .problem = "describes " + counted(model.dimensions().layers, "layer") +
-                                 ", but the files hold layers up to " + std::to_string(last)});
+                                 ", but the weights files contain layers up to " +
+                                 std::to_string(last)});
 }
 
-/// Matrices beside a layer's projections that neither analyses nor a forward pass read.
+/// Warns of matrices that neither analyses nor the forward pass read.
 void warn_of_unread_matrices(const Model& model, const Session& session) {
   if (!session.on_warning) return;
   const std::vector<std::string> names = unread_matrices(model);
   if (names.empty()) return;
-  session.on_warning({.file = model.checkpoint().main_file().string(),
-                      .problem = verbatim(counted(names.size(), "matrix", "matrices") + " of " +
-                                          model.name() + (names.size() == 1 ? " is" : " are") +
-                                          " not read, first '" + names.front() + "': " +
-                                          model.spec().source + " describes no such projection")});
+  session.on_warning(
+      {.file = model.checkpoint().main_file().string(),
+       .problem = verbatim(counted(names.size(), "matrix", "matrices") + " of " + model.name() +
+                           (names.size() == 1 ? " is ignored" : " are ignored") + ", first '" +
+                           names.front() + "': " + model.spec().source +
+                           " does not describe such a projection")});
 }
 
-/// The other models of a multimodal checkpoint, by the first part of their tensors' names.
+/// Warns of the other models of a multimodal checkpoint, by the first part of their tensor names.
 void warn_of_other_towers(const Model& model, const Session& session) {
   if (!session.on_warning || !model.spec().multimodal) return;
   std::map<std::string, std::size_t> towers;
@@ -80,8 +83,9 @@ void warn_of_other_towers(const Model& model, const Session& session) {
   for (const auto& [tower, tensors] : towers) {
     parts.push_back("'" + tower + "' (" + counted(tensors, "tensor") + ")");
   }
-  session.on_warning({.file = model.checkpoint().main_file().string(),
-                      .problem = verbatim("its language model is read, and not " + join(parts))});
+  session.on_warning(
+      {.file = model.checkpoint().main_file().string(),
+       .problem = verbatim("only its language model is analyzed; skipped: " + join(parts))});
 }
 
 std::vector<Model> find_open_model(const NamedModel& model, const Arguments& arguments,
@@ -94,7 +98,7 @@ std::string with_stack(const std::string& name, const Model& model) {
   return model.stack().empty() ? name : name + ":" + model.stack();
 }
 
-/// Its stacks, all of them.
+/// Opens all stacks of a model.
 std::vector<Model> open_named(const NamedModel& named, const std::string& name,
                               const Arguments& arguments, const Session& session) {
   std::vector<Model> open = find_open_model(named, arguments, session);
@@ -118,7 +122,7 @@ std::vector<Model> open_named(const NamedModel& named, const std::string& name,
   return open;
 }
 
-/// Leaves the stack of that name alone; all where it is empty.
+/// Keeps only the stack with that name; all if it is empty.
 void choose_stack(const std::string& stack, const NamedModel& named, std::vector<Model>& stacks) {
   if (stack.empty()) return;
   std::vector<std::string> names;
@@ -126,10 +130,11 @@ void choose_stack(const std::string& stack, const NamedModel& named, std::vector
   std::erase_if(stacks, [&](const Model& model) { return model.stack() != stack; });
   if (!stacks.empty()) return;
   const bool single = names.size() == 1 && names.front().empty();
-  throw Error(ErrorKind::usage,
-              {.parameter = "stack",
-               .problem = verbatim("'" + named.path + "' has no stack '" + stack + "', but " +
-                                   (single ? "one that has no name" : join(names, ", ")))});
+  throw Error(
+      ErrorKind::usage,
+      {.parameter = "stack",
+       .problem = verbatim("'" + named.path + "' has no stack '" + stack + "': " +
+                           (single ? "it has a single, unnamed stack" : join(names, ", ")))});
 }
 
 }  // namespace
@@ -259,7 +264,7 @@ std::vector<NamedModel> named_models(const Arguments& arguments, const Session& 
 }
 
 std::vector<std::string> names_of(const std::vector<NamedModel>& models) {
-  std::vector<std::vector<std::string>> parts;  // of each model once, whatever its stacks
+  std::vector<std::vector<std::string>> parts;  // once per model, regardless of its stacks
   std::vector<std::size_t> places;
   for (const NamedModel& model : models) {
     std::vector<std::string> own = parts_of(model);
@@ -284,7 +289,7 @@ Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& 
     if (remote && session.on_warning) {
       session.on_warning(
           {.parameter = "remote",
-           .problem = "has no effect on '" + verbatim(model.text) + "', which is on this machine"});
+           .problem = "has no effect on '" + verbatim(model.text) + "', which is a local path"});
     }
     return checkpoint;
   }

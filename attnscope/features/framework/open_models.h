@@ -1,4 +1,4 @@
-// The models that arguments name, opened.
+// Opens the models that the arguments name.
 #pragma once
 
 #include <memory>
@@ -13,51 +13,51 @@
 
 namespace attnscope {
 
-/// Opens every model, in the order of named_models(), and names them apart. Of a model of several
-/// stacks those that are asked for, as models of their own.
+/// Opens every model, in the order of named_models(), with distinct names. Of a model with several
+/// stacks, the requested stacks are returned as separate models.
 std::vector<Model> open_models(const Arguments& arguments, const Session& session);
 
-/// How an argument would name each of these models, which open_models() gave for the same
-/// arguments: "MODEL:encoder" for a stack.
+/// The argument texts for these models, which open_models() returned for the same arguments:
+/// "MODEL:encoder" for a stack.
 std::vector<std::string> texts_of(const std::vector<Model>& models, const Arguments& arguments,
                                   const Session& session);
 
-/// The session, in which commands find these models open, under the names that they have: those
-/// that open_models() gave for the same arguments.
+/// A session in which commands find these models already open under their names. The models come
+/// from open_models() with the same arguments.
 Session with_open_models(const Session& session, const Arguments& arguments,
                          const std::vector<Model>& models);
 
-/// Checkpoints and their names, for work that needs no known architecture.
+/// Checkpoints and their names, for analyses that do not need a supported architecture.
 struct NamedCheckpoints {
   std::vector<std::shared_ptr<const Checkpoint>> checkpoints;
   std::vector<std::string> names;
 };
 NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session);
 
-// What a command's MODEL arguments name: paths, and models of the hub.
+// Interprets MODEL arguments: paths, and models of the hub.
 
 struct NamedModel {
-  std::string text;                       // as an argument would name it
+  std::string text;                       // as written in an argument
   std::string path;                       // the text without a stack's name
-  std::string stack = {};                 // the only stack that is asked for; empty: all
-  std::optional<HubModelId> on_hub = {};  // nothing: it is a path
+  std::string stack = {};                 // the only requested stack; empty: all
+  std::optional<HubModelId> on_hub = {};  // none: a path
 };
 
-/// Those that models may have, see Model::stack().
+/// Possible names of stacks, see Model::stack().
 std::vector<std::string> stack_names();
 
-/// The values of `models`, each revision that a pattern fits on its own, without those that name a
-/// model once more. What is there is a path, whatever the hub has.
+/// The values of `models`, expanded to one entry per matching revision, without duplicates. An
+/// existing path takes precedence over a hub name.
 std::vector<NamedModel> named_models(const Arguments& arguments, const Session& session);
 
-/// What rows call them, but for their stacks.
+/// The names of the models in rows, without their stacks.
 std::vector<std::string> names_of(const std::vector<NamedModel>& models);
 
-/// Whether it names a folder, in which the weights are looked for, and no file of weights.
+/// Whether the argument names a folder with weights, not a weights file.
 bool is_folder(const NamedModel& model);
 
-/// `remote`: a model of the hub is read there; one that is here is read here, with a warning.
-/// Throws what Checkpoint::open() and Hub throw.
+/// `remote`: reads a hub model without downloading it; a local model is read locally, with a
+/// warning. Throws what Checkpoint::open() and Hub throw.
 Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& session);
 
 }  // namespace attnscope

@@ -9,7 +9,7 @@ std::string choices_text(const Parameter& parameter) {
   switch (parameter.type) {
     case ParameterType::role: return "one of " + join(parameter.choices, ",");
     case ParameterType::several:
-    case ParameterType::roles: return "of " + join(parameter.choices, ",");
+    case ParameterType::roles: return "any of " + join(parameter.choices, ",");
     default: return join_alternatives(parameter.choices);
   }
 }

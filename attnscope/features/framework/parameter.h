@@ -1,5 +1,5 @@
-// What a command takes, as data, from which the command line makes flags, help and completions, and
-// other front ends what they need.
+// Parameters of a command as data. The command line derives flags, help and completions from them;
+// other front ends use them too.
 #pragma once
 
 #include <cstdint>
@@ -34,63 +34,64 @@ enum class ParameterType {
   models,    // paths of folders or weights files: std::vector<std::string>
 };
 
-/// What a run does with the file that a parameter names.
+/// How a run uses the file that a parameter names.
 enum class FileUse {
   read,
-  written,  // replaced when the run is over
-  store,    // SQLite's: read and written in place, with files of its own beside it
+  written,  // replaced at the end of the run
+  store,    // SQLite file: read and written in place, with SQLite's own files next to it
   folder,   // files are written into it
 };
 
-/// How many bins: a number, or as many as the rule of Freedman and Diaconis gives.
+/// Number of bins: fixed, or by the Freedman–Diaconis rule.
 struct BinCount {
   bool freedman_diaconis = false;
   std::int64_t bins = 0;
 };
 
-/// The value of a parameter; its ParameterType says which of these it holds.
+/// The value of a parameter; ParameterType defines which alternative it holds.
 using ParameterValue =
     std::variant<bool, std::int64_t, std::uint64_t, std::string, Role, std::vector<Role>,
                  LayerSelection, HeadIndex, HeadInput, std::vector<double>, std::vector<Rank>,
                  BinCount, ValueRange, std::vector<std::string>>;
 
-/// In its texts `{name}` stands for another parameter, which each front end spells its own way.
+/// In the texts, `{name}` stands for another parameter, which each front end spells in its own
+/// form.
 struct Parameter {
-  std::string name;  // bare and in snake_case: "rope_offset"
+  std::string name;  // in snake_case: "rope_offset"
   ParameterType type = ParameterType::flag;
-  std::string help;          // a line, without choices and default; may be empty beside choices
-  bool positional = false;   // named by its place on a command line
-  char letter = 0;           // a short name, of what is named often; 0: none
+  std::string help;          // one line, without choices and default; may be empty
+  bool positional = false;   // identified by its position on the command line
+  char letter = 0;           // short name of a common parameter; 0: none
   std::string metavariable;  // stands for the value in help; empty for flags
   std::vector<std::string> choices;
-  std::int64_t least = 0, most = 0;  // of an integer
-  std::string default_text;          // its value where it is not given; empty: it has none
-  std::string default_words;         // what help says instead of `default_text`
-  std::string implied_text;          // its value where only its name is given; empty: it needs one
-  std::string noun;           // what each choice is: "format"; empty: choices are only listed
-  std::string rejected_role;  // of roles: the error for one that is no choice; `*` is its name.
-                              // Empty: the choices are named
-  std::string missing;        // the error where it is not given; empty: it need not be
+  std::int64_t least = 0, most = 0;  // range of an integer
+  std::string default_text;          // default value; empty: none
+  std::string default_words;         // text that help shows instead of `default_text`
+  std::string implied_text;          // value if only the name is given; empty: a value is required
+  std::string noun;                  // noun for a choice: "format"; empty: choices are only listed
+  std::string rejected_role;         // error for a role that is not a choice; `*` is its name.
+                                     // Empty: the error lists the choices.
+  std::string missing;               // error if the parameter is missing; empty: it is optional
   std::string missing_hint;
-  std::string not_needed_with;       // another parameter: where that is given, it need not be
-  FileUse use = FileUse::read;       // of a file
-  std::vector<std::string> endings;  // by which one that is written is known: ".csv"
+  std::string not_needed_with;       // another parameter that makes this one optional
+  FileUse use = FileUse::read;       // how a file is used
+  std::vector<std::string> endings;  // allowed file extensions of an output: ".csv"
 };
 
-/// Parameters that have no meaning beside another one.
+/// Parameters that cannot be combined with another one.
 struct Exclusion {
   std::string parameter;
   std::vector<std::string> beside;
-  std::string reason;  // "names one tensor"
+  std::string reason;  // "analyzes a single tensor"
 };
 
-/// "table, csv or json", "of q,k,v"; empty where there are no choices.
+/// "table, csv or json", "any of q,k,v"; empty if there are no choices.
 std::string choices_text(const Parameter& parameter);
 
-/// Choices, help and default in one line.
+/// Help, choices and default in one line.
 std::string full_help(const Parameter& parameter);
 
-/// Whether a list of choices may be given, parted by commas.
+/// Whether a comma-separated list of choices is accepted.
 constexpr bool takes_list(ParameterType type) {
   return type == ParameterType::roles || type == ParameterType::several;
 }

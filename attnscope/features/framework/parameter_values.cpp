@@ -1,4 +1,4 @@
-// What texts stand for, by the type of their parameter.
+// Parses texts by the type of their parameter.
 #include "attnscope/features/framework/parameter_values.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::int64_t whole_number(const Parameter& parameter, const std::string& text, s
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < least || number > most) {
-    refuse_value(parameter, "'" + text + "' is not a whole number from " + std::to_string(least) +
+    refuse_value(parameter, "'" + text + "' is not an integer from " + std::to_string(least) +
                                 " to " + std::to_string(most));
   }
   return number;
@@ -48,19 +48,19 @@ Role role_of(const Parameter& parameter, const std::string& text) {
   if (!role) {
     const auto names = role_names();
     refuse_value(parameter, "'" + text + "' is not a matrix" + suggestion(text, names) +
-                                "; matrices: " + join(names));
+                                "; supported: " + join(names));
   }
   const auto& choices = parameter.choices;
   if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
     std::string problem = parameter.rejected_role.empty()
-                              ? "'*' is not among its matrices: " + join(choices)
+                              ? "'*' is not supported here; supported: " + join(choices)
                               : parameter.rejected_role;
     refuse_value(parameter, problem.replace(problem.find('*'), 1, text));
   }
   return *role;
 }
 
-/// The values of a list, each once, in the order in which they were typed.
+/// The values of a list without duplicates, in the order given.
 template <class Read>
 auto each_once(const std::string& text, Read&& read) {
   std::vector<decltype(read(text))> values;
@@ -78,7 +78,8 @@ double share_of(const Parameter& parameter, const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, share);
   if (error != std::errc() || stop != end || !(share > 0 && share < 1)) {
-    refuse_value(parameter, "'" + text + "' is not a share of the energy between 0 and 1",
+    refuse_value(parameter,
+                 "'" + text + "' is not a share of the energy (expected a number between 0 and 1)",
                  "for example: 0.9,0.99");
   }
   return share;
@@ -90,7 +91,7 @@ std::vector<double> shares_of(const Parameter& parameter, const std::string& tex
   return shares;
 }
 
-/// The signed number at the front of `text`, which is taken off it.
+/// Removes the signed number at the start of `text` and returns it.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -149,7 +150,7 @@ HeadInput receiver_of(const Parameter& parameter, const std::string& text) {
 BinCount bins_of(const Parameter& parameter, const std::string& text) {
   if (text == "fd") return {.freedman_diaconis = true};
   if (text.find_first_not_of("0123456789") != std::string::npos) {
-    refuse_value(parameter, "'" + text + "' is neither fd nor a number of bins");
+    refuse_value(parameter, "'" + text + "' is neither a number of bins nor fd");
   }
   return {.bins = whole_number(parameter, text, 1, kMaxBins)};
 }
@@ -168,7 +169,8 @@ ValueRange range_of(const Parameter& parameter, const std::string& text) {
     const auto low = finite_number(parts[0]), high = finite_number(parts[1]);
     if (low && high && *low < *high && std::isfinite(*high - *low)) return {*low, *high};
   }
-  refuse_value(parameter, "'" + text + "' is not two ascending numbers", "for example: -0.8,0.8");
+  refuse_value(parameter, "'" + text + "' is not a range (expected two ascending numbers)",
+               "for example: -0.8,0.8");
 }
 
 }  // namespace
@@ -227,7 +229,7 @@ bool same_letters(std::string_view a, std::string_view b) {
                               const std::string& meant = "") {
   throw Error(ErrorKind::usage,
               {.parameter = parameter,
-               .problem = "'" + text + "' is not a size of memory" +
+               .problem = "'" + text + "' is not a memory size" +
                           (meant.empty() ? " (for example: 2G, 512M, 1.5GiB)" : meant)});
 }
 
@@ -241,7 +243,7 @@ std::uint64_t parse_byte_size(const std::string& parameter, const std::string& t
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   const std::string digits(text.data(), stop);
   if (unit.empty())
-    refuse_size(parameter, text, ": it has no unit (did you mean '" + digits + "G'?)");
+    refuse_size(parameter, text, ": the unit is missing (did you mean '" + digits + "G'?)");
   std::vector<std::string> known;
   for (const Unit& candidate : kUnits) {
     if (same_letters(unit, candidate.name)) {

@@ -1,4 +1,4 @@
-// Values of parameters from texts, as people type them.
+// Parses parameter values from texts.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace attnscope {
 
-/// The value that a text stands for. Throws Error(usage) naming the parameter.
+/// Parses a text. Throws Error(usage) naming the parameter.
 ParameterValue value_from_text(const Parameter& parameter, const std::string& text);
 
 /// `2G`, `512M`, `1.5GiB`: K, M, G and T, alone or with iB, are powers of 1024; KB, MB, GB and TB

@@ -23,26 +23,26 @@ namespace fs = std::filesystem;
 [[noreturn]] void refuse_output(const std::string& parameter, const fs::path& path,
                                 const std::string& problem) {
   if (parameter.empty()) {
-    throw Error(ErrorKind::usage, "stdout", problem + "; write to another file");
+    throw Error(ErrorKind::usage, "stdout", problem + "; redirect to another file");
   }
-  throw Error(ErrorKind::usage,
-              {.parameter = parameter,
-               .problem = "'" + verbatim(path.string()) + "' " + problem + "; name another file"});
+  throw Error(ErrorKind::usage, {.parameter = parameter,
+                                 .problem = "'" + verbatim(path.string()) + "' " + problem +
+                                            "; choose another file"});
 }
 
 std::string named_by(const std::string& parameter) {
-  if (parameter.empty()) return "where stdout goes";
-  return "the file that {" + parameter + "} names";
+  if (parameter.empty()) return "the file that stdout is redirected to";
+  return "the file passed to {" + parameter + "}";
 }
 
-/// A store, and what SQLite may make beside it.
+/// Adds a store and the files that SQLite may create next to it.
 void add_store(RunFiles& files, const std::string& parameter, const std::string& path) {
   for (const char* ending : {"", "-wal", "-shm", "-journal"}) {
     files.add_output(parameter, path + ending);
   }
 }
 
-/// A folder of charts, and the charts of an earlier run there, which are replaced.
+/// Adds a folder of charts, and the charts of an earlier run, which are replaced.
 void add_folder(RunFiles& files, const Parameter& parameter, const std::string& path) {
   files.add_output(parameter.name, path);
   std::error_code failed;
@@ -56,7 +56,7 @@ void add_folder(RunFiles& files, const Parameter& parameter, const std::string& 
   }
 }
 
-/// Whether a file stands where the output needs a folder.
+/// Whether the output needs a folder where there is a file.
 bool lies_under(const std::vector<FileIdentity>& parent_folders, const FileIdentity& file) {
   return file.file && std::any_of(parent_folders.begin() + 1, parent_folders.end(),
                                   [&](const FileIdentity& one) { return one.file == file.file; });
@@ -78,7 +78,7 @@ void RunFiles::check(const Output& output) const {
     for (const fs::path& folder : named_folders_) {
       if (!above.file || !fs::equivalent(fs::path(above.path).parent_path(), folder, ignored))
         continue;
-      refuse_output(output.parameter, output.path, "lies under the name of a file beside a model");
+      refuse_output(output.parameter, output.path, "uses a file next to a model as a folder");
     }
   }
   const FileIdentity& file = output.parent_folders.front();
@@ -88,7 +88,7 @@ void RunFiles::check(const Output& output) const {
     if (!fs::equivalent(path.parent_path(), folder, ignored)) continue;
     if (!changes_weights(folder, path.filename().string())) continue;
     refuse_output(output.parameter, output.path,
-                  "would be taken for weights of the model '" + verbatim(model) + "'");
+                  "would be read as weights of the model '" + verbatim(model) + "'");
   }
 }
 
@@ -136,7 +136,7 @@ void RunFiles::add_model(const Checkpoint& checkpoint, const std::string& name,
                          bool found_in_folder) {
   const std::scoped_lock lock(mutex_);
   const CheckpointFolder& folder = checkpoint.folder();
-  // Commands of a report open the same models again.
+  // The commands of a report open the same models repeatedly.
   const std::size_t known = inputs_.size() + model_folders_.size();
   for (const fs::path& path : paths_of(checkpoint)) {
     add(path, "a file of the model '" + verbatim(name) + "'");
@@ -187,7 +187,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// That of a path without links.
+/// The identity of a path without links.
 FileIdentity identity_of_canonical(std::string path) {
   FileIdentity identity{.path = std::move(path)};
   struct stat status = {};
@@ -216,7 +216,7 @@ std::vector<FileIdentity> parent_identities(const fs::path& path) {
   if (path.native().size() >= PATH_MAX) {
     throw Error(ErrorKind::io,
                 {.file = path.string(),
-                 .problem = "is a path of " + std::to_string(path.native().size()) +
+                 .problem = "path has " + std::to_string(path.native().size()) +
                             " bytes, expected fewer than " + std::to_string(PATH_MAX)});
   }
   std::vector<FileIdentity> identities = {identity_of(path)};
@@ -236,7 +236,7 @@ namespace fs = std::filesystem;
   throw Error(kind, {.file = path.string(), .problem = problem});
 }
 
-/// Closed where its block ends.
+/// Closes the descriptor at the end of its scope.
 struct Descriptor {
   int number;
   ~Descriptor() {

@@ -57,7 +57,8 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
     };
     const std::int64_t first = from_start(range.first), last = from_start(range.last);
     if (first > last) {
-      refuse_selection('\'' + range.text() + "' runs backwards in " + std::string(model));
+      refuse_selection('\'' + range.text() + "' is an empty range of layers in " +
+                       std::string(model));
     }
     for (std::int64_t layer = first; layer <= last; ++layer) chosen.insert(layer);
   }
@@ -96,7 +97,8 @@ std::int64_t Rank::resolve(std::int64_t width) const {
 
 std::string Rank::text() const {
   if (!of_width) return std::to_string(static_cast<std::int64_t>(number));
-  // As it is read: without an exponent. The smallest float64 has some 340 characters.
+  // Written without an exponent, as parse_rank() reads it. The smallest float64 has some 340
+  // characters.
   std::array<char, 400> buffer;
   const auto end =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::fixed)
@@ -114,10 +116,10 @@ Rank parse_rank(std::string_view text) {
   const bool fits = of_width ? number > 0 && number <= 1
                              : whole && number >= 1 && number <= static_cast<double>(kMaxSize);
   if (error != std::errc() || stop != end || !fits) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "rank",
-                 .problem = '\'' + verbatim(text) + "' is neither a rank nor a share of the width",
-                 .hint = "for example: 512,0.1D"});
+    throw Error(ErrorKind::usage, {.parameter = "rank",
+                                   .problem = '\'' + verbatim(text) +
+                                              "' is neither a rank nor a share of the hidden size",
+                                   .hint = "for example: 512,0.1D"});
   }
   return {.number = number, .of_width = of_width};
 }

@@ -1,4 +1,4 @@
-// What arguments select: layers, one head of a layer, and ranks.
+// Selections by arguments: layers, one head of a layer, and ranks.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,11 @@ struct LayerRange {
 struct LayerSelection {
   std::vector<LayerRange> ranges;  // empty: every layer
 
-  /// How a report says them: "0-3,-4-", or null for every layer.
+  /// The selection as a report parameter: "0-3,-4-", or null for all layers.
   Value parameter() const;
 
-  /// Ascending, each once. Throws Error(usage) naming the model that lacks a layer.
+  /// The selected layers, ascending, without duplicates. Throws Error(usage) naming the model that
+  /// lacks a layer.
   std::vector<std::int64_t> resolve(std::int64_t layers, std::string_view model) const;
 };
 
@@ -58,19 +59,19 @@ HeadIndex place_in(const Model& model, HeadIndex place, const char* parameter);
 /// One matrix of one layer.
 using LayerMatrix = std::pair<std::int64_t, Role>;
 
-/// A whole number, or a share of the model's width.
+/// An integer, or a share of the model's hidden size.
 struct Rank {
   double number = 0;  // the rank, or the share in (0, 1]
   bool of_width = false;
 
-  /// At least 1; a share of the width goes to the nearest whole number.
+  /// The rank, at least 1; a share of the hidden size is rounded to the nearest integer.
   std::int64_t resolve(std::int64_t width) const;
   /// "512", "0.1D".
   std::string text() const;
   friend bool operator==(const Rank&, const Rank&) = default;
 };
 
-/// Throws Error(usage) for what is neither.
+/// Throws Error(usage) if the text is neither.
 Rank parse_rank(std::string_view text);
 
 }  // namespace attnscope

@@ -30,8 +30,8 @@ StoringContext::StoringContext(const Arguments& arguments, const Session& sessio
 std::ostream& open_output(const Arguments& arguments, const Session& session,
                           std::string_view parameter) {
   if (session.open_file) return session.open_file(arguments.text(parameter));
-  throw Error(ErrorKind::unsupported,
-              {.parameter = std::string(parameter), .problem = "no file can be written here"});
+  throw Error(ErrorKind::unsupported, {.parameter = std::string(parameter),
+                                       .problem = "writing files is not supported here"});
 }
 
 }  // namespace attnscope

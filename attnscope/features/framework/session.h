@@ -1,4 +1,4 @@
-// What a run of a command works with, as its arguments say: threads, memory, a store, files.
+// Resources of a run, as requested by its arguments: threads, memory, store, files.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,12 @@
 
 namespace attnscope {
 
-/// With the values of `threads` and `memory`; by default all cores, and a half of the free memory.
+/// The context with `threads` and `memory` applied; by default all cores and half of the free
+/// memory.
 Context context_of(const Arguments& arguments);
 
-/// The session's context, and where `store` was given that file as its store, which is made where
-/// there is none.
+/// The session's context, with the file given as `store` as its store, which is created if it does
+/// not exist.
 class StoringContext {
  public:
   StoringContext(const Arguments& arguments, const Session& session);
@@ -28,9 +29,9 @@ class StoringContext {
   Context context_;
 };
 
-/// The file that a parameter names, for what a command writes beside its report. It appears when
-/// the report does, whole or not at all; the stream is valid until the command's run() returns.
-/// Throws Error(io), and so does writing to it where there is no room.
+/// Opens an additional output file that a parameter names. It appears together with the report,
+/// atomically; the stream is valid until the command's run() returns. Throws Error(io), also from
+/// writes if the disk is full.
 std::ostream& open_output(const Arguments& arguments, const Session& session,
                           std::string_view parameter);
 

@@ -17,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-/// The text of the config.json of a model that no layout file describes.
+/// Returns the config.json of a model without a layout file.
 std::string config_of(const Checkpoint& checkpoint) {
   if (checkpoint.config()) return *checkpoint.config();
   constexpr std::uint64_t kMaxBytes = 10'000'000;
@@ -31,7 +31,7 @@ std::string config_of(const Checkpoint& checkpoint) {
                      .hint = std::move(hint)});
 }
 
-/// Refuses models that need no layout file.
+/// Refuses models of supported architectures, which need no layout file.
 void refuse_known(const Checkpoint& checkpoint, const std::string& config) {
   std::string name;
   try {
@@ -41,15 +41,16 @@ void refuse_known(const Checkpoint& checkpoint, const std::string& config) {
     throw;
   }
   refuse_suggestion(ErrorKind::usage, checkpoint,
-                    "'" + printable(name) + "' is a known architecture",
-                    "leave out {suggest_layout}");
+                    "'" + printable(name) + "' is a supported architecture",
+                    "omit {suggest_layout}");
 }
 
-/// Writes a layout file for one model, and shows the model as that file describes it.
+/// Writes a layout file for one model, and prints the model as the file describes it.
 void run_suggested(const Arguments& arguments, const Session& session, RowSink& sink) {
   const std::vector<NamedModel> named = named_models(arguments, session);
   if (named.size() != 1) {
-    throw Error(ErrorKind::usage, {.parameter = "suggest_layout", .problem = "takes one model"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "suggest_layout", .problem = "expects exactly one model"});
   }
   Checkpoint opened = open_checkpoint(named.front(), arguments.flag("remote"), session);
   const std::string name = names_of(named).front();
@@ -61,19 +62,19 @@ void run_suggested(const Arguments& arguments, const Session& session, RowSink& 
   const std::optional<LayoutOffer> offer = offered_layout(checkpoint, config);
   if (!offer) {
     refuse_suggestion(ErrorKind::unsupported, *checkpoint,
-                      "names and shapes of its tensors fit none of Llama, BERT, RoBERTa, GPT-NeoX",
+                      "tensor names and shapes do not match Llama, BERT, RoBERTa or GPT-NeoX",
                       "write a layout file by hand: docs/formats.md#layout-files");
   }
   open_output(arguments, session, "suggest_layout") << offer->text;
   const Model model(checkpoint, parse_layout(offer->text, arguments.text("suggest_layout")), name);
-  const std::string shared = "the layout takes its tensors as those of " + offer->like + ", ";
+  const std::string shared = "the layout assumes the tensor roles of " + offer->like + ". ";
   std::vector<std::string> notes;
   if (offer->doubts.empty()) {
     notes.push_back(shared +
-                    "and describes the forward pass by names and config alone: compare its logits "
-                    "with the original's before you trust them");
+                    "The forward pass is inferred from names and config alone. Compare its logits "
+                    "with those of the original model before you trust them");
   } else {
-    notes.push_back(shared + "and serves analyses of weights only: " + join(offer->doubts, "; "));
+    notes.push_back(shared + "It supports analyses of weights only: " + join(offer->doubts, "; "));
   }
   run_info(std::span(&model, 1), session.context, sink, notes);
 }
@@ -91,10 +92,10 @@ Parameters parameters() {
   own.front().not_needed_with = "system";
   own.push_back({.name = "system",
                  .type = ParameterType::flag,
-                 .help = "this machine, its kernels and libraries; no model"});
+                 .help = "report this machine, its kernels and libraries; takes no model"});
   own.push_back({.name = "suggest_layout",
                  .type = ParameterType::file,
-                 .help = "write a layout file for a model of an unknown architecture",
+                 .help = "write a layout file for a model of an unsupported architecture",
                  .metavariable = "FILE",
                  .use = FileUse::written,
                  .endings = {".json"}});
@@ -105,10 +106,10 @@ Parameters parameters() {
 
 Command info_command() {
   return {.name = "info",
-          .summary = "facts of models, and every tensor with its role",
+          .summary = "Show model metadata, tensors and their roles",
           .examples = {{{"models", "examples/shakespeare-gpt2"}}, {{"system", ""}}},
           .parameters = parameters(),
-          .exclusions = {{"system", {"models", "suggest_layout"}, "says what this machine has"},
+          .exclusions = {{"system", {"models", "suggest_layout"}, "reports on this machine"},
                          {"suggest_layout", {"layout", "stack"}, "describes the whole model"}},
           .run = run_info_command};
 }

@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// The CPU's name where the system tells it, else its kind.
+/// The CPU's name if the system provides it, else its architecture.
 std::string cpu_name() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);) {
@@ -32,7 +32,7 @@ std::string operating_system() {
   return std::string(system.sysname) + " " + system.release + " " + system.machine;
 }
 
-/// What runs may count on; half of it is what runs take by themselves.
+/// The memory available to runs; by default they use half of it.
 std::string available_memory_text() {
   const auto free = available_memory();
   return free ? std::to_string(*free >> 20) + " MiB free" : "unknown";
@@ -44,8 +44,8 @@ std::string layers_text(const std::vector<std::int64_t>& layers) {
   return (layers.size() == 1 ? "layer " : "layers ") + join(numbers);
 }
 
-/// Whose keys and values layers take, and where heads and MLPs have another shape than the facts
-/// say.
+/// Notes on layers that reuse keys and values of other layers, and on layers whose heads or MLP
+/// differ in shape from the model metadata.
 std::vector<std::string> notes_of_shapes(const ModelSpec& spec) {
   std::map<std::int64_t, std::vector<std::int64_t>> takers;
   std::map<std::string, std::vector<std::int64_t>> shaped;
@@ -59,7 +59,7 @@ std::vector<std::string> notes_of_shapes(const ModelSpec& spec) {
           .push_back(layer);
     }
     if (own.mlp_width != spec.dimensions.mlp_width) {
-      shaped["an MLP of width " + std::to_string(own.mlp_width)].push_back(layer);
+      shaped["an MLP with intermediate size " + std::to_string(own.mlp_width)].push_back(layer);
     }
   }
   std::vector<std::string> notes;
@@ -67,13 +67,13 @@ std::vector<std::string> notes_of_shapes(const ModelSpec& spec) {
     notes.push_back(layers_text(layers) + (layers.size() == 1 ? " has " : " have ") + shape);
   }
   for (const auto& [from, layers] : takers) {
-    notes.push_back(layers_text(layers) + (layers.size() == 1 ? " takes" : " take") +
+    notes.push_back(layers_text(layers) + (layers.size() == 1 ? " reuses the" : " reuse the") +
                     " keys and values of layer " + std::to_string(from));
   }
   return notes;
 }
 
-/// Of each model the tensors that repeat others byte for byte.
+/// For each model, the tensors that duplicate others byte for byte.
 std::vector<std::vector<TensorPair>> copies_of(std::span<const Model> models,
                                                const Context& context) {
   struct Comparison {
@@ -143,8 +143,8 @@ void run_system_info(std::string_view version, const Kernels& kernels, RowSink& 
   add("cpu", cpu_name());
   add("cores", std::to_string(default_threads()));
   add("memory", available_memory_text());
-  add("kernels", kernels.available() ? std::string(kernels.instruction_set()) + " (own)"
-                                     : "none of its own for this CPU; LAPACK does the work");
+  add("kernels", kernels.available() ? std::string(kernels.instruction_set()) + " (attnscope)"
+                                     : "none for this CPU; LAPACK is used instead");
   add("blas", blas_description());
   sink.end();
 }

@@ -1,4 +1,4 @@
-// `info`: the facts of each model and what each of its tensors is.
+// `info`: metadata of each model, and the role of each of its tensors.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace attnscope {
 
-/// Rows: model by model, tensors in the order of their files. Reads the weights that may be copies
-/// of others, and no more. `notes`: shown before the models' own.
+/// Rows by model, tensors in file order. Reads only the weights that may be copies of others.
+/// `notes`: printed before the models' own notes.
 void run_info(std::span<const Model> models, const Context& context, RowSink& sink,
               std::span<const std::string> notes = {});
 
-/// This machine and the libraries in use, one row for each.
+/// This machine and the libraries in use, one row per property.
 void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink);
 
 }  // namespace attnscope

@@ -1,5 +1,5 @@
-// `info` for people: the facts of all models side by side; of one model also every tensor, layers
-// drawn together.
+// Table of `info`: metadata of all models side by side. For a single model also every tensor, with
+// layers grouped.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// The facts that many models are compared by, a column for each.
+/// The metadata compared across many models, one column each.
 constexpr const char* kCompared[] = {"architecture",
                                      "layers",
                                      "hidden_size",
@@ -46,7 +46,7 @@ std::string short_text(const Value& value) {
   return scaled(static_cast<double>(*number));
 }
 
-/// Models as columns, with every digit.
+/// One column per model, with exact numbers.
 std::string facts_by_column(const std::vector<Record>& models, const Style& style) {
   std::vector<std::vector<std::string>> lines(1, {""});
   for (const Record& model : models) lines[0].push_back(style.bold(text_field(model, "name")));
@@ -58,7 +58,7 @@ std::string facts_by_column(const std::vector<Record>& models, const Style& styl
     };
     const auto has_it = [&](const Record& model) { return model.find(fact.name) != nullptr; };
     if (fact.optional && std::none_of(models.begin(), models.end(), has_it)) continue;
-    // A part of the number above it.
+    // This number is part of the number above it.
     const char* indent = fact.name == "attention_parameters" ? "  " : "";
     auto& line = lines.emplace_back(std::vector<std::string>{indent + std::string(fact.heading)});
     for (const Record& model : models) line.push_back(fact_text(value_of(model)));
@@ -66,7 +66,7 @@ std::string facts_by_column(const std::vector<Record>& models, const Style& styl
   return align(lines);
 }
 
-/// Models as rows, with the facts that are compared most.
+/// One row per model, with the most compared metadata.
 std::string facts_by_row(const std::vector<Record>& models, const Style& style) {
   std::vector<std::vector<std::string>> lines(1, {""});
   for (const char* fact : kCompared) {
@@ -79,7 +79,7 @@ std::string facts_by_row(const std::vector<Record>& models, const Style& style) 
   return align(lines, /*left_columns=*/2);
 }
 
-/// `h.{0-5}.ln_1.weight`: the tensors of one kind in a run of layers make one line.
+/// `h.{0-5}.ln_1.weight`: one line for the same tensor of a range of layers.
 struct TensorLine {
   std::string name;  // with `{}` for the layer
   std::string dtype, shape, role, tied_to;
@@ -105,7 +105,7 @@ std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const st
                     .bytes = integer_field(row, "bytes"),
                     .count = 1};
     constexpr std::int64_t kNone = -1;
-    // Those of all experts of a layer make one line, too.
+    // The tensors of all experts of a layer are also grouped into one line.
     const std::string expert = fmt::format(".{}.", integer_field(row, "expert", kNone));
     const std::size_t of_expert = line.name.rfind(expert);
     if (of_expert != std::string::npos) line.name.replace(of_expert, expert.size(), ".*.");
@@ -141,8 +141,8 @@ std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const st
   return lines;
 }
 
-/// The tensors of a model, within `width` columns where they can be: a name that would take more
-/// has a line of its own above its numbers.
+/// The tensors of a model, within `width` columns if possible. A name that is too long gets its own
+/// line above its numbers.
 std::string tensor_table(const std::vector<TensorLine>& tensors, std::size_t width,
                          const Style& style) {
   std::vector<std::string> names = {style.dim(heading("info", "name"))};
@@ -196,8 +196,9 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
   if (report.models.size() > 1) {
     out << '\n';
     write_legend(
-        spell_parameters("Name one model to see its tensors; {format} csv lists those of all.",
-                         options.spell),
+        spell_parameters(
+            "To see tensors, pass a single model. {format} csv lists the tensors of all models.",
+            options.spell),
         options, out);
     return;
   }
@@ -209,10 +210,9 @@ void write_info_table(const Report& report, const WriteOptions& options, std::os
                         style);
   }
   out << '\n';
-  write_legend(spell_parameters(
-                   "Shapes are as stored; a tied or shared tensor counts once, buffers not at all. "
-                   "{format} csv lists every tensor.",
-                   options.spell),
+  write_legend(spell_parameters("Shapes are as stored. Tied and shared tensors are counted once; "
+                                "buffers are not counted. {format} csv lists every tensor.",
+                                options.spell),
                options, out);
 }
 

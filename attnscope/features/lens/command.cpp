@@ -47,8 +47,8 @@ void run_grid_of(const Arguments& arguments, const Session& session,
   run_lens_grid(models, request, session.context, sink);
 }
 
-/// Without the stacks whose states reach the output head through a decoder alone; a note names
-/// encoders among them.
+/// Removes the stacks whose states reach the unembedding only through a decoder; a note names
+/// removed encoders.
 std::vector<Model> with_heads(std::vector<Model> models, RowSink& sink) {
   std::vector<Model> kept = without_helping_stacks(models);
   for (const Model& model : models) {
@@ -56,15 +56,14 @@ std::vector<Model> with_heads(std::vector<Model> models, RowSink& sink) {
         kept.begin(), kept.end(), [&](const Model& other) { return other.name() == model.name(); });
     if (is_kept || model.stack() != "encoder") continue;
     sink.add_note(verbatim(model.name()) +
-                  ": no rows, as its states reach the output head only through the decoder");
+                  ": skipped, because its states reach the unembedding only through the decoder");
   }
   return kept;
 }
 
 void run_lens_command(const Arguments& arguments, const Session& session, RowSink& sink) {
   if (arguments.given("top") && !arguments.flag("grid")) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "top", .problem = "is of the tokens of one text: give {grid} too"});
+    throw Error(ErrorKind::usage, {.parameter = "top", .problem = "requires {grid}"});
   }
   const std::vector<Model> models = with_heads(open_models(arguments, session), sink);
   if (arguments.given("prompts")) {
@@ -95,47 +94,49 @@ Command lens_command() {
   exclusions.push_back({"grid",
                         {"token_file", "sequences", "length", "seed", "consecutive", "lines",
                          "score_positions", "store", "target_file"},
-                        "gives a row for each token of one text"});
+                        "reports one row per token of a single text"});
   return {
       .name = "lens",
-      .summary = "what each layer would foretell if it were the last one",
-      .examples =
-          {{{"models", "examples/shakespeare-gpt2"}, {"text", "To be, or not to be"}, {"grid", ""}},
-           {{"models", "examples/shakespeare-gpt2"},
-            {"text", "To be, or not to be"},
-            {"grid", ""},
-            {"top", "3"},
-            {"format", "json"}},
-           {{"models", "MODEL"}, {"text_file", "book.txt"}},
-           {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
-           {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
-           {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "resid_pre,resid_mid"}}},
-      .parameters = joined({remote_model_parameters(),
-                            text_parameters(),
-                            pair_parameters(),
-                            window_parameters(kScoredWindows),
-                            example_parameters(),
-                            {{.name = "states",
-                              .type = choice,
-                              .help = "the stream before each layer, or after its attention too",
-                              .metavariable = "WHICH",
-                              .choices = {"resid_pre", "resid_pre,resid_mid"},
-                              .default_text = "resid_pre"},
-                             {.name = "grid",
-                              .type = flag,
-                              .help = "of one text, what each state foretells at each token"},
-                             {.name = "top",
-                              .type = integer,
-                              .help = "with {grid}: how many of the likeliest tokens",
-                              .metavariable = "K",
-                              .least = 1,
-                              .most = 1000,
-                              .default_text = "1"},
-                             prompts_parameter("instead: how much each state prefers the right "
-                                               "answer, of prompts in JSON lines")},
-                            run_parameters(),
-                            {store_parameter()},
-                            output_parameters()}),
+      .summary = "Decode each layer's residual stream (logit lens)",
+      .examples = {{{"models", "examples/shakespeare-gpt2"},
+                    {"text", "To be, or not to be"},
+                    {"grid", ""}},
+                   {{"models", "examples/shakespeare-gpt2"},
+                    {"text", "To be, or not to be"},
+                    {"grid", ""},
+                    {"top", "3"},
+                    {"format", "json"}},
+                   {{"models", "MODEL"}, {"text_file", "book.txt"}},
+                   {{"models", "MODEL"}, {"text_file", "en.txt"}, {"target_file", "de.txt"}},
+                   {{"models", "examples/shakespeare-gpt2"}, {"prompts", "examples/prompts.jsonl"}},
+                   {{"models", "MODEL"}, {"token_file", "val.bin"}, {"states", "resid_pre,resid_mid"}}},
+      .parameters = joined(
+          {remote_model_parameters(),
+           text_parameters(),
+           pair_parameters(),
+           window_parameters(kScoredWindows),
+           example_parameters(),
+           {{.name = "states",
+             .type = choice,
+             .help = "decode the residual stream before each layer, or also after its attention",
+             .metavariable = "WHICH",
+             .choices = {"resid_pre", "resid_pre,resid_mid"},
+             .default_text = "resid_pre"},
+            {.name = "grid",
+             .type = flag,
+             .help = "report the prediction of each state at each token of one text"},
+            {.name = "top",
+             .type = integer,
+             .help = "with {grid}: number of most likely tokens to list",
+             .metavariable = "K",
+             .least = 1,
+             .most = 1000,
+             .default_text = "1"},
+            prompts_parameter(
+                "report how much each state prefers the correct answer; prompts as JSON lines")},
+           run_parameters(),
+           {store_parameter()},
+           output_parameters()}),
       .exclusions = std::move(exclusions),
       .analyses = {&lens_analysis()},
       .run = run_lens_command};

@@ -1,4 +1,4 @@
-// Rows of `lens`: each state of the stream over a text, or at each token of it.
+// Rows of `lens`: each residual-stream state over a text, or at each of its tokens.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -43,46 +43,51 @@ Field measure(std::string_view name, std::string_view unit, std::string_view hea
 
 std::vector<Field> mean_fields(Nulls of_tokens) {
   return {
-      measure("loss", "nats", "loss", "−log of the probability of the text's token, mean",
+      measure("loss", "nats", "loss", "mean negative log-probability of the text's token",
               of_tokens),
-      measure("entropy", "nats", "entropy", "of what is foretold, mean over places"),
-      measure("kl", "nats", "kl", "KL(what the model foretells ‖ what the state does), mean"),
+      measure("entropy", "nats", "entropy", "mean entropy of the predicted distribution"),
+      measure(
+          "kl", "nats", "kl",
+          "mean KL divergence KL(model's final prediction ‖ prediction decoded from the state)"),
       measure("mean_reciprocal_rank", "", "1/rank",
-              "one over the rank of the text's token, mean; 1: always the likeliest", of_tokens),
-      measure("median_rank", "tokens", "median rank", "the rank of the text's token, median",
-              of_tokens),
-      measure("top1", "share of places", "preference_accuracy",
-              "share of places whose likeliest token is the text's", of_tokens),
-      measure("agreement", "share of places", "agrees",
-              "share of places whose likeliest token is the model's")};
+              "mean reciprocal rank of the text's token; 1: always the top-1 token", of_tokens),
+      measure("median_rank", "tokens", "median rank", "median rank of the text's token", of_tokens),
+      measure("top1", "share of positions", "top-1",
+              "share of positions whose top-1 token is the text's token", of_tokens),
+      measure("agreement", "share of positions", "agreement",
+              "share of positions whose top-1 token is also the top-1 token of the model's final "
+              "prediction")};
 }
 
 Field mid_parameter() {
   return {.name = "resid_mid",
           .type = flag,
-          .meaning = "whether states within layers are read too",
+          .meaning = "true: states within layers (after attention) are also decoded",
           .where = "formats.md#parameters"};
 }
 
 }  // namespace
 
 RowKind lens_rows() {
-  RowKind kind = {.name = "lens",
-                  .command = "lens",
-                  .meaning = "what a state of the stream foretells over a text",
-                  .place = {model_field(), stack_field(), state_layer_field(), state_field()},
-                  .fields = {{.name = "positions",
-                              .type = integer,
-                              .unit = "tokens",
-                              .meaning = "how many places entropy, kl and agreement are over",
-                              .where = kLensSection},
-                             {.name = "predicted",
-                              .type = integer,
-                              .unit = "tokens",
-                              .meaning = "how many of them have a token that follows, or is masked",
-                              .where = kLensSection}},
-                  .models = model_facts(),
-                  .parameters = text_parameter_fields()};
+  RowKind kind = {
+      .name = "lens",
+      .command = "lens",
+      .meaning = "quality of the predictions decoded from one residual-stream state over a text",
+      .place = {model_field(), stack_field(), state_layer_field(), state_field()},
+      .fields = {{.name = "positions",
+                  .type = integer,
+                  .unit = "tokens",
+                  .meaning =
+                      "number of positions over which entropy, kl and agreement are averaged",
+                  .where = kLensSection},
+                 {.name = "predicted",
+                  .type = integer,
+                  .unit = "tokens",
+                  .meaning =
+                      "number of positions with a target token: the next token, or the masked one",
+                  .where = kLensSection}},
+      .models = model_facts(),
+      .parameters = text_parameter_fields()};
   for (Field& field : mean_fields(Nulls::none)) kind.fields.push_back(std::move(field));
   for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.parameters.push_back(mid_parameter());
@@ -91,79 +96,86 @@ RowKind lens_rows() {
 }
 
 RowKind lens_grid_rows() {
-  RowKind kind = {.name = "lens_grid",
-                  .command = "lens",
-                  .option = "grid",
-                  .meaning = "what a state of the stream foretells at one token of a text",
-                  .place = {model_field(),
-                            stack_field(),
-                            state_layer_field(),
-                            state_field(),
-                            {.name = "position",
-                             .type = integer,
-                             .unit = "tokens",
-                             .meaning = "the place of the token in the text, from 0",
-                             .where = kLensSection}},
-                  .models = model_facts()};
+  RowKind kind = {
+      .name = "lens_grid",
+      .command = "lens",
+      .option = "grid",
+      .meaning = "prediction decoded from one residual-stream state at one token of a text",
+      .place = {model_field(),
+                stack_field(),
+                state_layer_field(),
+                state_field(),
+                {.name = "position",
+                 .type = integer,
+                 .unit = "tokens",
+                 .meaning = "position of the token in the text, from 0",
+                 .where = kLensSection}},
+      .models = model_facts()};
   kind.fields = {
-      {.name = "token_id", .type = integer, .meaning = "the token there", .where = kLensSection},
+      {.name = "token_id",
+       .type = integer,
+       .meaning = "id of the token at this position",
+       .where = kLensSection},
       {.name = "text",
        .type = text,
        .nulls = Nulls::whole,
-       .meaning = "it as readable text; null where no tokenizer knows it",
+       .meaning = "text of the token at this position; null if no tokenizer can decode it",
        .where = kLensSection},
       {.name = "top_token",
        .type = integer,
-       .meaning = "the token that the state takes for the likeliest",
+       .meaning = "id of the top-1 token decoded from the state",
        .where = kLensSection},
       {.name = "top_text",
        .type = text,
        .nulls = Nulls::whole,
-       .meaning = "it as readable text; null where no tokenizer knows it",
+       .meaning = "text of the top-1 token; null if no tokenizer can decode it",
        .where = kLensSection},
-      measure("probability", "", "", "of the likeliest token"),
+      measure("probability", "", "", "probability of the top-1 token"),
       {.name = "rank",
        .type = integer,
        .unit = "tokens",
-       .meaning = "of the model's own likeliest token; 1: the likeliest here too",
+       .meaning = "rank, in the decoded state, of the top-1 token of the model's final prediction; "
+                  "1: both agree",
        .where = kLensSection},
-      measure("entropy", "nats", "", "of what is foretold there"),
-      measure("kl", "nats", "", "KL(what the model foretells ‖ what the state does)"),
+      measure("entropy", "nats", "", "entropy of the distribution decoded from the state"),
+      measure("kl", "nats", "",
+              "KL divergence KL(model's final prediction ‖ prediction decoded from the state)"),
       {.name = "top_tokens",
        .type = record,
        .form = list,
-       .meaning = "the likeliest tokens, the first first",
+       .meaning = "most likely tokens, in descending order",
        .where = kLensSection,
        .with = "top",
        .fields = {{.name = "token_id",
                    .type = integer,
-                   .meaning = "the token's id",
+                   .meaning = "id of the token",
                    .where = kLensSection},
                   {.name = "text",
                    .type = text,
                    .nulls = Nulls::whole,
-                   .meaning = "it as readable text; null where no tokenizer knows it",
+                   .meaning = "text of the token; null if no tokenizer can decode it",
                    .where = kLensSection},
-                  measure("logit", "", "", "what the head gives for it"),
-                  measure("probability", "", "", "softmax of the logits of all tokens")}}};
+                  measure("logit", "", "", "logit of the token"),
+                  measure("probability", "", "",
+                          "probability of the token: softmax over the vocabulary")}}};
   Field states = {.name = "states",
                   .type = record,
                   .form = list,
-                  .meaning = "means over the text, of each state",
+                  .meaning = "means over the text for each residual-stream state",
                   .where = kLensSection};
   states.fields = {state_layer_field(), state_field()};
   for (Field& field : mean_fields(Nulls::whole)) states.fields.push_back(std::move(field));
   kind.models.push_back(std::move(states));
   kind.parameters = {{.name = "grid",
                       .type = flag,
-                      .meaning = "that rows are of the tokens of one text",
+                      .meaning = "true: one row per state and token of a single text",
                       .where = "formats.md#parameters"},
                      text_parameter_fields().front(),
                      mid_parameter(),
                      {.name = "top",
                       .type = integer,
                       .unit = "tokens",
-                      .meaning = "how many of the likeliest tokens rows list; 1 where it is absent",
+                      .meaning = "number of most likely tokens listed per row; 1 if absent",
                       .where = "formats.md#parameters",
                       .with = "top"}};
   return kind;
@@ -173,7 +185,7 @@ RowKind lens_prompts_rows() {
   RowKind kind = {.name = "lens_prompts",
                   .command = "lens",
                   .option = "prompts",
-                  .meaning = "how much a state of the stream prefers the right answers",
+                  .meaning = "how strongly one residual-stream state prefers the correct answers",
                   .place = {model_field(), stack_field(), state_layer_field(), state_field()},
                   .models = model_facts(),
                   .parameters = {prompts_parameter_field(), mid_parameter()}};
@@ -186,17 +198,20 @@ RowKind lens_prompts_rows() {
   };
   const auto after = kind.fields.begin() + 1;
   kind.fields.insert(
-      after, own("logit_difference_error", "logits", "",
-                 "the standard error of the mean before it; null of one prompt", Nulls::whole));
+      after,
+      own("logit_difference_error", "logits", "",
+          "standard error of the mean clean logit difference; null for one prompt", Nulls::whole));
   const std::vector<Field> shares = {
       own("share", "share of the preference", "share",
-          "the difference between clean and corrupted prompts, of that in the end; null where "
-          "there is none",
+          "Clean minus corrupted logit difference, as a share of its value at the final state. "
+          "Uses the clean logit difference alone without corrupted prompts. Null if the final "
+          "value is not positive.",
           Nulls::whole),
       own("share_error", "share of the preference", "",
-          "the standard error of that over prompts; null of one prompt", Nulls::whole),
-      own("preference_accuracy", "share of prompts", "preference_accuracy",
-          "clean prompts whose right answer is preferred", Nulls::none)};
+          "standard error of `share` over prompts; null for one prompt", Nulls::whole),
+      own("preference_accuracy", "share of prompts", "accuracy",
+          "share of clean prompts whose correct answer scores above the incorrect one",
+          Nulls::none)};
   kind.fields.insert(kind.fields.end() - 1, shares.begin(), shares.end());
   return kind;
 }

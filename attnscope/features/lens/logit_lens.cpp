@@ -34,7 +34,7 @@ LensReading reading_of(std::span<const float> logits, std::span<const float> fin
   return out;
 }
 
-/// Those rows of each state, whose names go to `states`.
+/// The given rows of each state; their state names are appended to `states`.
 std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const TokenIds> sequences,
                                        std::span<const TokenIds> sources,
                                        std::span<const std::int64_t> rows, bool middles,

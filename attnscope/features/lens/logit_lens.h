@@ -1,5 +1,5 @@
-// What each layer would predict if it were the last: its stream through the final norm, computed
-// anew, and the output head (nostalgebraist 2020, "interpreting GPT: the logit lens").
+// Logit lens: decodes each residual-stream state with the final norm and the unembedding
+// (nostalgebraist 2020, "interpreting GPT: the logit lens"). The norm is recomputed for each state.
 #pragma once
 
 #include <cstdint>
@@ -26,36 +26,36 @@ struct LensState {
   auto operator<=>(const LensState&) const = default;
 };
 
-/// What one state foretells at one place, beside what the model foretells in the end.
+/// The prediction decoded from one state at one position, compared with the model's final
+/// prediction.
 struct LensReading {
   double entropy = 0;     // nats
   double divergence = 0;  // KL(final ‖ this), nats
   TokenScore top;
-  std::vector<TokenScore> most_likely =
-      {};                       // it and those that follow, where several are asked for
-  std::int64_t final_rank = 1;  // of the model's likeliest token; 1: the likeliest here too
-  /// −log of the probability of the token asked for, nats, and its rank; none where none is.
+  std::vector<TokenScore> most_likely = {};  // the top-k tokens if k > 1
+  std::int64_t final_rank = 1;               // rank of the model's final top-1 token; 1: both agree
+  /// Negative log-probability of the target token in nats, and its rank; none without a target.
   std::optional<double> loss;
   std::optional<std::int64_t> rank;
 };
 
 struct Lens {
-  std::vector<LensState> states;                   // as the pass has them
-  std::vector<std::vector<LensReading>> readings;  // of each state, of each place
+  std::vector<LensState> states;                   // in the order of the forward pass
+  std::vector<std::vector<LensReading>> readings;  // per state and position
 };
 
-/// At the places of texts. `middles`: states within layers too, of models whose branches follow
-/// each other. `most_likely`: how many tokens are listed. Throws Error(unsupported) for a model
-/// without logits, and as ForwardPass::run().
+/// Decodes all states at the scored positions. `middles`: also states within layers, for models
+/// with sequential attention and MLP. `most_likely`: number of tokens to list. Throws
+/// Error(unsupported) for a model without logits, and as ForwardPass::run().
 Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool middles,
                std::int64_t most_likely, const Compute& compute);
 
 struct LensDifferences {
-  std::vector<LensState> states;                 // as the pass has them
-  std::vector<std::vector<double>> differences;  // of each state, logit(right) − logit(wrong)
+  std::vector<LensState> states;                 // in the order of the forward pass
+  std::vector<std::vector<double>> differences;  // per state: logit(correct) − logit(incorrect)
 };
 
-/// The same of two answers after each text, which read_lens() would foretell at its last token.
+/// Decodes the logit difference of two answers at the last token of each text.
 LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const TokenIds> texts,
                                       std::span<const std::int64_t> right,
                                       std::span<const std::int64_t> wrong, bool middles,
@@ -64,15 +64,15 @@ LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const T
 struct LensSums {
   std::int64_t places = 0;
   double loss = 0, entropy = 0, divergence = 0;
-  std::int64_t agreeing = 0;        // places with the model's own likeliest token
-  std::vector<std::int64_t> ranks;  // of the tokens asked for, in the places that have one
+  std::int64_t agreeing = 0;        // positions whose top-1 token equals the model's final one
+  std::vector<std::int64_t> ranks;  // ranks of the target tokens
 
   void add(const LensSums& more);
 };
 
 LensSums lens_sums(std::span<const LensReading> readings);
 
-/// As a store keeps them, and back. Throws as expect().
+/// Converts to the record kept by a store, and back. Throws as expect().
 Record sums_record(const LensState& state, const LensSums& sums);
 LensState read_state(const Record& record);
 LensSums read_sums(const Record& record);

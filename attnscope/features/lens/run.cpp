@@ -18,8 +18,8 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
   const ScoredPositions positions = scored_positions(item);
-  const Lens lens = read_lens(pass, positions, expect<bool>(item.parameters, "resid_mid"),
-                              /*likeliest=*/1, compute);
+  const Lens lens =
+      read_lens(pass, positions, expect<bool>(item.parameters, "resid_mid"), /*most_likely=*/1, compute);
   std::vector<Outcome> outcomes;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     const LensSums sums = lens_sums(lens.readings[state]);
@@ -30,10 +30,11 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
 
 double size(std::int64_t count) { return static_cast<double>(count); }
 
-/// States of the stream that are read in a layer.
+/// Number of decoded residual-stream states per layer.
 double states_of_layer(bool middles) { return middles ? 2 : 1; }
 
-/// What the readings of so many rows take beside the pass: the states, and two blocks of logits.
+/// Memory for decoding that many rows, in addition to the forward pass: the states and two blocks
+/// of logits.
 std::uint64_t reading_bytes(const Model& model, double rows, bool middles) {
   constexpr double kLogits = 2.0 * (64 << 20);
   const Dimensions& dimensions = model.dimensions();
@@ -64,7 +65,7 @@ void add_lens_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource
   inputs.add("mask", mask_parameter(item));
 }
 
-/// Adds up batches and gives the rows of a model when its last one has come.
+/// Adds up batches and emits the rows of a model after its last batch.
 class LensRows {
  public:
   explicit LensRows(RowSink& sink) : sink_(sink) {}
@@ -97,8 +98,8 @@ class LensRows {
   std::map<LensState, LensSums> sums_;
 };
 
-/// Of all tokens of one text, or of one target. A model that sees texts both ways is asked for none
-/// of them: it sees each.
+/// Decodes all tokens of one text, or of one target. Bidirectional models get no target tokens,
+/// because they attend to each of them.
 Lens lens_of_text(const ForwardPass& pass, const Prompt& prompt, const LensGridRequest& request,
                   const Compute& compute) {
   const std::span<const TokenIds> ids(&prompt.tokens, 1);
@@ -119,7 +120,7 @@ Value::List mean_records(const Lens& lens) {
   return list;
 }
 
-/// With the fields of rows of `predict`.
+/// Uses the same fields as rows of `predict`.
 Value::List top_list(const Prompt& prompt, const std::vector<TokenScore>& most_likely) {
   Value::List list;
   for (const TokenScore& score : most_likely) {
@@ -202,7 +203,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const TokenIds &ids = request.prompts[index].tokens, &source = request.prompts[index].source;
-    constexpr MaskToken kNoneNeeded = 0;  // each token is foretold where it stands
+    constexpr MaskToken kNoneNeeded = 0;  // no position is masked
     std::vector<TokenIds> sources;
     if (!source.empty()) sources.push_back(source);
     check_predicts_tokens(ready.pass(index), {ids}, kNoneNeeded, sources);
@@ -234,13 +235,13 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
   sink.end();
 }
 
-// `lens --prompts`: from which layer on a model prefers the right answer.
+// `lens --prompts`: from which layer on a model prefers the correct answer.
 namespace {
 
-/// Texts that run together have about so many rows.
+/// Approximate number of rows of texts that run together.
 constexpr std::int64_t kLensRows = 512;
 
-/// Of all texts, in parts that run together.
+/// Differences for all texts, in batches.
 LensDifferences differences_of(const ForwardPass& pass, const std::vector<TokenIds>& texts,
                                const AnsweredPrompts& prompts, bool middles,
                                const Compute& compute) {
@@ -268,7 +269,7 @@ LensDifferences differences_of(const ForwardPass& pass, const std::vector<TokenI
 struct FoundDifferences {
   LensDifferences clean, corrupted;
 
-  /// Of all prompts; empty where there are no corrupted ones.
+  /// Differences of all prompts; empty without corrupted prompts.
   std::vector<double> corrupted_at(std::size_t state) const {
     return corrupted.differences.empty() ? std::vector<double>() : corrupted.differences[state];
   }
@@ -277,7 +278,7 @@ struct FoundDifferences {
     return preference_of(clean.differences[state], corrupted_at(state));
   }
 
-  /// Of the last state, which is what the model itself prefers.
+  /// Preference at the final state, which is the model's own prediction.
   Preference preference() const { return preference(clean.states.size() - 1); }
 };
 

@@ -1,4 +1,4 @@
-// What each layer would foretell: means over texts, and token by token of one text.
+// Logit lens: means over texts, or one text token by token.
 #pragma once
 
 #include <span>
@@ -15,28 +15,28 @@
 
 namespace attnscope {
 
-/// A batch of sequences through the model, each state of its stream read.
+/// Each item runs a batch of sequences and decodes each residual-stream state.
 const Analysis& lens_analysis();
 
 struct LensRequest {
   ScoredTexts texts;
-  bool middles = false;  // states within layers too
+  bool middles = false;  // also decode states within layers
 };
 
-/// Rows: each state, from the first layer to the last, of an encoder-decoder those of its decoder.
-/// Throws as check_predicts_tokens().
+/// Rows: each state, from the first layer to the last; for an encoder-decoder, the states of its
+/// decoder. Throws as check_predicts_tokens().
 void run_lens(std::span<const Model> models, const LensRequest& request, const Context& context,
               RowSink& sink);
 
 struct LensGridRequest {
-  std::vector<Prompt> prompts;  // of each model; of an encoder-decoder with the whole target
+  std::vector<Prompt> prompts;  // per model; for an encoder-decoder with the whole target
   Record text;
   bool middles = false;
-  std::int64_t top = 1;  // so many of the likeliest tokens of each place
+  std::int64_t top = 1;  // number of top tokens per position
 };
 
-/// Rows: each state at each token of one text. What run_lens() would say of it goes to the facts of
-/// its model; of a model that sees texts both ways, without losses. Throws as run_lens().
+/// Rows: each state at each token of one text. The means that run_lens() reports are added to the
+/// model's metadata; for bidirectional models without losses. Throws as run_lens().
 void run_lens_grid(std::span<const Model> models, const LensGridRequest& request,
                    const Context& context, RowSink& sink);
 
@@ -45,7 +45,7 @@ struct LensPromptsRequest {
   bool middles = false;
 };
 
-/// Rows: each state, with how much it prefers the right answers to the wrong ones. Throws as
+/// Rows: each state, with its preference for the correct over the incorrect answers. Throws as
 /// check_answers().
 void run_lens_prompts(std::span<const Model> models, const LensPromptsRequest& request,
                       const Context& context, RowSink& sink);

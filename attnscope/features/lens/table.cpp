@@ -1,5 +1,5 @@
-// `lens` for people: a line for each state of the stream, with bars; of one text, what each state
-// takes for the next token, a line for each token.
+// Table of `lens`: one line per residual-stream state, with bars. For one text: one line per token
+// with the predictions of the states.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void write_states(const std::vector<const Record*>& rows, const Style& style, st
   out << align(lines);
 }
 
-/// The likeliest token, or several.
+/// The top-1 token, or several top tokens.
 std::string most_likely_cell(const Record& row) {
   const Value* several = row.find("top_tokens");
   if (several == nullptr) return token_cell(row, "top_text", "top_token");
@@ -55,7 +55,7 @@ std::string most_likely_cell(const Record& row) {
   return join(cells, " ");
 }
 
-/// Of one model: each token with what the states take to follow it.
+/// One model: each token with the next token predicted by each state.
 void write_grid(const std::vector<const Record*>& rows, const WriteOptions& options,
                 const Style& style, std::ostream& out) {
   constexpr std::int64_t kMaxShown = 60;
@@ -73,28 +73,25 @@ void write_grid(const std::vector<const Record*>& rows, const WriteOptions& opti
     line.push_back(token_cell(*states.front(), "text", "token_id"));
     for (const Record* row : states) {
       const auto rank = static_cast<double>(integer_field(*row, "rank", 1));
-      constexpr double kFar = 10'000;  // ranks beyond are all of one colour
+      constexpr double kFar = 10'000;  // higher ranks share one color
       const double near = 1 - std::min(1.0, std::log(rank) / std::log(kFar));
       const std::string mark =
           rank == 1 ? "" : fmt::format(" {}", grouped(static_cast<std::int64_t>(rank)));
       line.push_back(style.shade(near, most_likely_cell(*row)) + style.dim(mark));
     }
   }
-  if (skipped > 0) out << style.dim(fmt::format("  after {} tokens more", skipped)) << '\n';
+  if (skipped > 0) out << style.dim(fmt::format("  {} earlier tokens not shown", skipped)) << '\n';
   out << fold(lines, static_cast<std::size_t>(options.width));
 }
 
-/// Of prompts with answers.
+/// Table for prompts with answers.
 void write_preferences(const std::vector<const Record*>& rows, const Style& style,
                        std::ostream& out) {
   const bool corrupted = !rows.front()->find("corrupted_logit_difference")->is_null();
   std::vector<std::vector<std::string>> lines(1);
-  lines[0] = {style.bold("layer"),
-              style.bold("logit difference"),
-              style.bold(corrupted ? "corrupted" : ""),
-              style.bold("share"),
-              style.bold("preference_accuracy"),
-              ""};
+  lines[0] = {
+      style.bold("layer"), style.bold("logit difference"), style.bold(corrupted ? "corrupted" : ""),
+      style.bold("share"), style.bold("accuracy"),         ""};
   for (const Record* row : rows) {
     const auto share = number_field(*row, "share");
     lines.push_back({state_title(*row), number_text(*row, "logit_difference", "{:+.4f}"),
@@ -121,11 +118,9 @@ void write_lens_prompts_table(const Report& report, const WriteOptions& options,
   }
   if (report.rows.empty()) return;
   write_legend(
-      "How far the right answer's logit is above the wrong one's, mean over prompts, in the eyes "
-      "of "
-      "the stream before each layer, through the final norm, computed anew, and the output head. "
-      "share: of what the model itself prefers in the end; right: prompts whose right answer is "
-      "ahead.",
+      "Correct minus incorrect answer: mean logit difference, decoded from the residual stream "
+      "before each layer (final norm, then unembedding). share: relative to the final state. "
+      "accuracy: share of prompts whose correct answer scores higher.",
       options, out);
 }
 
@@ -153,13 +148,14 @@ void write_lens_table(const Report& report, const WriteOptions& options, std::os
   if (report.rows.empty()) return;
   const bool grid = report.parameters.find("grid") != nullptr;
   write_legend(
-      std::string(grid ? "Above: what follows each token in the eyes of the stream before each "
-                         "layer; a number: there the model's own answer has that rank. "
-                       : "") +
-          "The raw lens: each state through the final norm, computed anew, and the output head; "
-          "early layers speak another language, and their losses are no measure of what they know. "
-          "Loss, entropy and kl (from the model's answer) in nats; agrees: with the model's "
-          "answer." +
+      std::string(
+          grid ? "Above: top-1 token decoded from the residual stream before each layer, at each "
+                 "position. A number is the rank of the model's final prediction there. "
+               : "") +
+          "Logit lens: final norm, then unembedding. In early layers the residual basis differs, "
+          "so a high loss does not mean missing information. loss, entropy and kl (from the "
+          "model's final prediction) are in nats. agreement: same top-1 token as the final "
+          "prediction." +
           scored_sentence(report.parameters),
       options, out);
 }

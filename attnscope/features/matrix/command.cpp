@@ -23,17 +23,18 @@ void run_matrix_command(const Arguments& arguments, const Session& session, RowS
 WeightMatrix array(const Arguments& arguments, const Session& session) {
   const std::vector<Model> models = open_models(arguments, session);
   if (models.size() > 1) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "out", .problem = "a .npy file holds the matrix of one model"});
+    throw Error(
+        ErrorKind::usage,
+        {.parameter = "out", .problem = "a .npy file can store the matrix of one model only"});
   }
   return extract_matrix(models.front(), matrix_request(arguments));
 }
 
 Parameters matrix_parameters() {
-  const std::string missing = "is needed", hint = "for example: {layer} 0 {matrix} q";
+  const std::string missing = "missing", hint = "for example: {layer} 0 {matrix} q";
   return {{.name = "layer",
            .type = integer,
-           .help = "the layer (negative counts from the end)",
+           .help = "layer index; negative numbers count from the end",
            .metavariable = "L",
            .least = -kMaxLayers,
            .most = kMaxLayers,
@@ -47,13 +48,13 @@ Parameters matrix_parameters() {
            .missing_hint = hint},
           {.name = "head",
            .type = integer,
-           .help = "one head of it: a query head, for k, v and kv a key/value head",
+           .help = "select one head: a query head, or for k, v and kv a key/value head",
            .metavariable = "H",
            .least = 0,
            .most = kMaxSize},
           {.name = "expert",
            .type = integer,
-           .help = "of layers with experts: whose gate, up or down",
+           .help = "MoE layers: select the gate, up or down matrix of this expert",
            .metavariable = "E",
            .least = 0,
            .most = kMaxSize}};
@@ -63,7 +64,7 @@ Parameters matrix_parameters() {
 
 Command matrix_command() {
   return {.name = "matrix",
-          .summary = "one matrix in canonical orientation, as the analyses see it",
+          .summary = "Print one weight matrix in canonical orientation",
           .examples = {{{"models", "MODEL"}, {"layer", "0"}, {"matrix", "q"}},
                        {{"models", "MODEL"},
                         {"layer", "3"},

@@ -17,7 +17,8 @@ namespace {
   throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
 }
 
-/// The request with its layer counted from the start. Throws Error(usage) for what is not there.
+/// Resolves a negative layer. Throws Error(usage) if the layer, matrix, head or expert does not
+/// exist.
 MatrixRequest resolve_request(const Model& model, MatrixRequest request) {
   const std::string name = model.name();
   const std::int64_t layers = model.dimensions().layers;
@@ -35,18 +36,18 @@ MatrixRequest resolve_request(const Model& model, MatrixRequest request) {
   const std::string layer_text = "layer " + std::to_string(request.layer) + " of " + name;
   const std::int64_t experts = model.dimensions().experts;
   if (of_experts && !request.expert) {
-    refuse_parameter("expert", "is needed: " + layer_text + " has '" + role + "' in each of " +
-                                   counted(experts, "expert"));
+    refuse_parameter("expert", "missing: " + layer_text + " has a matrix '" + role +
+                                   "' for each of " + counted(experts, "expert"));
   }
   if (request.expert && !of_experts) {
-    refuse_parameter("expert", "in " + layer_text + " '" + role + "' is no expert's");
+    refuse_parameter("expert", layer_text + " has no experts for '" + role + "'");
   }
   if (request.expert && (*request.expert < 0 || *request.expert >= experts)) {
     refuse_parameter("expert", name + " has experts 0 to " + std::to_string(experts - 1));
   }
   const std::int64_t heads = model.dimensions(request.layer).heads.count(request.role);
   if (request.head && heads == 0) {
-    refuse_parameter("head", "the MLP has no heads");
+    refuse_parameter("head", "MLP matrices have no heads");
   }
   if (request.head && (*request.head < 0 || *request.head >= heads)) {
     refuse_parameter("head", name + " has heads 0 to " + std::to_string(heads - 1) + " of " +
@@ -67,7 +68,7 @@ M require(Read<M> read, const Model& model, const Weight& weight) {
   return std::move(read.values);
 }
 
-/// The first stored matrix of a role that the files lack, or the first at all.
+/// The first stored matrix of a role that is missing in the files, or the first one if none is.
 const Weight& first_part(const Model& model, std::int64_t layer, Role role) {
   const std::vector<Role> parts = model.parts_of(role);
   for (const Role part : parts) {
@@ -95,7 +96,7 @@ WeightMatrix cut_head(const WeightMatrix& whole, Role role, std::int64_t head,
       whole);
 }
 
-/// (rows, columns) of a circuit whose factors are loaded, of one head or of their sum.
+/// The product (rows, columns) of a circuit with loaded factors, for one head or summed over heads.
 WeightMatrix multiplied(const LoadedCircuit& loaded, std::optional<std::int64_t> head) {
   const SumFactors sum = loaded.sum();
   const CircuitFactors factors = head ? head_factors(loaded.weights(), *head) : sum.factors;

@@ -1,4 +1,4 @@
-// `matrix` and `similarity --head-matrix` for people: each matrix by its shape and corners.
+// Table of `matrix` and `similarity --head-matrix`: shape and corners of each matrix.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kEdge = 4;  // rows and columns shown at each end
 
-/// Positions shown of `count`, with `count` itself standing for the gap.
+/// Indices shown out of `count`; `count` itself marks the gap.
 std::vector<std::size_t> shown(std::size_t count) {
   std::vector<std::size_t> out;
   for (std::size_t at = 0; at < count; ++at) {
@@ -25,15 +25,15 @@ std::vector<std::size_t> shown(std::size_t count) {
   return out;
 }
 
-/// Takes report rows one after the other and keeps only what is shown of them. One whose field
-/// `row` is 0 begins a matrix.
+/// Takes report rows one by one and keeps only those that are shown. A row with field `row` 0
+/// starts a matrix.
 class MatrixCorners {
  public:
   void add(const Record& row);
   bool empty() const { return matrices_.empty(); }
 
-  /// Each matrix with a title, shape and corners, numbers in the form of `number_text`; what is no
-  /// number is a dash.
+  /// Writes each matrix with title, shape and corners, formatted by `number_text`; a value that is
+  /// not a number is a dash.
   void write(const WriteOptions& options, std::string (*number_text)(double),
              std::ostream& out) const;
 
@@ -42,7 +42,7 @@ class MatrixCorners {
     std::string model, matrix;
     std::int64_t layer = 0, head = -1;
     std::size_t rows = 0, cols = 0;
-    /// The first rows and the last: their numbers, and the values of the columns shown.
+    /// First and last rows: row number, and the values of the shown columns.
     std::vector<std::pair<std::size_t, std::vector<double>>> kept;
   };
   static void write(const Corners& matrix, const WriteOptions& options,
@@ -66,7 +66,7 @@ void MatrixCorners::add(const Record& row) {
   for (const std::size_t col : shown(matrix.cols)) {
     if (col < matrix.cols) seen.push_back(values[col]);
   }
-  // Of the rows after the first ones only the last will be shown.
+  // After the first rows, only the last ones are shown.
   if (matrix.kept.size() == 2 * kEdge) {
     matrix.kept.erase(matrix.kept.begin() + static_cast<std::ptrdiff_t>(kEdge));
   }
@@ -122,7 +122,7 @@ class MatrixTable : public ReportCollector {
     if (of_cosines && corners_.empty()) return;
     out_ << Style(options_.color)
                 .dim(of_cosines
-                         ? "Cosines between the rows of one head; csv and json have all of them."
+                         ? "Cosines between the rows of one head. CSV and JSON contain all of them."
                          : "Canonical orientation: rows are outputs. " + options_.spell("out") +
                                " FILE.npy saves it for NumPy.")
          << '\n';

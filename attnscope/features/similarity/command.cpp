@@ -25,24 +25,24 @@ void run_similarity_command(const Arguments& arguments, const Session& session, 
 }
 
 Parameters similarity_parameters() {
-  return {{.name = "matrix",
-           .type = roles,
-           .metavariable = "NAMES",
-           .choices = {"q", "k", "v", "gate", "up", "down", "router", "shared_gate", "shared_up",
-                       "shared_down"},
-           .default_words = "q,k,v",
-           .rejected_role = "'*' is no matrix whose vectors are compared; similarity takes q,k,v "
-                            "and those of MLPs and routers"},
-          experts_parameter(),
-          {.name = "overlap",
-           .type = flag,
-           .help = "instead: how far the row spaces of heads overlap, a heads x heads matrix a "
-                   "layer"},
-          {.name = "head_matrix",
-           .type = head,
-           .help = "instead: all cosines of one head's rows, by layer and head (of k and v: a "
-                   "key/value head)",
-           .metavariable = "HEAD"}};
+  return {
+      {.name = "matrix",
+       .type = roles,
+       .metavariable = "NAMES",
+       .choices = {"q", "k", "v", "gate", "up", "down", "router", "shared_gate", "shared_up",
+                   "shared_down"},
+       .default_words = "q,k,v",
+       .rejected_role = "similarity does not support '*' (supported: q, k, v, gate, up, down, "
+                        "router, shared_gate, shared_up, shared_down)"},
+      experts_parameter(),
+      {.name = "overlap",
+       .type = flag,
+       .help =
+           "report how much the row spaces of heads overlap, one heads × heads matrix per layer"},
+      {.name = "head_matrix",
+       .type = head,
+       .help = "report all cosines between the rows of head H in layer L (k, v: a key/value head)",
+       .metavariable = "HEAD"}};
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Command similarity_command() {
   const std::vector<std::string> bins = {"histogram", "bins", "range"};
   return {
       .name = "similarity",
-      .summary = "cosines between the weight vectors of heads, and duplicate heads",
+      .summary = "Compare weight vectors of heads; find duplicate heads",
       .examples =
           {{{"models", "examples/shakespeare-llama"}},
            {{"models", "MODEL"}, {"overlap", ""}, {"layers", "0"}},
@@ -64,12 +64,10 @@ Command similarity_command() {
            {{"models", "MODEL"}, {"matrix", "router,up"}, {"experts", "0-7"}}},
       .parameters = joined({remote_model_parameters(), similarity_parameters(),
                             bin_parameters(kCosineBins), work_parameters(), output_parameters()}),
-      .exclusions = {{"head_matrix",
-                      {"overlap", "layers", "experts"},
-                      "prints one head of a layer"},
-                     {"head_matrix", bins, "prints a matrix"},
-                     {"overlap", bins, "prints a matrix"},
-                     {"overlap", {"experts"}, "compares heads"}},
+      .exclusions = {{"head_matrix", {"overlap", "layers", "experts"}, "reports a single head"},
+                     {"head_matrix", bins, "reports a matrix, not a distribution"},
+                     {"overlap", bins, "reports a matrix, not a distribution"},
+                     {"overlap", {"experts"}, "compares heads, not experts"}},
       .analyses = {&similarity_analysis(), &head_overlap_analysis(), &head_matrix_analysis()},
       .run = run_similarity_command};
 }

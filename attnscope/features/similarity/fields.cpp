@@ -1,5 +1,5 @@
-// Rows of `similarity`: cosines between weight vectors, overlap of heads, one head's cosines; and
-// rows of `matrix`, which are of the same form as the last.
+// Rows of `similarity`: cosines between weight vectors, overlap of heads, cosines of one head. Also
+// rows of `matrix`, which have the same form as the latter.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -18,29 +18,31 @@ RowKind similarity_rows() {
   RowKind kind = {
       .name = "similarity",
       .command = "similarity",
-      .meaning = "cosines between the weight vectors of one projection",
+      .meaning = "distribution of the cosines between weight vectors of one projection",
       .revision = 2,
       .place = place_of_whole_matrix(),
       .fields = {{.name = "scope",
                   .type = text,
-                  .meaning = "which pairs: of rows of one head, of two heads, or of all rows",
+                  .meaning =
+                      "pairs of rows that are compared: within one head, across two heads, or all",
                   .where = kCosines,
                   .choices = {"within_head", "across_head", "all"}},
                  {.name = "pairs",
                   .type = integer,
-                  .meaning = "how many pairs of vectors there are",
+                  .meaning = "number of pairs of weight vectors",
                   .where = kCosines},
                  {.name = "zero_vectors",
                   .type = integer,
-                  .meaning = "how many vectors have no direction, and are left out of the pairs",
+                  .meaning = "number of zero vectors, which are excluded from the pairs",
                   .where = kCosines},
                  {.name = "mean",
                   .nulls = Nulls::whole,
-                  .meaning = "the mean of the pairs' cosines; null where there are none",
+                  .meaning = "mean cosine over all pairs; null if there are no pairs",
                   .where = kCosines},
                  {.name = "std",
                   .nulls = Nulls::whole,
-                  .meaning = "their standard deviation, of the population; null likewise",
+                  .meaning =
+                      "population standard deviation of the cosines; null if there are no pairs",
                   .where = kCosines},
                  histogram_field()},
       .models = model_facts(),
@@ -56,46 +58,47 @@ RowKind head_overlap_rows() {
   return {.name = "head_overlap",
           .command = "similarity",
           .option = "overlap",
-          .meaning = "how far the heads of one projection read or write the same space",
+          .meaning = "overlap between the subspaces that heads of one projection read or write",
           .place = place_of_whole_matrix(),
           .fields = {{.name = "overlap",
                       .form = matrix,
                       .nulls = Nulls::entries,
-                      .meaning = "for each two heads the mean squared cosine between the spaces of "
-                                 "their rows; null beside a zero head",
+                      .meaning = "mean squared cosine of the principal angles between the row "
+                                 "spaces of each two heads; null for a zero head",
                       .where = kOverlap},
                      {.name = "ranks",
                       .type = integer,
                       .form = list,
-                      .meaning = "the dimension of each head's space",
+                      .meaning = "dimension of each head's row space",
                       .where = kOverlap}},
           .models = model_facts(),
           .parameters = {matrix_parameter(),
                          layers_parameter(),
                          {.name = "overlap",
                           .type = flag,
-                          .meaning = "that rows say how far heads overlap",
+                          .meaning = "true: rows report the overlap of heads",
                           .where = "formats.md#parameters"}},
           .has_view = true};
 }
 
 RowKind head_matrix_rows() {
-  RowKind kind = {.name = "head_matrix",
-                  .command = "similarity",
-                  .option = "head_matrix",
-                  .meaning = "cosines of one weight vector of a head with all of that head",
-                  .place = place_of_matrix(),
-                  .fields = matrix_row_fields(),
-                  .models = model_facts(),
-                  .parameters = {matrix_parameter(),
-                                 layers_parameter(),
-                                 {.name = "head_matrix",
-                                  .type = integer,
-                                  .form = list,
-                                  .nulls = Nulls::whole,
-                                  .meaning = "the layer and the head that were asked for",
-                                  .where = "formats.md#parameters"}},
-                  .has_view = true};
+  RowKind kind = {
+      .name = "head_matrix",
+      .command = "similarity",
+      .option = "head_matrix",
+      .meaning = "cosines between one weight vector of a head and all weight vectors of that head",
+      .place = place_of_matrix(),
+      .fields = matrix_row_fields(),
+      .models = model_facts(),
+      .parameters = {matrix_parameter(),
+                     layers_parameter(),
+                     {.name = "head_matrix",
+                      .type = integer,
+                      .form = list,
+                      .nulls = Nulls::whole,
+                      .meaning = "requested layer and head",
+                      .where = "formats.md#parameters"}},
+      .has_view = true};
   for (Field& field : kind.fields) field.where = kCosines;
   return kind;
 }
@@ -109,20 +112,20 @@ RowKind matrix_rows() {
                   .models = model_facts(),
                   .parameters = {{.name = "layer",
                                   .type = integer,
-                                  .meaning = "the layer that was asked for",
+                                  .meaning = "requested layer",
                                   .where = "formats.md#parameters"},
                                  {.name = "matrix",
                                   .type = text,
-                                  .meaning = "the matrix that was asked for",
+                                  .meaning = "requested matrix",
                                   .where = "formats.md#parameters"},
                                  {.name = "head",
                                   .type = integer,
                                   .nulls = Nulls::whole,
-                                  .meaning = "the head that was asked for; null: the whole matrix",
+                                  .meaning = "requested head; null: the whole matrix",
                                   .where = "formats.md#parameters"},
                                  {.name = "expert",
                                   .type = integer,
-                                  .meaning = "the expert that was asked for",
+                                  .meaning = "requested expert",
                                   .where = "formats.md#parameters",
                                   .with = "expert"}}};
   kind.fields.insert(kind.fields.begin(), expert_fields().front());

@@ -18,15 +18,15 @@ constexpr std::size_t kWithin = static_cast<std::size_t>(PairScope::within_head)
 constexpr std::size_t kAcross = static_cast<std::size_t>(PairScope::across_head);
 constexpr std::size_t kAll = static_cast<std::size_t>(PairScope::all);
 
-/// Rows whose products with as many others are formed at once: enough for BLAS to run at full rate.
+/// Rows per block of products: enough for BLAS to run at full rate.
 constexpr std::int64_t kPanel = 512;
 
 double settled_cosine(double cosine) {
-  constexpr double kShift = 96;  // 1.5 * 2^6: float64 there is 2^-46 apart
+  constexpr double kShift = 96;  // 1.5 * 2^6: float64 spacing is 2^-46 here
   return std::clamp(cosine + kShift - kShift, -1.0, 1.0);
 }
 
-/// The rows of a matrix that are not zero, scaled to length 1 as they are asked for.
+/// The nonzero rows of a matrix, scaled to length 1 on request.
 template <class T>
 class UnitRows {
  public:
@@ -48,7 +48,7 @@ class UnitRows {
 
   std::int64_t count() const { return std::ssize(rows_); }
   std::int64_t row(std::int64_t at) const { return rows_[static_cast<std::size_t>(at)]; }
-  /// One after the last of these rows that is of the same head as row `at`.
+  /// End (exclusive) of the rows that belong to the same head as row `at`.
   std::int64_t head_end(std::int64_t at) const { return head_ends_[static_cast<std::size_t>(at)]; }
 
   /// (count, D).
@@ -65,7 +65,7 @@ class UnitRows {
 
   double cosine(std::int64_t a, std::int64_t b) const {
     const auto first = static_cast<std::size_t>(a), second = static_cast<std::size_t>(b);
-    constexpr std::int64_t kLanes = 4;  // independent sums, which the compiler makes a vector
+    constexpr std::int64_t kLanes = 4;  // independent sums, so that the compiler can vectorize
     std::array<double, kLanes> sums{};
     for (std::int64_t col = 0; col < matrix_.cols; ++col) {
       sums[static_cast<std::size_t>(col % kLanes)] +=
@@ -76,7 +76,7 @@ class UnitRows {
   }
 
  private:
-  /// 0 for a zero row. A power of two keeps the squares of float64 away from overflow.
+  /// 0 for a zero row. Scaling by a power of two prevents overflow in the squares of float64.
   double inverse_norm(std::int64_t row) const {
     double largest = 0;
     for (std::int64_t col = 0; col < matrix_.cols; ++col) {
@@ -101,7 +101,8 @@ class UnitRows {
   std::vector<std::int64_t> head_ends_;
 };
 
-/// Calls visit(a, b, cosines) for stretches of pairs (a, b), (a, b + 1), …; every pair a < b once.
+/// Calls visit(a, b, cosines) for runs of pairs (a, b), (a, b + 1), …; every pair a < b occurs
+/// once.
 template <class T, class Visit>
 void for_each_stretch(const UnitRows<T>& rows, const Compute& compute, Visit visit) {
   std::vector<double> gram;
@@ -112,7 +113,7 @@ void for_each_stretch(const UnitRows<T>& rows, const Compute& compute, Visit vis
     gram.assign(static_cast<std::size_t>(height * height), 0.0);
     add_products_of_rows(height, upper.cols(), upper.data(), gram.data());
     for (std::int64_t a = 0; a < height; ++a) {
-      // Column a of the lower triangle: a's products with the rows after it.
+      // Column a of the lower triangle: products of row a with the rows after it.
       visit(i + a, i + a + 1,
             std::span(gram).subspan(static_cast<std::size_t>(a * height + a + 1),
                                     static_cast<std::size_t>(height - a - 1)));
@@ -127,7 +128,7 @@ void for_each_stretch(const UnitRows<T>& rows, const Compute& compute, Visit vis
   }
 }
 
-/// Calls visit(scope, cosines) for all pairs, each in its own scope (not in `all`).
+/// Calls visit(scope, cosines) for all pairs, each in its specific scope (not in `all`).
 template <class T, class Visit>
 void for_each_scope(const UnitRows<T>& rows, const Compute& compute, Visit visit) {
   for_each_stretch(rows, compute, [&](std::int64_t a, std::int64_t b, std::span<double> cosines) {
@@ -139,7 +140,7 @@ void for_each_scope(const UnitRows<T>& rows, const Compute& compute, Visit visit
   });
 }
 
-/// Pairs in each scope.
+/// Number of pairs in each scope.
 template <class T>
 std::array<std::int64_t, 3> count_pairs(const UnitRows<T>& rows) {
   std::array<std::int64_t, 3> pairs{};
@@ -151,10 +152,10 @@ std::array<std::int64_t, 3> count_pairs(const UnitRows<T>& rows) {
   return pairs;
 }
 
-/// Cosines of random pairs of a scope, by a fixed seed; none where it has no pairs.
+/// Cosines of random pairs of a scope, with a fixed seed; empty if the scope has no pairs.
 template <class T>
 std::vector<double> sample_pairs(const UnitRows<T>& rows, std::size_t scope, std::int64_t wanted) {
-  // A row a is drawn as often as it has partners after it in the scope.
+  // Row a is drawn in proportion to the number of its later partners in the scope.
   std::vector<std::int64_t> ends;
   std::int64_t total = 0;
   for (std::int64_t a = 0; a < rows.count(); ++a) {
@@ -174,7 +175,7 @@ std::vector<double> sample_pairs(const UnitRows<T>& rows, std::size_t scope, std
   return sample;
 }
 
-/// What is learned of one scope.
+/// Statistics of one scope.
 struct ScopeSums {
   MomentSums moments;
   std::optional<SpreadSearch> spread;
@@ -187,7 +188,7 @@ struct ScopeSums {
   }
 };
 
-/// Chooses the bins of the rule; false where a sample was misleading.
+/// Chooses the bins by the rule; returns false if a sample was misleading.
 bool choose_histograms(std::vector<ScopeSums>& sums, const BinRule& rule,
                        std::array<ScopeSimilarity, 3>& scopes) {
   std::array<std::optional<Spread>, 3> spreads;
@@ -307,7 +308,7 @@ HeadOverlap head_overlap(MatrixView<const T> matrix, std::int64_t head_rows, Res
   const double tolerance = static_cast<double>(std::max(head_rows, matrix.cols)) *
                            (resolution == Resolution::float64 ? 0x1p-52 : 0x1p-23);
   HeadOverlap out{.overlap = Matrix<double>(heads, heads)};
-  // The bases one under the other, so that one head meets all later ones in one product.
+  // Stacks the bases, so that one product compares a head with all later ones.
   Matrix<double> bases(matrix.rows, matrix.cols);
   std::vector<std::int64_t> starts = {0};
   for (std::int64_t head = 0; head < heads; ++head) {

@@ -17,7 +17,7 @@ namespace attnscope {
 namespace {
 
 constexpr std::array kVectorMatrices = {Role::query, Role::key, Role::value};
-/// Those, and others whose vectors have no heads.
+/// The same matrices, and others whose vectors do not belong to heads.
 constexpr std::array kComparedMatrices = {
     Role::query, Role::key,    Role::value,       Role::gate,      Role::up,
     Role::down,  Role::router, Role::shared_gate, Role::shared_up, Role::shared_down};
@@ -57,7 +57,7 @@ std::vector<Outcome> head_matrix_outcomes(MatrixView<const T> head_rows, std::in
   return outcomes;
 }
 
-/// The outcomes that `outcomes_of` makes of the item's matrix.
+/// Applies `outcomes_of` to the matrix of the item.
 template <class OutcomesOf>
 std::vector<Outcome> with_matrix(const WorkItem& item, const ModelSource& source,
                                  OutcomesOf outcomes_of) {
@@ -70,7 +70,8 @@ std::int64_t head_rows_of(const WorkItem& item, const ModelSource& source) {
   return source.model->dimensions(*item.layer).heads.inner_dim(*item.role);
 }
 
-/// Of a matrix without heads: what its units read or, of `down`, write.
+/// Cosines of a matrix without heads: the input vectors of its units or, for `down`, their output
+/// vectors.
 Outcome unit_cosines(const WorkItem& item, const Model& model, const Weight& weight,
                      const Compute& compute) {
   const auto read = read_weight_float64(model, weight);
@@ -115,7 +116,8 @@ std::vector<Outcome> compute_overlap(const WorkItem& item, const ModelSource& so
 
 void add_overlap_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   add_role_inputs(inputs, item, source);
-  // Stores may have ranks of float64 weights that took the eps of float32: they are not reused.
+  // Stores may contain ranks of float64 weights computed with the eps of float32; these are not
+  // reused.
   if (resolution_of(*source.model, *item.layer, *item.role) == Resolution::float64) {
     inputs.add("resolution", "float64");
   }
@@ -133,10 +135,10 @@ std::vector<Outcome> compute_head_matrix(const WorkItem& item, const ModelSource
   });
 }
 
-constexpr std::int64_t kHeadPanel =
-    512;  // rows whose products with as many others are formed at once
+constexpr std::int64_t kHeadPanel = 512;  // rows per block of products
 
-/// Of the products of all `vectors` rows with each other; memory beside the decoded matrix.
+/// Cost of the products of all `vectors` rows with each other; memory in addition to the decoded
+/// matrix.
 Cost cost_of(const WorkItem& item, const ModelSource& source, std::int64_t vectors,
              std::uint64_t bytes) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
@@ -150,7 +152,7 @@ std::uint64_t panel_bytes(std::int64_t vectors, std::int64_t cols) {
   return 2 * float64_bytes(panel, cols) + 2 * float64_bytes(panel, panel);
 }
 
-/// Of a matrix without heads, or of one expert after the other.
+/// Cost for a matrix without heads, or for one expert after another.
 Cost units_cost(const WorkItem& item, const ModelSource& source) {
   const Model& model = *source.model;
   const Weight weight = item.experts.empty()
@@ -171,7 +173,7 @@ Cost cosines_cost(const WorkItem& item, const ModelSource& source) {
   return cost_of(item, source, rows, panel_bytes(rows, cols));
 }
 
-/// All bases, the QR of one head, its products with the others.
+/// Cost of all bases: the QR of one head and its products with the others.
 Cost overlap_cost(const WorkItem& item, const ModelSource& source) {
   const auto [rows, cols] = canonical_shape(source.model->dimensions(*item.layer), *item.role);
   const std::int64_t head_rows = head_rows_of(item, source);
@@ -189,8 +191,8 @@ Cost head_matrix_cost(const WorkItem& item, const ModelSource& source) {
 
 RowMaker make_head_rows(RowSink& sink) { return rows_with_heads(sink); }
 
-/// Leaves the matrices of each model that have the head asked for. Throws Error(usage) for a model
-/// that lacks the layer, or has the head in none of them.
+/// Keeps only the matrices that have the requested head. Throws Error(usage) for a model without
+/// the layer, or if none of its matrices has the head.
 void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vector<Role>>& roles,
                              const HeadIndex& place, RowSink& notes) {
   const std::int64_t head = place.head;
@@ -218,12 +220,12 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
     std::erase_if(roles[index], [&](Role role) { return head >= shape.count(role); });
     if (!lacking.empty()) {
       notes.add_note(models[index].name() + " has " + counted(shape.kv_heads, "key/value head") +
-                     ", so head " + std::to_string(head) + " is left out of:" + lacking);
+                     ", so head " + std::to_string(head) + " is skipped for:" + lacking);
     }
   }
 }
 
-/// What is asked of each matrix.
+/// The plan of the request for each matrix.
 Plan plan_of(const SimilarityRequest& request) {
   if (request.head_matrix) {
     return {.analysis = &head_matrix_analysis(),
@@ -295,7 +297,7 @@ void run_similarity(std::span<const Model> models, const SimilarityRequest& requ
     if (!of_heads || is_attention(role)) continue;
     throw Error(ErrorKind::usage, {.parameter = "matrix",
                                    .problem = '\'' + std::string(role_name(role)) +
-                                              "' has no heads, whose vectors were asked for"});
+                                              "' has no heads to compare; use q, k or v"});
   }
   auto matrices = select_matrices(models, wanted, sink, /*of_experts=*/!of_heads);
   LayerSelection layers = request.layers;

@@ -1,5 +1,5 @@
-// `similarity`: models × layers × projections → cosines between weight vectors, and how far heads
-// overlap.
+// `similarity`: models × layers × projections → cosines between weight vectors, and overlap of
+// heads.
 #pragma once
 
 #include <optional>
@@ -16,20 +16,20 @@
 namespace attnscope {
 
 struct SimilarityRequest {
-  std::vector<Role> matrices;  // of heads, MLPs and routers; empty: q, k, v
+  std::vector<Role> matrices;  // matrices of heads, MLPs and routers; empty: q, k, v
   LayerSelection layers;
   ExpertSelection experts;
-  Record options;                        // of cosines: what bins_of() reads
-  bool overlap = false;                  // the overlap of heads instead of cosines
-  std::optional<HeadIndex> head_matrix;  // the cosines of one head's rows instead
+  Record options;                        // options of cosines, read by bins_of()
+  bool overlap = false;                  // overlap of heads instead of cosines
+  std::optional<HeadIndex> head_matrix;  // cosines of the rows of one head instead
 };
 
 const Analysis& similarity_analysis();
 const Analysis& head_overlap_analysis();
 const Analysis& head_matrix_analysis();
 
-/// Rows by model, layer, matrix (as asked), then by scope, or of a matrix without heads by expert;
-/// with `overlap` one for each matrix; with `head_matrix` one for each of the head's rows.
+/// Rows by model, layer and matrix (as requested), then by scope, or by expert for matrices without
+/// heads. With `overlap` one row per matrix; with `head_matrix` one row per row of the head.
 void run_similarity(std::span<const Model> models, const SimilarityRequest& request,
                     const Context& context, RowSink& sink);
 

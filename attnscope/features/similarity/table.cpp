@@ -1,5 +1,5 @@
-// `similarity` for people: cosines within heads, across heads and of all pairs as mean and standard
-// deviation; or how far heads overlap.
+// Table of `similarity`: mean and standard deviation of the cosines within heads, across heads and
+// of all pairs; or the overlap of heads.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -35,8 +35,8 @@ void write_cosines(const Report& report, const WriteOptions& options, std::ostre
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(
-      "Mean ± standard deviation of the cosines between rows: of one head, of two heads, "
-      "of all pairs.",
+      "Mean ± standard deviation of the cosines between rows. within: rows of one head. across: "
+      "rows of two heads. all: all pairs of rows.",
       options, out);
 }
 
@@ -49,7 +49,7 @@ MatrixView<const double> overlap_of(const Record& row) {
   return matrix;
 }
 
-/// Mean over the pairs of heads, then the highest and whose it is.
+/// Mean over the pairs of heads, then the highest overlap and its pair.
 std::string overlap_cell(const Record& row, const Style& style) {
   const auto matrix = overlap_of(row);
   double sum = 0, highest = -1;
@@ -110,11 +110,11 @@ void write_overlap(const Report& report, const WriteOptions& options, std::ostre
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(layers.size() == 1
-                   ? "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
-                     "highest and whose it is; then all, in %."
-                   : "Overlap of the row spaces of two heads, from 0 to 1: the mean, the "
-                     "highest and whose it is. One layer alone (" +
-                         options.spell("layers") + " 0) shows all.",
+                   ? "Overlap of the row spaces of two heads, from 0 to 1: mean, highest, and the "
+                     "heads with the highest. Below: all pairs of heads, in %."
+                   : "Overlap of the row spaces of two heads, from 0 to 1: mean, highest, and the "
+                     "heads with the highest. To see all pairs, select one layer (" +
+                         options.spell("layers") + " 0).",
                options, out);
 }
 

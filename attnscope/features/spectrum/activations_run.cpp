@@ -19,7 +19,7 @@
 namespace attnscope {
 namespace {
 
-/// What squares to energies: energy ranks are defined by it.
+/// Square roots of energies, because energy ranks are defined on singular values.
 std::vector<double> roots_of(std::vector<double> energies) {
   for (double& energy : energies) energy = std::sqrt(std::max(energy, 0.0));
   return energies;
@@ -65,10 +65,12 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
   for (const std::int64_t layer : request.layers.resolve(model.dimensions().layers, model.name())) {
     for (const Role role : roles) {
       if (!is_projection(role)) {
-        throw Error(ErrorKind::usage,
-                    {.parameter = "matrix",
-                     .problem = '\'' + std::string(role_name(role)) +
-                                "' is made of several matrices, which read different things"});
+        throw Error(
+            ErrorKind::usage,
+            {.parameter = "matrix",
+             .problem =
+                 '\'' + std::string(role_name(role)) +
+                 "' combines several matrices; {activations} supports single projections only"});
       }
       const auto sites = moment_sites(model);
       const SecondMomentSums::Site site{layer, input_of(role)};
@@ -85,7 +87,7 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
                             context.memory_bytes / 2, /*ridge=*/0);
     const TextStatistics text = calibration.statistics(compute);
     tokens = calibration.tokens();
-    std::optional<SecondMomentSums::Site> read_site;  // of `read`: several matrices read the same
+    std::optional<SecondMomentSums::Site> read_site;  // of `read`: matrices share inputs
     std::vector<double> read;
     for (const LayerMatrix& place : places) {
       compute.check_stop();
@@ -119,8 +121,9 @@ void run_activation_spectrum(const Model& model, const ActivationRequest& reques
   };
   run_with_all_threads(context, work, {"text", "texts"});
   if (tokens < widest) {
-    sink.add_note("the text has " + counted(tokens, "token") + ", fewer than the " +
-                  std::to_string(widest) + " inputs of the widest matrix: ranks are at most that");
+    sink.add_note(
+        "the text has " + counted(tokens, "token") + ", fewer than the " + std::to_string(widest) +
+        " inputs of the widest matrix. The number of tokens limits the ranks: use a longer text");
   }
   ReportHead head{.command = "spectrum",
                   .models = {facts_record(summarize(model))},

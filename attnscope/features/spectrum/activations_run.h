@@ -1,4 +1,4 @@
-// The ranks that matrices have on a text: of what they give, not of their weights.
+// Activation ranks on a text: of the inputs and outputs of matrices, not of their weights.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace attnscope {
 
 struct ActivationRequest {
-  std::vector<TokenIds> windows;  // of the text
-  std::string source;             // its name
+  std::vector<TokenIds> windows;  // windows of the text
+  std::string source;             // name of the text
   std::vector<double> energy;     // thresholds
-  std::vector<Role> matrices;     // none: the projections that are there
+  std::vector<Role> matrices;     // empty: all projections of the model
   LayerSelection layers;
 };
 
-/// Rows: each matrix, its own ranks, those of W x on the text, and those of x. Throws Error(usage)
-/// for a product of matrices; as ForwardPass does.
+/// Rows: each matrix with the ranks of its weights, of W x on the text, and of x. Throws
+/// Error(usage) for a product of matrices, and as ForwardPass does.
 void run_activation_spectrum(const Model& model, const ActivationRequest& request,
                              const Context& context, RowSink& sink);
 

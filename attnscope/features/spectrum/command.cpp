@@ -23,9 +23,10 @@ void run_activations(const Arguments& arguments, const Session& session,
                      RowSink& sink) {
   if (models.size() > 1) {
     throw Error(ErrorKind::usage,
-                {.parameter = "activations", .problem = "are those of one model"});
+                {.parameter = "activations", .problem = "expects exactly one model"});
   }
-  if (arguments.given("store")) sink.add_note("{store} keeps no ranks on a text");
+  if (arguments.given("store"))
+    sink.add_note("{store} has no effect with {activations}: ranks on a text are not stored");
   const std::string file = arguments.text("activations");
   std::vector<TokenIds> windows = text_windows(session, models.front(), file);
   report_memory(session, activation_memory(models.front(), windows, session.context));
@@ -60,34 +61,35 @@ void run_spectrum_command(const Arguments& arguments, const Session& session, Ro
 }
 
 Parameters spectrum_parameters() {
-  return {{.name = "matrix",
-           .type = roles,
-           .metavariable = "NAMES",
-           .choices = role_names(),
-           .default_words = "the projections that are there"},
-          per_head_flag(),
-          experts_parameter(),
-          energy_parameter({0.9, 0.99}),
-          {.name = "rank",
-           .type = ranks,
-           .help = "also the share of energy kept at these ranks: 512, or 0.1D for a share of the "
-                   "width",
-           .metavariable = "RANKS"},
-          {.name = "values",
-           .type = flag,
-           .help = "in csv and json: the singular values and their cumulative energy"},
-          {.name = "mla",
-           .type = flag,
-           .help = "instead: what latent attention with DeepSeek-V2's ranks (q 1536, kv 512) would "
-                   "keep"},
-          {.name = "activations",
-           .type = file,
-           .help = "instead: the ranks that matrices have on the text of this file",
-           .metavariable = "FILE"},
-          {.name = "tensor",
-           .type = text,
-           .help = "instead: any 2-D tensor by its name; needs no known architecture",
-           .metavariable = "NAME"}};
+  return {
+      {.name = "matrix",
+       .type = roles,
+       .metavariable = "NAMES",
+       .choices = role_names(),
+       .default_words = "all projections of the model"},
+      per_head_flag(),
+      experts_parameter(),
+      energy_parameter({0.9, 0.99}),
+      {.name = "rank",
+       .type = ranks,
+       .help = "also report the share of energy kept at these ranks, e.g. 512, or 0.1D for 0.1 × "
+               "hidden size",
+       .metavariable = "RANKS"},
+      {.name = "values",
+       .type = flag,
+       .help = "CSV and JSON: add the singular values and their cumulative energy"},
+      {.name = "mla",
+       .type = flag,
+       .help =
+           "report the energy that MLA with DeepSeek-V2's ranks (query 1536, KV 512) would keep"},
+      {.name = "activations",
+       .type = file,
+       .help = "report the rank of each matrix's inputs and outputs on the text in FILE",
+       .metavariable = "FILE"},
+      {.name = "tensor",
+       .type = text,
+       .help = "analyze any 2-D tensor by name, whatever the architecture",
+       .metavariable = "NAME"}};
 }
 
 }  // namespace
@@ -105,14 +107,15 @@ Command spectrum_command() {
   std::vector<Exclusion> exclusions = mla_text_exclusions({"mla", "tensor", "activations"});
   exclusions.push_back({"mla",
                         {"matrix", "per_head", "experts", "values", "rank", "tensor"},
-                        "asks of queries, and of keys and values, at ranks of its own"});
+                        "analyzes W_Q and stacked W_K, W_V at fixed ranks"});
   exclusions.push_back({"activations",
                         {"mla", "per_head", "experts", "values", "rank", "tensor"},
-                        "asks of whole matrices on a text"});
-  exclusions.push_back(
-      {"tensor", {"matrix", "layers", "per_head", "experts", "layout"}, "names one tensor"});
+                        "analyzes whole matrices on a text"});
+  exclusions.push_back({"tensor",
+                        {"matrix", "layers", "per_head", "experts", "layout"},
+                        "analyzes a single tensor"});
   return {.name = "spectrum",
-          .summary = "singular values and ranks of every projection, layer and head",
+          .summary = "Compute singular values and ranks of weight matrices",
           .examples = {{{"models", "examples/shakespeare-llama"}},
                        {{"models", "MODEL"},
                         {"matrix", "qk,ov"},

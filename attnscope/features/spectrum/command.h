@@ -1,4 +1,4 @@
-// What `spectrum` asks for, for those who have the matrix already.
+// Options of `spectrum`, for callers that already have the matrix.
 #pragma once
 
 #include "attnscope/features/framework/arguments.h"
@@ -6,7 +6,7 @@
 
 namespace attnscope {
 
-/// What the arguments of `spectrum` ask of each matrix.
+/// The options for each matrix, from the arguments of `spectrum`.
 Record spectrum_options(const Arguments& arguments);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Rows of `spectrum`: of matrices and heads, and of one tensor by its name.
+// Rows of `spectrum`: matrices and heads, or one tensor by name.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -23,15 +23,16 @@ std::vector<Field> spectrum_measures() {
        .form = by_threshold,
        .unit = "singular values",
        .heading = "rank at",
-       .meaning = "the fewest singular values that hold that share of the sum of their squares",
+       .meaning = "number of singular values needed for the given share of the energy (sum of "
+                  "squared singular values)",
        .where = kSpectrumSection,
        .columns = {"0.9", "0.99"}},
       {.name = "random_energy_rank",
        .type = integer,
        .form = by_threshold,
        .unit = "singular values",
-       .heading = "null",
-       .meaning = "the energy rank that a Gaussian matrix of this shape is expected to need",
+       .heading = "random",
+       .meaning = "expected energy rank of a Gaussian matrix of the same shape",
        .where = "metrics.md#random-baseline-of-a-spectrum",
        .columns = {"0.9", "0.99"}},
       {.name = "energy_at_rank",
@@ -39,64 +40,65 @@ std::vector<Field> spectrum_measures() {
        .nulls = Nulls::entries,
        .unit = "share of the energy",
        .heading = "energy at",
-       .meaning = "the share of the sum of squares that so many largest singular values hold",
+       .meaning = "share of the energy (sum of squares) in the given number of largest singular "
+                  "values; null for a zero matrix",
        .where = kSpectrumSection,
        .with = "rank"},
       {.name = "random_energy_at_rank",
        .form = by_rank,
        .unit = "share of the energy",
-       .heading = "null",
-       .meaning = "the same share for a Gaussian matrix of this shape",
+       .heading = "random",
+       .meaning =
+           "expected share of the energy at the given rank for a Gaussian matrix of the same shape",
        .where = "metrics.md#random-baseline-of-a-spectrum",
        .with = "rank"},
       {.name = "stable_rank",
-       .heading = "stable",
-       .meaning = "the sum of squared singular values over the largest square",
+       .heading = "stable rank",
+       .meaning = "sum of squared singular values divided by the largest square",
        .where = kSpectrumSection},
       {.name = "effective_rank",
-       .heading = "entropy",
-       .meaning = "e to the entropy of the singular values as shares of their sum",
+       .heading = "effective rank",
+       .meaning = "exponential of the entropy of the singular values, normalized to sum 1 (Roy & "
+                  "Vetterli 2007)",
        .where = kSpectrumSection},
       {.name = "participation_ratio",
-       .meaning = "the squared sum of the squares over the sum of their squares: how many "
-                  "singular values share the energy",
+       .meaning = "squared sum of the squared singular values, divided by the sum of their fourth "
+                  "powers: how many singular values share the energy",
        .where = kSpectrumSection},
       {.name = "numerical_rank",
        .type = integer,
        .unit = "singular values",
-       .meaning = "number of singular values above eps * max(rows, columns) times the largest, as "
-                  "numpy.linalg.matrix_rank counts them; eps is that of float64 for float64 input, "
-                  "else that of float32",
+       .meaning = "Number of singular values above eps × max(rows, columns) × the largest, as in "
+                  "numpy.linalg.matrix_rank. eps is float64's for float64 input, else float32's.",
        .where = kSpectrumSection},
       possible_rank_field(),
       {.name = "spectral_norm",
-       .heading = "largest",
-       .meaning = "the largest singular value",
+       .heading = "spectral norm",
+       .meaning = "largest singular value",
        .where = kSpectrumSection},
       frobenius_norm_field(),
-      {.name = "nuclear_norm",
-       .meaning = "the sum of the singular values",
-       .where = kSpectrumSection},
+      {.name = "nuclear_norm", .meaning = "sum of the singular values", .where = kSpectrumSection},
       {.name = "condition_number",
        .nulls = Nulls::whole,
-       .meaning = "largest singular value over the smallest; null if the smallest is below 1e-6 of "
-                  "the largest (float64 input: if numerical_rank does not count it)",
+       .meaning = "Largest singular value divided by the smallest. Null if the smallest is below "
+                  "1e-6 of the largest (float64 input: if numerical_rank does not count it).",
        .where = kSpectrumSection},
       {.name = "singular_values",
        .form = list,
-       .meaning = "All singular values, descending. Each is accurate to 1e-6 of the largest; for "
-                  "float64 input to a small multiple of 2^-52 of the largest.",
+       .meaning = "All singular values, descending. Accurate to 1e-6 of the largest; for float64 "
+                  "input, to a small multiple of 2^-52 of the largest.",
        .where = kSpectrumSection,
        .with = "values"},
       {.name = "cumulative_energy",
        .form = list,
        .unit = "share of the energy",
-       .meaning = "the share of the sum of squares in the first, the first two, … singular values",
+       .meaning = "share of the energy (sum of squares) in the first 1, 2, 3, … singular values",
        .where = kSpectrumSection,
        .with = "values"},
       {.name = "random_singular_values",
        .form = list,
-       .meaning = "singular values that a random matrix of the same shape and norm would have",
+       .meaning =
+           "expected singular values of a Gaussian matrix with the same shape and Frobenius norm",
        .where = kSpectrumSection,
        .with = "values"},
   };
@@ -113,23 +115,25 @@ std::vector<Field> spread_of_experts() {
                  .optional = true,
                  .columns = {"0.9", "0.99"}};
   };
-  return {spread("least_energy_rank", "the smallest energy rank of the experts that a row sums up"),
-          spread("lower_quartile_energy_rank", "the energy rank that a quarter of them lies below"),
-          spread("upper_quartile_energy_rank", "the energy rank that a quarter of them lies above"),
-          spread("most_energy_rank", "the largest energy rank of the experts that a row sums up")};
+  return {spread("least_energy_rank", "lowest energy rank of the experts that the row summarizes"),
+          spread("lower_quartile_energy_rank",
+                 "lower quartile of the energy ranks of the experts that the row summarizes"),
+          spread("upper_quartile_energy_rank",
+                 "upper quartile of the energy ranks of the experts that the row summarizes"),
+          spread("most_energy_rank", "highest energy rank of the experts that the row summarizes")};
 }
 
 std::vector<Field> common_parameters() {
   return {energy_parameter(),
           {.name = "values",
            .type = flag,
-           .meaning = "whether all singular values were asked for",
+           .meaning = "true: rows list all singular values",
            .where = "formats.md#parameters"},
           {.name = "rank",
            .type = text,
            .form = list,
-           .meaning = "the ranks at which the kept energy is given: numbers, or shares of the "
-                      "width such as 0.1D",
+           .meaning = "ranks at which the kept energy is reported: integers, or shares of the "
+                      "hidden size such as 0.1D",
            .where = "formats.md#parameters",
            .with = "rank"}};
 }
@@ -162,14 +166,14 @@ RowKind tensor_rows() {
   RowKind kind = {.name = "tensor",
                   .command = "spectrum",
                   .option = "tensor",
-                  .meaning = "the same of one tensor, by its name in the file",
+                  .meaning = "ranks and norms of one tensor, selected by name",
                   .place = place_of_matrix(),
                   .fields = spectrum_measures(),
                   .parameters = common_parameters()};
   for (Field& field : kind.place) {
     if (field.name == "layer") field.nulls = Nulls::whole;
     if (field.name == "matrix") {
-      field.meaning = "the tensor's name; its layer and head are null";
+      field.meaning = "name of the tensor; layer and head are null";
       field.where = "formats.md#rows";
       field.choices.clear();
     }
@@ -179,7 +183,7 @@ RowKind tensor_rows() {
   }
   kind.parameters.push_back({.name = "tensor",
                              .type = text,
-                             .meaning = "the name of the tensor",
+                             .meaning = "name of the analyzed tensor",
                              .where = "formats.md#parameters"});
   return kind;
 }
@@ -209,7 +213,7 @@ RowKind activation_rows() {
   return {.name = "activations",
           .command = "spectrum",
           .option = "activations",
-          .meaning = "the ranks of one matrix on a text",
+          .meaning = "ranks of one matrix, its inputs and its outputs on a text",
           .place = place_of_whole_matrix(),
           .fields = {{.name = "shape",
                       .type = integer,
@@ -218,20 +222,21 @@ RowKind activation_rows() {
                       .where = "metrics.md#matrices",
                       .columns = {"0", "1"}},
                      rank_on_text("energy_rank", "rank at",
-                                  "the fewest singular values of the matrix that hold that share "
-                                  "of the sum of their squares"),
-                     rank_on_text("random_energy_rank", "null",
-                                  "the energy rank that a Gaussian matrix of this shape is "
-                                  "expected to need"),
-                     rank_on_text("activation_energy_rank", "on the text",
-                                  "the fewest directions that hold that share of the mean square "
-                                  "of what the matrix gives on the text"),
-                     rank_on_text("input_energy_rank", "of its input", "the same of what it reads"),
+                                  "number of singular values of the matrix needed for the given "
+                                  "share of its energy (sum of squares)"),
+                     rank_on_text("random_energy_rank", "random",
+                                  "expected energy rank of a Gaussian matrix of the same shape"),
+                     rank_on_text("activation_energy_rank", "outputs",
+                                  "number of directions (uncentered PCA) needed for the given "
+                                  "share of the mean squared output of the matrix on the text"),
+                     rank_on_text("input_energy_rank", "inputs",
+                                  "number of directions (uncentered PCA) needed for the given "
+                                  "share of the mean squared input of the matrix on the text"),
                      {.name = "input_top_share",
                       .nulls = Nulls::whole,
                       .unit = "share of the energy",
-                      .meaning = "the share of the mean square of what it reads that lies in one "
-                                 "direction; null where all is zero",
+                      .meaning = "share of the mean squared input of the matrix along its leading "
+                                 "direction (uncentered PCA); null if all inputs are zero",
                       .where = kActivations},
                      possible_rank_field()},
           .models = model_facts(),
@@ -240,15 +245,15 @@ RowKind activation_rows() {
                          layers_parameter(),
                          {.name = "activations",
                           .type = text,
-                          .meaning = "the file of the text",
+                          .meaning = "name of the text file",
                           .where = "formats.md#parameters"},
                          {.name = "sequences",
                           .type = integer,
-                          .meaning = "windows of it",
+                          .meaning = "number of windows of the text",
                           .where = "formats.md#parameters"},
                          {.name = "length",
                           .type = integer,
-                          .meaning = "tokens of each",
+                          .meaning = "tokens per window",
                           .where = "formats.md#parameters"}}};
 }
 

@@ -11,11 +11,11 @@
 namespace attnscope {
 namespace {
 
-/// A sum that meets its threshold but for rounding counts as meeting it: the identity of order 10
-/// has energy rank 9 at 0.9 in exact arithmetic.
+/// Tolerance for sums that equal their threshold except for rounding: the identity of order 10 has
+/// energy rank 9 at 0.9 in exact arithmetic.
 constexpr double kRounding = 1e-12;
 
-/// Σ (σ/σ_1)², largest first; relative to σ_1 so that no scale overflows.
+/// Running Σ (σ/σ_1)², largest first; relative to σ_1 so that nothing overflows.
 std::vector<double> running_energy(std::span<const double> singular_values) {
   std::vector<double> running;
   running.reserve(singular_values.size());
@@ -93,7 +93,7 @@ SpectrumMeasures measure_spectrum(std::span<const double> singular_values,
   out.spectral_norm = largest;
   out.frobenius_norm = largest * std::sqrt(energy);
   out.nuclear_norm = sum;
-  // Below these the way singular values are computed need not resolve them.
+  // Below these limits, the solver may not resolve singular values.
   const bool is_resolved = is_float64 ? smallest > cut : smallest >= 1e-6 * largest;
   if (is_resolved) out.condition_number = largest / smallest;
   return out;

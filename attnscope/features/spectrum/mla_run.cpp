@@ -18,15 +18,15 @@ namespace attnscope {
 namespace {
 
 constexpr MlaChoice kChoice;
-constexpr std::array kHalves = {Role::query, Role::kv};  // of a row
-constexpr const char* kLatent = "latent";     // the one field of a half before halves are joined
-constexpr std::int64_t kBytesPerElement = 2;  // as the KV cache of `info`
+constexpr std::array kHalves = {Role::query, Role::kv};  // halves of a row
+constexpr const char* kLatent = "latent";                // the only field of a half before joining
+constexpr std::int64_t kBytesPerElement = 2;             // as in the KV cache size of `info`
 
 std::int64_t at_share(std::int64_t size, std::int64_t width) {
   return rank_at_share(size, kChoice.width, width);
 }
 
-/// Of the choice, or of the model's own latents.
+/// The latent rank of DeepSeek-V2, or of the model's own latent.
 std::int64_t rank_for(const Model& model, Role role) {
   const bool of_queries = role == Role::query;
   if (model.is_of_latents(role)) {
@@ -35,7 +35,7 @@ std::int64_t rank_for(const Model& model, Role role) {
   return of_queries ? kChoice.query_rank : kChoice.kv_rank;
 }
 
-/// A matrix, or one of fewer columns with its singular values, and its own shape.
+/// A matrix, or one with fewer columns and the same singular values, and the original shape.
 struct HalfMatrix {
   WeightMatrix matrix;
   SpectrumShape shape;
@@ -87,25 +87,25 @@ Cost mla_cost(const WorkItem& item, const ModelSource& source) {
           matrix_spectrum_bytes(*source.model, *item.layer, *item.role)};
 }
 
-/// What a token takes in the cache of all layers with that latent and that rotary key.
+/// Cache size per token over all layers with this latent and rotary key.
 std::int64_t cache_bytes(std::int64_t layers, std::int64_t latent, std::int64_t rope) {
   return kBytesPerElement * layers * (latent + rope);
 }
 
-/// A number of the model's facts; 0 where there is none.
+/// A number from the model's metadata; 0 if absent.
 std::int64_t fact(const Record& model, const char* name) {
   const Value* value = model.find(name);
   const auto* number = value == nullptr ? nullptr : value->get<std::int64_t>();
   return number == nullptr ? 0 : *number;
 }
 
-/// How many layers attend.
+/// Number of layers with attention.
 std::int64_t attending(const Record& model) {
   if (model.find("attention_layers") == nullptr) return fact(model, "layers");
   return std::ssize(expect_vector<std::int64_t>(model, "attention_layers"));
 }
 
-/// The cache at one choice; null bytes where the model is not causal.
+/// The cache with one latent size; bytes are null for models that are not causal.
 Record cache_record(const Record& model, std::int64_t latent, std::int64_t rope) {
   Record record = {{"latent", latent}, {"rope", rope}};
   const bool has_cache = fact(model, "kv_cache_bytes_per_token") != 0;
@@ -123,8 +123,7 @@ void add_caches(Record& model) {
                                               at_share(kChoice.rope_dim, width)));
 }
 
-/// Joins the halves of a layer, which come one after the other, into one row; a half that was
-/// skipped is null.
+/// Joins the two consecutive halves of a layer into one row; a skipped half is null.
 class HalfJoiner {
  public:
   explicit HalfJoiner(RowSink& sink) : sink_(sink) {}
@@ -156,7 +155,7 @@ class HalfJoiner {
 
  private:
   RowSink& sink_;
-  std::optional<RowPlace> place_;  // of the halves that are held
+  std::optional<RowPlace> place_;  // place of the halves held
   Value query_, kv_;
 };
 
@@ -180,9 +179,9 @@ void run_mla(std::span<const Model> models, const SpectrumRequest& request, cons
   for (const Model& model : models) {
     for (const Role role : roles) {
       if (model.has(role)) continue;
-      throw Error(ErrorKind::usage,
-                  {.parameter = "mla",
-                   .problem = model.name() + " has no '" + std::string(role_name(role)) + "'"});
+      throw Error(ErrorKind::usage, {.parameter = "mla",
+                                     .problem = model.name() + " has no matrix '" +
+                                                std::string(role_name(role)) + "'"});
     }
   }
   const auto& thresholds = expect_vector<double>(request.options, "energy");

@@ -1,5 +1,4 @@
-// `spectrum` with `mla`: what multi-head latent attention with DeepSeek-V2's ranks would keep of a
-// model.
+// `spectrum --mla`: energy that multi-head latent attention with DeepSeek-V2's ranks would keep.
 #pragma once
 
 #include <span>
@@ -8,21 +7,21 @@
 
 namespace attnscope {
 
-/// DeepSeek-V2's choice. Source: arXiv 2405.04434, section 3.1.2.
+/// Latent sizes of DeepSeek-V2. Source: arXiv 2405.04434, section 3.1.2.
 struct MlaChoice {
   std::int64_t width = 5120;
   std::int64_t query_rank = 1536;
-  std::int64_t kv_rank = 512;  // of keys and values together: what is cached
-  std::int64_t rope_dim = 64;  // of the one rotary key beside it, cached too
+  std::int64_t kv_rank = 512;  // of the cached latent of keys and values
+  std::int64_t rope_dim = 64;  // of the shared rotary key, also cached
 };
 
-/// An item gives a half of a row: the energies of W_Q, or those of W_K stacked on W_V.
+/// Each item yields half of a row: energies of W_Q, or of W_K stacked on W_V.
 const Analysis& mla_analysis();
 
-/// One row for each layer: for W_Q (`query`) and for W_K over W_V (`kv`) the energy kept at the
-/// choice's rank, as it is and at the same share of the model's width, and the ranks that the
-/// thresholds among the options need. Uses the request's layers and thresholds. A model's entry
-/// also says the bytes that its KV cache would take, null for models that are not causal.
+/// One row per layer, for W_Q (`query`) and stacked W_K, W_V (`kv`). It has the energy kept at
+/// DeepSeek-V2's rank, unscaled and scaled to the model's hidden size, and the energy ranks. Uses
+/// the request's layers and thresholds. The model's metadata gets the KV cache size, null for
+/// models that are not causal.
 void run_mla(std::span<const Model> models, const SpectrumRequest& request, const Context& context,
              RowSink& sink);
 

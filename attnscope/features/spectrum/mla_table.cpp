@@ -1,5 +1,5 @@
-// `spectrum --mla` for people: what latent attention with DeepSeek-V2's ranks would keep of each
-// layer, and the cache before and after.
+// Table of `spectrum --mla`: energy that MLA with DeepSeek-V2's ranks would keep in each layer, and
+// the KV cache before and after.
 #include <fmt/format.h>
 
 #include "attnscope/features/all_tables.h"
@@ -14,13 +14,13 @@ namespace {
 
 constexpr const char* kHalves[] = {"query", "kv"};
 
-/// One half of a layer's row; null where it was skipped.
+/// One half of a layer's row; null if skipped.
 const Record* half_of(const Record& row, const char* half) {
   const Value* found = row.find(half);
   return found == nullptr ? nullptr : found->get<Record>();
 }
 
-/// The first layer that has this half: its ranks and nulls are those of all layers.
+/// The first layer that has this half; its ranks and baselines apply to all layers.
 const Record* any_half(const std::vector<const Record*>& rows, const char* half) {
   for (const Record* row : rows) {
     if (const Record* found = half_of(*row, half)) return found;
@@ -33,10 +33,10 @@ std::string energy_text(const Record& half, const char* field) {
   return share ? share_text(*share) : "-";
 }
 
-/// The line of names, of ranks that the nulls need, and of the matrices' possible ranks.
+/// The head lines: names, maximum possible ranks, and random baselines.
 Lines mla_lines(const std::vector<const Record*>& rows, const Style& style) {
   std::vector<std::string> matrix = {style.bold(heading("mla", "layer"))}, rank = {style.bold("")},
-                           of = {style.dim("of")}, null = {style.dim("null")};
+                           of = {style.dim("of")}, null = {style.dim("random")};
   const std::size_t after = display_width(cell_text({}, style)) - 1;
   for (const char* name : kHalves) {
     const Record* half = any_half(rows, name);
@@ -80,7 +80,7 @@ void write_layers(const std::vector<const Record*>& rows, const WriteOptions& op
       }
     }
   }
-  std::vector<std::size_t> groups;  // a half each
+  std::vector<std::size_t> groups;  // one group per half
   for (const char* name : kHalves) {
     const Record* half = any_half(rows, name);
     if (half != nullptr) groups.push_back(2 + expect<Record>(*half, "energy_rank").fields().size());
@@ -91,14 +91,15 @@ void write_layers(const std::vector<const Record*>& rows, const WriteOptions& op
 void write_cache(const Record& model, std::ostream& out) {
   const std::int64_t bytes_now = integer_field(model, "kv_cache_bytes_per_token");
   if (bytes_now == 0) {
-    out << "KV cache: none, tokens see both ways\n";
+    out << "KV cache: none (bidirectional attention)\n";
     return;
   }
-  out << fmt::format("KV cache, bytes a token (16 bit): {} now\n", grouped(bytes_now));
+  out << fmt::format("KV cache, bytes per token (16-bit): {} now\n", grouped(bytes_now));
   for (const char* field : {"mla_cache", "mla_cache_at_share"}) {
     const Record& cache = expect<Record>(model, field);
     const std::int64_t bytes = integer_field(cache, "bytes_per_token");
-    out << fmt::format("  {} ({:.0f}%) with {} + {} rotary\n", grouped(bytes),
+    out << fmt::format("  {} ({:.0f}%) with a latent of {} and a rotary key of {}\n",
+                       grouped(bytes),
                        100 * static_cast<double>(bytes) / static_cast<double>(bytes_now),
                        integer_field(cache, "latent"), integer_field(cache, "rope"));
   }
@@ -120,9 +121,9 @@ void write_mla_table(const Report& report, const WriteOptions& options, std::ost
   }
   write_skipped(report, out);
   write_legend(
-      "Energy of W_Q (q) and of W_K over W_V (kv) kept at DeepSeek-V2's ranks, or those of the "
-      "model's own latents, and at DeepSeek-V2's share of this width; energy ranks; null: a "
-      "Gaussian matrix.",
+      "Share of the energy of W_Q (q) and of stacked W_K, W_V (kv) that a latent keeps. Ranks: "
+      "DeepSeek-V2's or the model's own, then DeepSeek-V2's ratio to the hidden size. for: energy "
+      "rank. random: Gaussian matrix.",
       options, out);
 }
 

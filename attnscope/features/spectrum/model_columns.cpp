@@ -17,14 +17,14 @@ std::vector<ModelTable> tables_of(const Report& report) {
     tables.push_back(
         {.facts = model, .name = text_field(model, "name"), .title = model_title(model)});
   }
-  // Facts of models may come from a file (a store), and need not be those of the rows.
+  // Model metadata may come from a store and need not match the rows.
   const auto table_of = [&](const std::string& model) -> ModelTable& {
     const auto found = std::find_if(tables.begin(), tables.end(),
                                     [&](const ModelTable& table) { return table.name == model; });
     return found != tables.end() ? *found : tables.emplace_back(ModelTable{.name = model});
   };
   for (const Record& row : report.rows) {
-    if (row.find("expert") != nullptr) continue;  // a row of all of them stands for each
+    if (row.find("expert") != nullptr) continue;  // a summary row stands for all experts
     table_of(text_field(row, "model"))
         .add({integer_field(row, "layer"), integer_field(row, "head", kWhole)},
              text_field(row, "matrix"), &row);
@@ -37,7 +37,8 @@ std::vector<ModelTable> tables_of(const Report& report) {
   return tables;
 }
 
-/// "pythia" of "pythia@step1", "pythia@step2", …: the model that all are revisions of, else empty.
+/// "pythia" for "pythia@step1", "pythia@step2", …: the common model if all are its revisions, else
+/// empty.
 std::string common_model(const std::vector<ModelTable>& tables) {
   const std::string& first = tables.front().name;
   const std::string model = first.substr(0, std::min(first.find('@'), first.size()));
@@ -47,8 +48,8 @@ std::string common_model(const std::vector<ModelTable>& tables) {
   return all ? model : "";
 }
 
-/// Names over the columns of several models: their own where they are short, else letters.
-/// Revisions of one model are told apart by what follows its name.
+/// Labels of columns of several models: their names if short, else letters. Revisions of one model
+/// are labeled by the part after its name.
 bool label_models(std::vector<ModelTable>& tables, const std::string& model) {
   constexpr std::size_t kLongest = 12, kLetters = 26;
   if (!model.empty()) {
@@ -66,7 +67,7 @@ bool label_models(std::vector<ModelTable>& tables, const std::string& model) {
   return true;
 }
 
-/// The matrices in the order in which they were asked for, or the usual one.
+/// The matrices in the requested order, or in the default order.
 std::vector<std::string> matrix_order(const Report& report) {
   const Value* asked = report.parameters.find("matrix");
   const auto* names = asked == nullptr ? nullptr : asked->get<Value::List>();
@@ -76,7 +77,7 @@ std::vector<std::string> matrix_order(const Report& report) {
   return order;
 }
 
-/// For each matrix the columns of every model that has it, once for each of `keys`.
+/// For each matrix, the columns of every model that has it, one per key.
 std::vector<Columns> column_groups(const std::vector<const ModelTable*>& tables,
                                    const std::vector<std::string>& matrices,
                                    const std::vector<std::string>& keys) {
@@ -92,7 +93,7 @@ std::vector<Columns> column_groups(const std::vector<const ModelTable*>& tables,
   return groups;
 }
 
-/// One text for a column's whole matrices (or for its heads) where all have the same, else nothing.
+/// The common text of all whole matrices (or heads) of a column; empty if they differ.
 std::string common_text(const Column& column, bool of_heads,
                         const std::function<std::string(const Record&)>& text_of) {
   std::set<std::string> texts;
@@ -120,7 +121,7 @@ bool any_wider(const std::vector<Columns>& groups,
                      [&](const Columns& group) { return width_of(draw(group)) > width; });
 }
 
-/// Columns of a group that is wider than `width`, in groups that are not.
+/// Splits groups that are wider than `width`.
 std::vector<Columns> narrower_groups(const std::vector<Columns>& groups,
                                      const std::function<std::string(const Columns&)>& draw,
                                      std::size_t width) {
@@ -141,7 +142,8 @@ std::vector<Columns> narrower_groups(const std::vector<Columns>& groups,
   return narrower;
 }
 
-/// All groups in one table or, where they are wider than `width`, in several with whole groups.
+/// Packs all groups into one table, or, if that is wider than `width`, into several with whole
+/// groups.
 std::vector<Columns> packed(const std::vector<Columns>& groups,
                             const std::function<std::string(const Columns&)>& draw,
                             std::size_t width) {
@@ -165,7 +167,8 @@ bool is_of_attention(const Columns& group) {
   return role && is_attention(*role);
 }
 
-/// All in one table or, where that is wider than `width`, first attention, then the MLP.
+/// Packs everything into one table, or, if that is wider than `width`, attention first, then the
+/// MLP.
 std::vector<std::string> tables_within(const std::vector<Columns>& groups,
                                        const std::function<std::string(const Columns&)>& draw,
                                        std::size_t width) {

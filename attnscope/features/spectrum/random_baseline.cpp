@@ -13,8 +13,8 @@ using std::numbers::pi;
 
 constexpr std::size_t kPanels = 64;
 
-/// Gauss-Legendre nodes on [-1, 1] and their weights; open, since the density of a square product
-/// has no value where its angle ends.
+/// Gauss-Legendre nodes on [-1, 1] and their weights. An open rule, because the density of a square
+/// product is undefined at the end of the angle range.
 constexpr std::array<std::pair<double, double>, 4> kNodes = {{
     {-0.8611363115940526, 0.34785484513745385},
     {-0.3399810435848563, 0.6521451548625461},
@@ -45,7 +45,7 @@ RandomBaseline::RandomBaseline(const SpectrumShape& shape)
     const Point more = product_step(from, from + step);
     points_.push_back({points_.back().rank + more.rank, points_.back().energy + more.energy});
   }
-  // The law counts `inner` values; where a side is the smaller, the others are zero.
+  // The law has `inner` values; if a side is shorter, the remaining values are zero.
   const Point total = points_.back();
   for (Point& point : points_) {
     point.rank /= total.rank;
@@ -53,8 +53,8 @@ RandomBaseline::RandomBaseline(const SpectrumShape& shape)
   }
 }
 
-/// Eigenvalues are λ = 1 + β + 2 √β cos(angle), from the largest at angle 0; their density is
-/// sqrt((λ_max - λ)(λ - λ_min)) / (2 π β λ), and its integrals with and without λ are elementary.
+/// Eigenvalues are λ = 1 + β + 2 √β cos(angle), with the largest at angle 0. Their density is
+/// sqrt((λ_max - λ)(λ - λ_min)) / (2 π β λ); its integrals with and without λ are elementary.
 RandomBaseline::Point RandomBaseline::matrix_point(double angle) const {
   const double root = std::sqrt(ratio_), sine = std::sin(angle), cosine = std::cos(angle);
   const double rotated = std::atan2(root * sine, 1 + root * cosine);
@@ -62,8 +62,8 @@ RandomBaseline::Point RandomBaseline::matrix_point(double angle) const {
           .energy = (angle - sine * cosine) / pi};
 }
 
-/// With z = e^{i angle} / u, λ is real where u³ - p u - q = 0, p = αβ + α + β, q = 2 αβ cos(angle);
-/// of its three real roots the largest belongs to the density, which is -Im z / (π λ).
+/// With z = e^{i angle} / u, λ is real if u³ - p u - q = 0, p = αβ + α + β, q = 2 αβ cos(angle).
+/// The largest of the three real roots belongs to the density, which is -Im z / (π λ).
 RandomBaseline::Point RandomBaseline::product_step(double from, double to) const {
   const double a = row_ratio_, b = ratio_, p = a * b + (a + b);
   Point sum;
@@ -100,7 +100,8 @@ RandomBaseline::Point RandomBaseline::point_where(double Point::*measure, double
   const auto point_at = [&](double angle) {
     if (!is_product_) return matrix_point(angle);
     const Point more = product_step(first, angle);
-    // The law's values of rank beyond the possible are zeros: shares are of the possible ones.
+    // Values of the law beyond the maximum possible rank are zero, so shares refer to the possible
+    // values.
     const double counted = std::max({1.0, ratio_, row_ratio_});
     return Point{start.rank + more.rank * counted, start.energy + more.energy};
   };
@@ -112,13 +113,14 @@ RandomBaseline::Point RandomBaseline::point_where(double Point::*measure, double
   return point_at(to);
 }
 
-/// The densities of matrix_point, integrated: 2 sin² / π of the energy, that over λ of the count.
+/// The densities of matrix_point, integrated: 2 sin² / π for the energy, divided by λ for the
+/// count.
 RandomBaseline::Point RandomBaseline::matrix_step(double from, double to) const {
   Point sum;
   for (const auto& [node, weight] : kNodes) {
     const double angle = (from + to) / 2 + node * (to - from) / 2;
     const double sine = std::sin(angle);
-    // 1 + β + 2 √β cos(angle), whose parts cancel where it ends.
+    // 1 + β + 2 √β cos(angle), whose terms cancel at the end of the angle range.
     const double root = std::sqrt(ratio_), cosine = std::cos(angle / 2);
     const double value = (1 - root) * (1 - root) + 4 * root * cosine * cosine;
     const double energy = 2 * sine * sine / pi * weight * (to - from) / 2;
@@ -149,7 +151,7 @@ std::optional<double> RandomBaseline::energy_at(std::int64_t rank) const {
 }
 
 std::vector<double> RandomBaseline::singular_values(double frobenius_norm) const {
-  // Shorter panels where the angle ends: there the density of a square product has a pole.
+  // Shorter panels at the end of the angle range, where the density of a square product has a pole.
   constexpr std::size_t kSteps = 256;
   std::vector<double> angles = {0};
   std::vector<Point> sums(1);
@@ -191,7 +193,7 @@ double RandomBaseline::angle_of_rank(double wanted, double from, double to) cons
   double angle = to;
   constexpr int kMax = 60;
   for (int step = 0; step < kMax && high - low > 1e-15 * to; ++step) {
-    // Where the counts say nothing more, or every third time, halves.
+    // Bisects if interpolation makes no progress, and in every third step.
     const double share = (wanted - low_rank) / (high_rank - low_rank);
     angle = step % 3 != 2 && share > 0 && share < 1 ? low + share * (high - low) : (low + high) / 2;
     const double rank = law_step(from, angle).rank;

@@ -36,7 +36,7 @@ double matrices_flops(const Model& model, std::int64_t layer, Role role, bool pe
     const double inner =
         static_cast<double>(is_of_queries(role) ? shape.head_dim : shape.value_dim);
     const double summed = std::min(static_cast<double>(summed_rank(dimensions, role)), width);
-    // Two QR factorisations, the product of the triangles, and its spectrum.
+    // Two QR factorizations, the product of the triangular factors, and its spectrum.
     const auto product = [&](double rank) {
       return 4 * width * rank * rank + 4 * rank * rank * rank;
     };
@@ -51,7 +51,7 @@ double matrices_flops(const Model& model, std::int64_t layer, Role role, bool pe
          heads * spectrum_flops(slice, static_cast<double>(cols));
 }
 
-/// The whole matrix takes more than any head of it.
+/// The whole matrix needs more memory than any of its heads.
 std::uint64_t matrices_bytes(const Model& model, std::int64_t layer, Role role, bool per_head) {
   const Dimensions& dimensions = model.dimensions(layer);
   if (is_product(role)) {
@@ -89,7 +89,7 @@ void add_spectrum_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSo
     const CheckpointTensor& tensor = *source.checkpoint->find(item.tensor);
     inputs.add_matrix(*source.checkpoint, tensor, whole_matrix(tensor.view));
   }
-  // Stores may have rows of float64 weights that came from Gram matrices: they are not reused.
+  // Stores may contain rows of float64 weights computed from Gram matrices; these are not reused.
   const auto is_float64 = [](const ItemInputs::Read& read) {
     return read.tensor->view.dtype == DType::f64;
   };
@@ -99,7 +99,7 @@ void add_spectrum_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSo
 
 RowMaker make_spectrum_rows(RowSink& sink) { return rows_with_heads(sink); }
 
-/// The 2-D tensor of that name in every checkpoint. Throws Error(usage).
+/// Checks that the checkpoint has a 2-D tensor of that name. Throws Error(usage).
 void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
   const auto refuse = [](const std::string& problem) {
     throw Error(ErrorKind::usage, {.parameter = "tensor", .problem = verbatim(problem)});
@@ -108,7 +108,7 @@ void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
   if (found == nullptr) {
     std::vector<std::string> known;
     for (const CheckpointTensor& other : checkpoint.tensors()) known.push_back(other.name);
-    refuse(checkpoint.main_file().string() + " has no '" + name + "'" +
+    refuse(checkpoint.main_file().string() + " has no tensor '" + name + "'" +
            checkpoint.missing_note(name) + suggestion(name, known));
   }
   if (found->view.shape.size() != 2 || found->view.element_count() == 0) {
@@ -134,8 +134,8 @@ void refuse_ranks_by_width(const Record& options, const std::string& asked_of) {
     if (!rank.of_width) continue;
     throw Error(ErrorKind::usage,
                 {.parameter = "rank",
-                 .problem = '\'' + rank.text() + "' is a share of a model's width, which " +
-                            asked_of + " has not; name a number"});
+                 .problem = '\'' + rank.text() + "' is relative to the hidden size, which " +
+                            asked_of + " does not have; pass an integer"});
   }
 }
 
@@ -177,7 +177,7 @@ void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
 void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> checkpoints,
                          std::span<const std::string> names, const std::string& tensor,
                          const Record& options, const Context& context, RowSink& sink) {
-  refuse_ranks_by_width(options, "a tensor alone");
+  refuse_ranks_by_width(options, "a single tensor");
   ReportHead head{.command = "spectrum", .parameters = options};
   head.parameters.add("tensor", tensor);
   Plan plan{.analysis = &spectrum_analysis(), .parameters = head.parameters};

@@ -17,34 +17,32 @@
 namespace attnscope {
 
 struct SpectrumRequest {
-  std::vector<Role> matrices;  // empty: the projections that each model has
+  std::vector<Role> matrices;  // empty: all projections of each model
   LayerSelection layers;
   ExpertSelection experts;
   bool per_head = false;
-  Record options;  // what is asked of each: spectrum_fields() reads it, and every report says it
-  std::optional<MlaText> text = {};  // of models with latents; none: on white input
+  Record options;  // options of each row, read by spectrum_fields() and shown in reports
+  std::optional<MlaText> text = {};  // for MLA models; none: white input
 };
 
-/// The fields of a row that these options ask for, by the names of the command's parameters:
-/// "energy", thresholds ascending, each in (0, 1); "values", a flag; "rank", where some are asked
-/// for, a list of texts. `width` is the model's, or 0 where there is none. Throws Error(format) for
-/// options that are absent or something else, such as a share of a width that there is not.
+/// Parses the options of a spectrum row, named like the command's parameters: "energy" (thresholds,
+/// ascending, each in (0, 1)), "values" (a flag), and "rank" (optional, a list of texts). `width`
+/// is the hidden size, or 0 if there is none. Throws Error(format) for missing or invalid options,
+/// such as a share of an unknown hidden size.
 SpectrumFields spectrum_fields(const Record& options, std::int64_t width);
 
-/// Throws Error(usage) for a rank that is a share of the width, of something ("an array") that has
-/// none.
+/// Throws Error(usage) for a rank relative to the hidden size, if `asked_of` ("an array") has none.
 void refuse_ranks_by_width(const Record& options, const std::string& asked_of);
 
 /// Spectra of matrices, products and tensors.
 const Analysis& spectrum_analysis();
 
-/// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.
+/// Rows by model, layer and matrix (as requested), then the whole matrix before its heads.
 void run_spectrum(std::span<const Model> models, const SpectrumRequest& request,
                   const Context& context, RowSink& sink);
 
-/// The spectrum of one 2-D tensor as it is stored, from each checkpoint; needs no known
-/// architecture. `names` are the checkpoints'. A rank that is a share of the width has no meaning
-/// here and is Error(usage).
+/// The spectrum of one 2-D tensor as stored, from each checkpoint; works for any architecture.
+/// `names` are the names of the checkpoints. A rank relative to the hidden size is Error(usage).
 void run_tensor_spectrum(std::span<const std::shared_ptr<const Checkpoint>> checkpoints,
                          std::span<const std::string> names, const std::string& tensor,
                          const Record& options, const Context& context, RowSink& sink);

@@ -36,12 +36,12 @@ Outcome measured_spectrum(std::optional<std::int64_t> head,
   });
 }
 
-/// What a matrix of that element type is made of, unless products of latents made it.
+/// The resolution of a matrix with that element type, unless it is a product of latents.
 template <class T>
 constexpr Resolution kOwnResolution =
     std::is_same_v<T, double> ? Resolution::float64 : Resolution::float32;
 
-/// The results for matrices of one shape, in order.
+/// Results for matrices of the same shape, in order.
 template <class T>
 std::vector<SingularResult> results_of_each(std::span<const MatrixView<const T>> matrices,
                                             Resolution resolution, const Compute& compute) {
@@ -57,7 +57,7 @@ std::vector<SingularResult> results_of_each(std::span<const MatrixView<const T>>
   return singular_values_of_each(matrices, compute);
 }
 
-/// Of a matrix that is in memory.
+/// Spectrum of a matrix in memory.
 template <class T>
 Outcome whole_spectrum(MatrixView<const T> matrix, Resolution resolution,
                        const SpectrumShape& shape, const SpectrumFields& wanted,
@@ -75,14 +75,14 @@ Outcome whole_spectrum(MatrixView<const T> matrix, Resolution resolution,
                            wanted);
 }
 
-/// Of one that is read block by block.
+/// Spectrum of a matrix that is read block by block.
 Outcome read_spectrum(const Read<SingularResult>& read, const SpectrumShape& shape,
                       const SpectrumFields& wanted) {
   if (!read.skipped.empty()) return {.skipped = read.skipped};
   return measured_spectrum(std::nullopt, read.values, shape, wanted);
 }
 
-/// One outcome for each head's own matrix, in order. All are of that shape.
+/// One outcome per head, in order. All heads have the same shape.
 template <class T>
 std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
                                   Resolution resolution, const SpectrumShape& shape,
@@ -105,14 +105,14 @@ std::vector<Outcome> head_spectra(const std::vector<MatrixView<const T>>& heads,
   return outcomes;
 }
 
-/// The spectra of the heads of a matrix of that role; `width`: of what they read or write.
+/// The spectra of the heads of a matrix with that role.
 template <class T>
 std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Resolution resolution, Role role,
                                       const HeadShape& shape, std::int64_t count,
                                       const std::optional<SpectrumShape>& known,
                                       const SpectrumFields& wanted, const Compute& compute) {
   std::vector<MatrixView<const T>> own;
-  std::vector<Matrix<T>> stacked;  // heads whose rows do not lie together
+  std::vector<Matrix<T>> stacked;  // heads whose rows are not contiguous
   for (std::int64_t head = 0; head < count; ++head) {
     if (role == Role::kv) {
       stacked.push_back(stacked_head(matrix, head, shape));
@@ -127,7 +127,7 @@ std::vector<Outcome> spectra_of_heads(MatrixView<const T> matrix, Resolution res
   return head_spectra(own, resolution, of_head, wanted, compute);
 }
 
-/// Of a matrix that latents stand for. Singular values come from the latents' own coordinates.
+/// Spectra of a matrix represented by latents. Singular values are computed in latent coordinates.
 std::vector<Outcome> latent_spectra(const WorkItem& item, const Model& model,
                                     const SpectrumFields& wanted, const Compute& compute) {
   const Role role = *item.role;
@@ -172,7 +172,7 @@ std::vector<SingularResult> results_of_products(std::span<const FactorPair> pair
   return out;
 }
 
-/// One outcome for each product (rows, columns), whole or of a head.
+/// One outcome per product (rows, columns), for the whole matrix or a head.
 std::vector<Outcome> product_spectra_of(const std::vector<std::optional<std::int64_t>>& heads,
                                         const std::vector<CircuitFactors>& factors,
                                         std::pair<std::int64_t, std::int64_t> shape,
@@ -269,7 +269,7 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
   for (std::int64_t head = 0; head < heads; ++head) {
     ids.emplace_back(head);
     factors.push_back(head_factors(weights, head));
-    // Where no heads are added up, the sum's rows are the heads'.
+    // Without grouped heads, the rows of the sum are those of the heads.
     CircuitFactors& own = factors.back();
     if (shape.group_size() == 1 && !of_latents) {
       own.left = sum.factors.left.row_block(head * own.left.rows, own.left.rows);

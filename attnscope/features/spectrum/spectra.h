@@ -1,5 +1,5 @@
-// The spectra that one item of work asks for: of a role in a layer, of its heads or experts, or of
-// a named tensor.
+// Spectra requested by one work item: of a role in a layer, of its heads or experts, or of a named
+// tensor.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,20 @@
 
 namespace attnscope {
 
-/// Whether the item's heads are asked for beside the whole.
+/// Whether the item requests heads in addition to the whole matrix.
 bool spectrum_per_head(const WorkItem& item);
 
-/// One outcome for the whole, then one for each head or expert, in order.
+/// One outcome for the whole matrix, then one per head or expert, in order.
 std::vector<Outcome> compute_spectra(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute);
 
-// What spectra of experts have beside those of other matrices.
+// Additional fields of the spectra of experts.
 
-/// Adds where the energy ranks of a layer's experts lie, whose rows' fields are given.
+/// Adds quartiles and extremes of the energy ranks of a layer's experts, from the fields of their
+/// rows.
 void add_rank_spread(Record& fields, const std::vector<const Record*>& experts);
 
-/// Of an item that names experts, which are read one after another.
+/// Cost of an item with experts, which are read one after another.
 Cost expert_spectra_cost(const WorkItem& item, const Model& model);
 
 }  // namespace attnscope

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// With the resolution that the type has.
+/// Uses the resolution of the element type.
 SingularValues values_of(const MatrixBlocks<float>& blocks, double largest,
                          const Compute& compute) {
   return singular_values(blocks, largest, compute);
@@ -46,8 +46,8 @@ Read<SingularResult> values_of(const TensorMatrix& matrix, const Compute& comput
                                            : values_of_blocks<float>(matrix, compute);
 }
 
-/// The elements where they lie; nothing where they are of another type, not aligned for it, or
-/// apart along both axes.
+/// The elements in place; none if they have another type, are misaligned, or are strided along both
+/// axes.
 template <class T>
 std::optional<MatrixView<const T>> elements_of(const TensorView& tensor, DType dtype) {
   const std::byte* data = tensor.bytes.data();
@@ -109,7 +109,7 @@ std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix) {
 
 namespace {
 
-/// In place of a model and of a tensor: an array has no name of its own.
+/// Name used for the model and the tensor, because an array has no name.
 constexpr const char* kName = "array";
 
 Outcome spectrum_of(const TensorView& matrix, const SpectrumFields& wanted,

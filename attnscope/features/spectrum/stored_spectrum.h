@@ -1,5 +1,5 @@
-// Singular values of a matrix of a file. Where they come from a Gram matrix, it is read block by
-// block and never whole in memory.
+// Singular values of a stored matrix. If they come from a Gram matrix, the matrix is read block by
+// block and never fully in memory.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,26 @@ namespace attnscope {
 /// Throws what read_weight() throws.
 Read<SingularResult> read_singular_values(const Model& model, const Weight& weight,
                                           const Compute& compute);
-/// Of a 2-D tensor as the file has it.
+/// Uses a 2-D tensor as stored in the file.
 Read<SingularResult> read_singular_values(const Checkpoint& checkpoint,
                                           const CheckpointTensor& tensor, const Compute& compute);
-/// Of a matrix in memory, whose dtype is of class `real`.
+/// Requires a matrix in memory with a real dtype (`DtypeClass::real`).
 Read<SingularResult> read_singular_values(const TensorView& matrix, const Compute& compute);
 
-/// The most memory that either of the above takes.
+/// Maximum memory that either of the above uses.
 std::uint64_t weight_spectrum_bytes(const TensorMatrix& matrix);
 
 // The spectrum of a matrix that a program has in memory.
 
-/// What `spectrum` says of one tensor of a file, under the name "array". `matrix` has two axes,
-/// neither empty, and a dtype of class `real`; it is read where it lies. Throws as
-/// run_tensor_spectrum() does.
+/// Reports an array like one tensor of a file, under the name "array". `matrix` has two non-empty
+/// axes and a real dtype; it is read in place. Throws as run_tensor_spectrum() does.
 void run_array_spectrum(const TensorView& matrix, const Record& options, const Context& context,
                         RowSink& sink);
 
-// The outcome of one matrix from its singular values: fields, or why there are none.
+// The outcome of one matrix from its singular values: fields, or the reason why there are none.
 
-/// `fields_of` makes the row's fields of the values. Where another solver than the usual one gave
-/// the values, a note says so.
+/// `fields_of` converts the values to fields. If a fallback solver computed the values, a note
+/// reports that.
 template <class FieldsOf>
 Outcome singular_outcome(std::optional<std::int64_t> head, const SingularResult& result,
                          FieldsOf fields_of) {

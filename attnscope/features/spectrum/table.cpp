@@ -1,5 +1,5 @@
-// `spectrum` for people: a row per layer; for each matrix the energy rank at every threshold, and
-// how full of the possible rank the highest is. Several models stand side by side.
+// Table of `spectrum`: one row per layer. For each matrix, the energy rank at every threshold, and
+// the last one as a share of the maximum possible rank. Several models are shown side by side.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -21,7 +21,7 @@
 namespace attnscope {
 namespace {
 
-/// What whole matrices of a column add up to, those that layers share once.
+/// Total over the whole matrices of a column; shared matrices are counted once.
 class Total {
  public:
   void add(const Column& column, std::int64_t layer, const RankCell& cell) {
@@ -33,26 +33,26 @@ class Total {
   bool empty() const { return counted_.empty(); }
 
  private:
-  std::set<std::int64_t> counted_;  // the first layer with each matrix
+  std::set<std::int64_t> counted_;  // first layer with each matrix
   RankCell sum_;
 };
 
-/// `threshold`: of columns without a key, where only one was asked for.
+/// `threshold`: used by columns without a key, if only one was requested.
 std::string rank_table(const Columns& columns, const std::string& threshold, const Style& style) {
   const auto cell_of = [&](const Column& column, const Record& row) {
     return rank_cell(row, column.key.empty() ? threshold : column.key);
   };
   const auto text_of = [&](const Column& column, const RankCell& cell) {
     if (!is_last_key(columns, column)) return rank_text(cell, style);
-    // Where there are several thresholds, colour alone says the share of the null.
+    // With several thresholds, only the color shows the share of the random baseline.
     return cell_text(cell, style, /*with_bar=*/column.key.empty());
   };
-  // Under the ranks: as far from the right as the bar and the percentage after a rank.
+  // Aligns texts with the ranks, before the bar and the percentage.
   const auto after = [&](const Column& column) { return display_width(text_of(column, {})) - 1; };
   Lines lines = candidate_lines(columns, heading("spectrum", "energy_rank"), after, style);
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
-    const std::string ending = of_heads ? ", a head" : "";
+    const std::string ending = of_heads ? ", per head" : "";
     const auto add = [&](const std::string& label, auto number_of) {
       add_head_line(lines, label + ending, columns, of_heads, after, style,
                     [&](const Column& column, const Record& row) {
@@ -61,7 +61,7 @@ std::string rank_table(const Columns& columns, const std::string& threshold, con
                       return number ? std::to_string(*number) : "";
                     });
     };
-    // Once for each matrix, where the share of it stands.
+    // Once per matrix, in the column with its percentage.
     add(heading("spectrum", "max_possible_rank"), [&](const Column& column, const RankCell& cell) {
       return is_last_key(columns, column) ? std::optional(cell.possible) : std::nullopt;
     });
@@ -95,7 +95,7 @@ std::string energy_table(const Columns& columns, const Style& style) {
   for (const bool of_heads : {false, true}) {
     if (of_heads && !has_heads(columns)) continue;
     const std::string label = heading("spectrum", "random_energy_at_rank");
-    add_head_line(lines, label + (of_heads ? ", a head" : ""), columns, of_heads, after, style,
+    add_head_line(lines, label + (of_heads ? ", per head" : ""), columns, of_heads, after, style,
                   [&](const Column& column, const Record& row) {
                     return text_of(column, row, "random_energy_at_rank");
                   });
@@ -110,11 +110,11 @@ std::string energy_table(const Columns& columns, const Style& style) {
 constexpr const char* kTensorMeasures[] = {"stable_rank", "effective_rank", "spectral_norm",
                                            "frobenius_norm"};
 
-/// Rows of `--tensor`, which have no layer: one line for each model, all measures.
+/// Rows of `--tensor`, which have no layer: one line per model with all measures.
 void write_tensor_rows(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);
   Lines lines;
-  std::vector<std::size_t> groups;  // a threshold's columns, and each of the others
+  std::vector<std::size_t> groups;  // columns of a threshold, and each other column
   for (const Record& row : report.rows) {
     const Record& ranks = expect<Record>(row, "energy_rank");
     const Value* energies = row.find("energy_at_rank");
@@ -158,7 +158,7 @@ void write_tensor_rows(const Report& report, const WriteOptions& options, std::o
   out << fold(lines, static_cast<std::size_t>(options.width), std::move(groups));
 }
 
-/// What numbers of layers with experts are: a row sums up those that were measured.
+/// Explains numbers of MoE layers: a row summarizes the measured experts.
 std::string experts_words(const Report& report) {
   std::int64_t least = 0, most = 0;
   for (const Record& row : report.rows) {
@@ -171,20 +171,20 @@ std::string experts_words(const Report& report) {
   if (most == 0) return "";
   const std::string many =
       least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
-  return fmt::format("; of experts: the median of {}", many);
+  return fmt::format(" MoE layers: median over {} experts.", many);
 }
 
-/// What the numbers mean; thresholds, of which there is one at least, and totals as there are.
+/// Explains the numbers. There is at least one threshold; totals are mentioned if present.
 std::string spectrum_legend(const Report& report, const std::vector<std::string>& thresholds) {
   const bool shared = std::any_of(report.models.begin(), report.models.end(), shares_weights);
   return fmt::format(
-      "Singular values that hold {} of the squared sum; %: of the possible rank; null: random "
-      "numbers'{}{}",
+      "Number of singular values needed for {} of the energy. %: of the maximum possible rank. "
+      "random: Gaussian matrix of the same shape.{}{}",
       join_words(thresholds), experts_words(report),
-      shared ? "; total: what layers share once" : "");
+      shared ? " total: counts shared matrices once." : "");
 }
 
-/// The keys of a row's map, of the first row that there is.
+/// The keys of a map field, taken from the first row.
 std::vector<std::string> keys_of(const Report& report, const char* field) {
   std::vector<std::string> keys;
   const Value* map = report.rows.empty() ? nullptr : report.rows.front().find(field);
@@ -213,11 +213,11 @@ void write_spectrum_table(const Report& report, const WriteOptions& options, std
   }
   write_skipped(report, out);
   if (thresholds.empty()) return;
-  write_legend(spectrum_legend(report, thresholds), options, out, style.key("0", "null"));
+  write_legend(spectrum_legend(report, thresholds), options, out, style.key("0", "random"));
 }
 
-// `spectrum --activations` for people: a row per layer; of each matrix the rank of its weights, of
-// what it gives on the text, and of what it reads.
+// Table of `spectrum --activations`: one row per layer. For each matrix, the ranks of its weights,
+// of its outputs on the text, and of its inputs.
 namespace {
 
 std::int64_t rank_at_last_threshold(const Record& row, std::string_view name) {
@@ -247,9 +247,9 @@ void write_activation_table(const Report& report, const WriteOptions& options, s
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  write_legend("Directions that hold " + threshold +
-                   " of the squared sum: of the weights, of what they give on the text, of what "
-                   "they read.",
+  write_legend("Number of directions needed for " + threshold +
+                   " of the energy, in this order: of the weights, of the outputs on the text, of "
+                   "the inputs.",
                options, out);
 }
 

@@ -29,8 +29,8 @@ Parameters weights_parameters() {
            .type = ParameterType::roles,
            .metavariable = "NAMES",
            .choices = projections,
-           .default_words = "those that are there",
-           .rejected_role = "'*' is no stored matrix; weights takes those that are"},
+           .default_words = "all matrices of the model",
+           .rejected_role = "weights supports only stored matrices, not '*'"},
           per_head_flag(),
           experts_parameter()};
 }
@@ -40,7 +40,7 @@ Parameters weights_parameters() {
 Command weights_command() {
   return {
       .name = "weights",
-      .summary = "moments, quantiles and histograms of every projection, layer and head",
+      .summary = "Compute moments, quantiles and histograms of weights",
       .examples =
           {{{"models", "examples/shakespeare-llama"}},
            {{"models", "MODEL"}, {"per_head", ""}, {"format", "csv"}, {"out", "weights.csv"}},

@@ -1,4 +1,4 @@
-// Rows of `weights`: how the values of a matrix are distributed.
+// Rows of `weights`: distribution of the values of a matrix.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -12,31 +12,33 @@ RowKind weights_rows() {
   RowKind kind = {
       .name = "weights",
       .command = "weights",
-      .meaning = "how the values of one matrix or head are distributed",
+      .meaning = "distribution of the values of one matrix or head",
       .place = place_of_matrix(),
       .fields = {{.name = "count",
                   .type = integer,
                   .unit = "values",
-                  .meaning = "how many values the matrix has",
+                  .meaning = "number of values",
                   .where = kWhere},
-                 {.name = "mean", .meaning = "the mean of the values", .where = kWhere},
+                 {.name = "mean", .meaning = "mean of the values", .where = kWhere},
                  {.name = "std",
-                  .meaning = "their standard deviation, of the population",
+                  .meaning = "population standard deviation of the values",
                   .where = kWhere},
-                 {.name = "min", .meaning = "the smallest value", .where = kWhere},
-                 {.name = "max", .meaning = "the largest value", .where = kWhere},
+                 {.name = "min", .meaning = "smallest value", .where = kWhere},
+                 {.name = "max", .meaning = "largest value", .where = kWhere},
                  {.name = "skewness",
                   .nulls = Nulls::whole,
-                  .meaning = "their third standardised moment; null where all values are equal",
+                  .meaning =
+                      "third standardized moment of the values; null if all values are equal",
                   .where = kWhere},
                  {.name = "excess_kurtosis",
                   .nulls = Nulls::whole,
-                  .meaning = "their fourth standardised moment less 3, which is 0 for a Gaussian; "
-                             "null where all values are equal",
+                  .meaning = "fourth standardized moment of the values minus 3 (0 for a Gaussian); "
+                             "null if all values are equal",
                   .where = kWhere},
                  {.name = "quantiles",
                   .form = by_fraction,
-                  .meaning = "the values below which that fraction of all values lies",
+                  .meaning = "quantiles of the values: the value below which the given fraction of "
+                             "all values lies",
                   .where = kWhere,
                   .columns = {"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"}},
                  histogram_field()},

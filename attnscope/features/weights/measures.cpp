@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::array kQuartiles = {0.25, 0.75};
 
-/// From the central moments Σ (value - mean)^p / n.
+/// Computes the shape from the central moments Σ (value - mean)^p / n.
 void set_shape(Moments& out, double m2, double m3, double m4) {
   if (out.min == out.max) return;
   out.skewness = m3 / (m2 * std::sqrt(m2));
   out.excess_kurtosis = m4 / (m2 * m2) - 3;
 }
 
-/// A power of two that brings `size` to about 1; 1 for 0.
+/// A power of two that scales `size` to about 1; 1 for 0.
 double unit_scale(double size) {
   if (size == 0) return 1;
   int exponent = 0;
@@ -71,8 +71,8 @@ MomentSums::MomentSums(std::span<const double> sample)
 }
 
 void MomentSums::add(std::span<const double> values) {
-  // Independent lanes, which the compiler turns into vectors. Sums of a block are added to the
-  // whole's, so errors grow with the number of blocks, not of values.
+  // Independent lanes, so that the compiler can vectorize. Sums of a block are added to the total,
+  // so errors grow with the number of blocks, not of values.
   constexpr std::size_t kLanes = 4;
   std::array<double, kLanes> first{}, second{}, third{}, fourth{}, unfit{}, low, high;
   low.fill(min_);
@@ -106,7 +106,7 @@ void MomentSums::add(std::span<const double> values) {
 
 Moments MomentSums::moments() const {
   const double n = static_cast<double>(count_);
-  const double shift = sums_[0] / n;  // of the mean from the pivot
+  const double shift = sums_[0] / n;  // distance of the mean from the pivot
   const double s2 = sums_[1] / n, s3 = sums_[2] / n, s4 = sums_[3] / n;
   const double m2 = std::max(s2 - shift * shift, 0.0);
   const double m3 = s3 - 3 * shift * s2 + 2 * shift * shift * shift;
@@ -199,12 +199,12 @@ Record histogram_fields(const Histogram& histogram) {
 
 namespace {
 
-/// Enough to tell where quantiles lie, little beside the values themselves.
+/// Sample size: enough to locate quantiles, small compared with the values themselves.
 std::int64_t sample_size(std::int64_t count) {
   return std::clamp<std::int64_t>(count / 32, 4096, 65536);
 }
 
-/// What is learned of one source in the first pass.
+/// Results of the first pass over one source.
 class FirstPass {
  public:
   FirstPass(std::vector<double> sample, std::int64_t count, const std::optional<BinRule>& bins,
@@ -222,7 +222,7 @@ class FirstPass {
 
   bool all_finite() const { return moments_.all_finite(); }
 
-  /// The fields but for the histogram, and its bins; false where the sample was misleading.
+  /// Computes the fields except the histogram, and its bins; false if the sample was misleading.
   bool finish(Record& fields, Bins& chosen, const std::optional<BinRule>& bins) {
     std::vector<double> quantiles;
     for (const double fraction : kQuantiles) {
@@ -296,7 +296,7 @@ std::vector<Distribution> streamed_distributions(const ValueStream& whole,
                                                  const std::optional<BinRule>& bins) {
   std::vector<const ValueStream*> sources = {&whole};
   for (const ValueStream& part : parts) sources.push_back(&part);
-  const std::size_t first_read = parts.empty() ? 0 : 1;  // parts are read for the whole too
+  const std::size_t first_read = parts.empty() ? 0 : 1;  // the whole is accumulated from its parts
   std::vector<FirstPass> passes;
   for (const ValueStream* source : sources) {
     passes.push_back(first_pass(*source, bins, kFirstMargin));

@@ -28,7 +28,7 @@ MatrixPart part_of_head(const TensorMatrix& stored, Role role, std::int64_t head
   return {cut.first, cut.count, 0, stored.cols};
 }
 
-/// The pieces in which a matrix is read: the heads where it has any, else the whole.
+/// The pieces in which a matrix is read: its heads if it has any, else the whole.
 std::vector<Piece> pieces_of(const TensorMatrix& stored, Role role, std::int64_t heads,
                              const HeadShape& shape) {
   if (heads == 0) return {{std::nullopt, whole_part(stored)}};
@@ -39,14 +39,14 @@ std::vector<Piece> pieces_of(const TensorMatrix& stored, Role role, std::int64_t
   return pieces;
 }
 
-/// Where the first NaN or Inf is: read again, since nothing else needs to know places.
+/// Locates the first NaN or Inf by reading again, because nothing else needs positions.
 std::string why_not_finite(const TensorMatrix& stored, Role role, std::optional<std::int64_t> head,
                            const HeadShape& shape) {
   return std::visit(
       [&](const auto& matrix) {
         const auto view = matrix.view();
         const auto found = find_not_finite(head ? head_slice(view, role, *head, shape) : view);
-        return found.value_or("holds NaN or Inf");  // none: the file changed meanwhile
+        return found.value_or("holds NaN or Inf");  // none: the file has changed meanwhile
       },
       decode_exact(stored));
 }
@@ -155,7 +155,7 @@ std::vector<Outcome> weights_outcomes(const WorkItem& item, const ModelSource& s
   });
 }
 
-/// Values are read in blocks, and those that lie near a quantile are kept: in a head, most do.
+/// Values are read in blocks; those near a quantile are kept. In a head, most are.
 std::uint64_t weights_bytes(const TensorMatrix& stored, bool per_head) {
   constexpr std::uint64_t kTables = 4 << 20;  // counts of bit patterns, or a sample of the values
   if (has_countable_patterns(stored.tensor)) return kTables;

@@ -16,16 +16,16 @@
 namespace attnscope {
 
 struct WeightsRequest {
-  std::vector<Role> matrices;  // projections; empty: those that each model has
+  std::vector<Role> matrices;  // projections; empty: all of each model
   LayerSelection layers;
   ExpertSelection experts;
-  /// What is asked of each: "per_head", and what bins_of() reads.
+  /// Options of each row: "per_head", and those read by bins_of().
   Record options;
 };
 
 const Analysis& weights_analysis();
 
-/// Rows by model, layer, matrix (as asked), then the whole matrix before its heads.
+/// Rows by model, layer and matrix (as requested), then the whole matrix before its heads.
 void run_weights(std::span<const Model> models, const WeightsRequest& request,
                  const Context& context, RowSink& sink);
 

@@ -1,5 +1,5 @@
-// `weights` for people: a row per layer, a column per matrix, each cell the mean and the standard
-// deviation of the values, and with histograms on a colour terminal their shape.
+// Table of `weights`: one row per layer, one column per matrix. Each cell has mean and standard
+// deviation and, on a color terminal with histograms, their shape.
 #include "attnscope/features/all_tables.h"
 #include "attnscope/rows/table/alignment.h"
 #include "attnscope/rows/table/layer_grid.h"
@@ -12,7 +12,7 @@ void write_weights_table(const Report& report, const WriteOptions& options, std:
   const Style style(options.color);
   LayerGrid grid;
   for (const Record& row : report.rows) {
-    if (row.find("expert") != nullptr) continue;  // a row of all of them stands for each
+    if (row.find("expert") != nullptr) continue;  // a summary row stands for all experts
     grid.set(text_field(row, "model"), integer_field(row, "layer"),
              integer_field(row, "head", LayerGrid::kWhole), text_field(row, "matrix"),
              mean_and_std(row, "{:.2g}", "{:.3g}") + sparkline(row, style));
@@ -22,8 +22,8 @@ void write_weights_table(const Report& report, const WriteOptions& options, std:
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(
-      "Mean ± standard deviation of the weights of each matrix; csv and json have all "
-      "moments, quantiles and histograms.",
+      "Mean ± standard deviation of the weights of each matrix. CSV and JSON contain all moments, "
+      "quantiles and histograms.",
       options, out);
 }
 

@@ -11,7 +11,7 @@ namespace attnscope {
 
 namespace {
 
-/// "last", "10-", "3,7": not the name of a mask's file.
+/// Recognizes "last", "10-" and "3,7", as opposed to the file name of a mask.
 bool are_positions(const std::string& text) {
   constexpr std::string_view kLast = "last";
   std::string numbers = text;
@@ -30,7 +30,7 @@ std::string scored_words(const Record& parameters) {
   if (*given == "last") return "the last token of each example";
   const std::string shown = printable(*given);
   return are_positions(*given) ? "the tokens at positions " + shown + " of each example"
-                               : "the tokens that " + shown + " marks";
+                               : "the tokens marked in " + shown;
 }
 
 std::string scored_sentence(const Record& parameters) {
@@ -68,8 +68,8 @@ struct Range {
   char32_t first, last;
 };
 
-/// Marks that stand over or under the character before them. Source: Unicode 15, category Mn of the
-/// scripts that are most written.
+/// Combining marks over or under the preceding character. Source: Unicode 15, category Mn of the
+/// most widely used scripts.
 constexpr std::array kMarks = {
     Range{0x300, 0x36F},   Range{0x483, 0x489},   Range{0x591, 0x5BD},   Range{0x610, 0x61A},
     Range{0x64B, 0x65F},   Range{0x93C, 0x93C},   Range{0x941, 0x948},   Range{0x94D, 0x94D},
@@ -77,7 +77,7 @@ constexpr std::array kMarks = {
     Range{0x1DC0, 0x1DFF}, Range{0x20D0, 0x20FF}, Range{0x3099, 0x309A}, Range{0xFE20, 0xFE2F},
 };
 
-/// Characters of two columns. Source: Unicode 15, East_Asian_Width W and F, in whole blocks.
+/// Characters two columns wide. Source: Unicode 15, East_Asian_Width W and F, in whole blocks.
 constexpr std::array kWide = {
     Range{0x1100, 0x115F},   Range{0x231A, 0x231B},   Range{0x23E9, 0x23EC},
     Range{0x25FD, 0x25FE},   Range{0x2614, 0x2615},   Range{0x2648, 0x2653},
@@ -107,7 +107,7 @@ std::int64_t columns_of(char32_t code) {
 }
 
 struct Character {
-  std::string bytes;  // with its marks
+  std::string bytes;  // including its marks
   std::int64_t columns;
 };
 
@@ -120,7 +120,7 @@ std::vector<Character> characters(std::string_view text) {
     if (columns == 0 && !out.empty()) {
       out.back().bytes += text.substr(0, length);
     } else {
-      // A mark that has nothing to stand on takes a column of its own.
+      // A mark without a base character takes its own column.
       out.push_back({(columns == 0 ? " " : "") + std::string(text.substr(0, length)),
                      std::max<std::int64_t>(columns, 1)});
     }
@@ -135,7 +135,7 @@ std::string fitted_text(std::string_view text, std::int64_t columns) {
   const std::vector<Character> all = characters(text);
   std::int64_t whole = 0;
   for (const Character& character : all) whole += character.columns;
-  const std::int64_t room = whole > columns ? columns - 1 : columns;  // `…` takes one
+  const std::int64_t room = whole > columns ? columns - 1 : columns;  // `…` takes one column
   std::string out;
   std::int64_t used = 0;
   for (const Character& character : all) {

@@ -1,4 +1,4 @@
-// What the numbers of a table mean, in a sentence below it.
+// Writes the legend that explains the numbers of a table.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ namespace attnscope {
 /// "the last token of each example": which tokens count in the losses and means of a report; empty
 /// if all do.
 std::string scored_words(const Record& parameters);
-/// " Losses and means are over " those; empty if all count.
+/// The sentence " Losses and means are over …."; empty if all tokens count.
 std::string scored_sentence(const Record& parameters);
 
-/// Writes `text`, broken at blanks into lines of at most `options.width` columns, and after it a
-/// key of colours (Style::key), which is never broken.
+/// Writes `text`, wrapped at blanks to at most `options.width` columns, followed by a color key
+/// (Style::key), which is never wrapped.
 void write_legend(std::string_view text, const WriteOptions& options, std::ostream& out,
                   const std::string& key = "");
 
-// Texts in any script in a fixed number of a terminal's columns.
+// Fits texts of any script into a fixed number of terminal columns.
 
-/// `text`, valid UTF-8 without control characters, in exactly so many columns: filled up with
-/// spaces, or cut, which `…` at its end shows.
+/// Fits `text`, valid UTF-8 without control characters, into exactly that many columns: padded with
+/// spaces, or cut and marked with `…`.
 std::string fitted_text(std::string_view text, std::int64_t columns);
 
-/// The first characters of a text, each with the marks that belong to it: at most `most`, the last
-/// of a longer text replaced by `…`. A character wider than `columns` becomes `▯`.
+/// The first characters of a text with their combining marks: at most `most`, the last one of a
+/// longer text replaced by `…`. A character wider than `columns` becomes `▯`.
 std::vector<std::string> characters_of(std::string_view text, std::size_t most,
                                        std::int64_t columns);
 

@@ -55,8 +55,8 @@ std::string variant_text(const Record& parameters) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   const bool centered = text_field(parameters, "fold_norm") == "centred";
-  if (centered || flag_of(parameters, "fold_norm")) add("gains of norms folded in");
-  if (centered) add("centred");
+  if (centered || flag_of(parameters, "fold_norm")) add("norm gains folded in");
+  if (centered) add("centered");
   if (flag_of(parameters, "with_bias")) add("with biases");
   if (const std::int64_t offset = integer_field(parameters, "rope_offset"); offset != 0) {
     add(fmt::format("qk at rotary offset {}", offset));
@@ -70,7 +70,7 @@ double quotient(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Of what random numbers need; where that is not known, of the possible.
+/// The rank as a share of the random baseline; if that is unknown, of the maximum possible rank.
 double share_of_random(const RankCell& cell) {
   return quotient(cell.rank, cell.null.value_or(cell.possible));
 }
@@ -139,7 +139,7 @@ std::string model_title(const Record& model) {
   const auto kv = known("kv_heads"), head_dim = known("head_dim"), width = known("hidden_size");
   add(counted(heads, "head") + (kv && *kv != heads ? fmt::format(" ({} key/value)", *kv) : "") +
       (head_dim ? fmt::format(" of {}", *head_dim) : ""));
-  if (width) add(fmt::format("width {}", *width));
+  if (width) add(fmt::format("hidden size {}", *width));
   if (const std::string dtype = text_field(model, "dtype"); !dtype.empty()) add(dtype);
   return text;
 }

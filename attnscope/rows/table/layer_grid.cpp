@@ -50,7 +50,7 @@ std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_mo
       line.push_back(has ? found->second.at(*column.name) : "");
     }
   }
-  // Columns of one matrix, "q within" and "q across", stay together.
+  // Columns of one matrix, such as "q within" and "q across", stay together.
   const auto matrix_of = [&](std::size_t at) {
     const std::string& name = *columns[at].name;
     return name.substr(0, name.find(' '));
@@ -66,7 +66,7 @@ std::string LayerGrid::lines_of(const std::vector<Column>& columns, bool name_mo
 void LayerGrid::write(const Report& report, const WriteOptions& options, std::ostream& out) const {
   const Style style(options.color);
   const auto width = static_cast<std::size_t>(options.width);
-  std::vector<std::pair<std::string, std::string>> names;  // of models with cells, and their titles
+  std::vector<std::pair<std::string, std::string>> names;  // models with cells, and their titles
   for (const Record& model : report.models) {
     const std::string name = text_field(model, "name");
     if (models_.contains(name)) names.emplace_back(name, model_title(model));
@@ -128,7 +128,7 @@ std::string number_text(const Record& row, std::string_view name, const char* fo
   const auto number = number_field(row, name);
   if (!number) return "-";
   const std::string text = fmt::format(fmt::runtime(format), *number);
-  // "-0.000" says nothing that "0.000" does not.
+  // "-0.000" is printed as "0.000".
   const bool vanishes = text.find_first_of("123456789") == std::string::npos;
   return vanishes && text.starts_with('-') ? text.substr(1) : text;
 }

@@ -1,5 +1,5 @@
-// A table with a line for each layer and head and a column for each matrix or measure; several
-// models stand side by side where the terminal is wide enough, else one under the other.
+// A table with one line per layer and head, and one column per matrix or measure. Several models
+// are shown side by side if the terminal is wide enough, else one below the other.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class LayerGrid {
  public:
   static constexpr std::int64_t kWhole = -1;  // in place of a head
 
-  /// `column`: its name; columns stand in the order in which they are first named.
+  /// `column`: its name; columns appear in the order in which they are first named.
   void set(const std::string& model, std::int64_t layer, std::int64_t head,
            const std::string& column, std::string text);
-  /// A dash for everything that was skipped, in the columns named `matrix` + each of `suffixes`.
+  /// Sets a dash for every skipped entry, in the columns named `matrix` + each of `suffixes`.
   void set_skipped(const Report& report, const std::vector<std::string>& suffixes);
 
-  /// The models of the report that have cells.
+  /// Writes the models of the report that have cells.
   void write(const Report& report, const WriteOptions& options, std::ostream& out) const;
 
  private:
@@ -38,7 +38,7 @@ class LayerGrid {
     const std::string* name;
   };
 
-  /// In several blocks where they are wider than `width`.
+  /// Splits the lines into several blocks if they are wider than `width`.
   std::string lines_of(const std::vector<Column>& columns, bool name_models, const Style& style,
                        std::size_t width) const;
 
@@ -46,21 +46,21 @@ class LayerGrid {
   std::map<std::string, Cells> models_;
 };
 
-/// The counts of a histogram field as a line of small bars; nothing where colour is off.
+/// The counts of a histogram field as a line of small bars; empty if color is off.
 std::string sparkline(const Record& row, const Style& style);
 
-/// A number field with a format such as "{:.3g}"; "-" where it is null or absent.
+/// A number field in a format such as "{:.3g}"; "-" if it is null or absent.
 std::string number_text(const Record& row, std::string_view name, const char* format);
 
-/// "-1.2e-05 ±0.0203", or "-" where the mean is null.
+/// "-1.2e-05 ±0.0203", or "-" if the mean is null.
 std::string mean_and_std(const Record& row, const char* mean_format, const char* std_format);
 
-// A line for each layer with a cell for its attention, its MLP and each of its heads: of rows with
-// `layer`, `head` and `component`.
+// One line per layer with a cell for its attention, its MLP and each head, from rows with `layer`,
+// `head` and `component`.
 
 using PartCell = std::function<std::string(const Record&)>;
 
-/// In several blocks where they are wider than `width`.
+/// Splits the lines into several blocks if they are wider than `width`.
 std::string part_grid(const std::vector<const Record*>& rows, const PartCell& cell,
                       const Style& style, int width);
 

@@ -1,4 +1,4 @@
-// What a model's facts say of layers that have one and the same matrix: it counts once in totals.
+// Shared weights of a model: a matrix that several layers share counts once in totals.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace attnscope {
 /// Whether any layers of the model share weights.
 bool shares_weights(const Record& model);
 
-/// The first of the layers that have the same `matrix` as `layer`; `layer` where it has its own.
+/// The first layer that has the same `matrix` as `layer`; `layer` itself if it has its own.
 std::int64_t first_with_same(const Record& model, const std::string& matrix, std::int64_t layer);
 
 }  // namespace attnscope

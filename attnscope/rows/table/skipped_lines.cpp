@@ -22,7 +22,7 @@ std::string kind_of(const std::string& reason) {
   bool quoted = false;
   char before = ' ';
   for (const char c : reason) {
-    // "the model's" opens no quotation.
+    // The apostrophe in "the model's" does not open a quotation.
     if (c == '\'') quoted = !quoted && (before == ' ' || before == '(');
     const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
     if (!is_digit && (!quoted || c == '\'')) kind += c;
@@ -31,7 +31,7 @@ std::string kind_of(const std::string& reason) {
   return kind;
 }
 
-/// Values by key, in the order in which the keys came.
+/// Values by key, in insertion order of the keys.
 template <class Key, class Value>
 class InOrder {
  public:
@@ -47,7 +47,7 @@ class InOrder {
   std::vector<std::pair<Key, Value>> entries_;
 };
 
-/// The first of several reasons that are alike, and all of them.
+/// The first of several similar reasons, and all of them.
 struct Reasons {
   std::string first;
   std::set<std::string> all;
@@ -64,7 +64,7 @@ struct Reasons {
 
 struct Matrix {
   bool whole = false;
-  Numbers heads;  // where it is not skipped as a whole
+  Numbers heads;  // if it is not skipped as a whole
   Reasons reasons;
 };
 
@@ -78,7 +78,7 @@ struct Line {
   Reasons reasons;
 };
 
-// Each begins with the model and the kind of the reason; a tensor by name has no layer.
+// Each key starts with the model and the kind of reason; a tensor by name has no layer.
 using MatrixKey = std::tuple<std::string, std::string, std::optional<std::int64_t>, std::string>;
 using LayerKey = std::tuple<std::string, std::string, std::optional<std::int64_t>, Numbers>;
 using LineKey = std::tuple<std::string, std::string, std::vector<std::string>, Numbers>;

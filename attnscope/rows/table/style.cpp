@@ -15,7 +15,7 @@ std::string Style::wrap(std::string_view code, std::string_view text) const {
 }
 
 std::string Style::shade(double share, std::string_view text) const {
-  // Colours of the 256-colour cube, dark to bright, readable on black and on white.
+  // Colors of the 256-color cube, dark to bright, readable on black and on white.
   constexpr std::array kRamp = {25, 31, 37, 36, 35, 71, 107, 143, 178};
   const auto last = static_cast<double>(kRamp.size() - 1);
   const auto step = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * last));
@@ -27,7 +27,7 @@ std::string Style::key(std::string_view low, std::string_view high) const {
   constexpr int kSteps = 8;
   std::string ramp;
   for (int step = 0; step <= kSteps; ++step) ramp += shade(1.0 * step / kSteps, "▆");
-  return dim("colour: ") + dim(low) + " " + ramp + " " + dim(high);
+  return dim("color: ") + dim(low) + " " + ramp + " " + dim(high);
 }
 
 std::string Style::bar(double share) const {

@@ -1,4 +1,4 @@
-// What the tables share: colour, alignment by what the eye sees, numbers for people.
+// Shared by all tables: colors, alignment by display width, readable numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,18 @@
 
 namespace attnscope {
 
-/// Styles text where colour is on, and leaves it alone where it is not.
+/// Styles text if color is on; otherwise returns it unchanged.
 class Style {
  public:
   explicit Style(bool color) : color_(color) {}
   bool color() const { return color_; }
   std::string bold(std::string_view text) const { return wrap("1", text); }
   std::string dim(std::string_view text) const { return wrap("2", text); }
-  /// From blue (0) over green to yellow (1): how full something is.
+  /// Shades text from blue (0) over green to yellow (1).
   std::string shade(double share, std::string_view text) const;
-  /// What shades mean, for write_legend(): "colour: LOW ▆▆▆▆▆▆▆▆▆ HIGH"; nothing where
-  /// colour is off.
+  /// The color key for write_legend(): "color: LOW ▆▆▆▆▆▆▆▆▆ HIGH"; empty if color is off.
   std::string key(std::string_view low, std::string_view high) const;
-  /// An eighth-block bar one character wide for `share` in [0, 1]; nothing where colour is off.
+  /// An eighth-block bar one character wide for `share` in [0, 1]; empty if color is off.
   std::string bar(double share) const;
 
  private:
@@ -31,7 +30,7 @@ class Style {
   bool color_;
 };
 
-/// Columns on a terminal: escape sequences take none, a UTF-8 sequence one.
+/// Terminal columns of a text: escape sequences take none, a UTF-8 sequence one.
 std::size_t display_width(std::string_view text);
 
 std::string pad_left(std::string_view text, std::size_t width);
@@ -46,25 +45,25 @@ std::string scaled(double number);
 /// Cells of a table, line by line.
 using Lines = std::vector<std::vector<std::string>>;
 
-/// Lines of cells two spaces apart; the first `left_columns` to the left, the others to the right.
+/// Aligns cells two spaces apart: the first `left_columns` to the left, the others to the right.
 std::string align(const std::vector<std::vector<std::string>>& lines, std::size_t left_columns = 1);
 
-/// The columns that the widest line takes.
+/// The display width of the widest line.
 std::size_t width_of(std::string_view lines);
 
-/// The same in blocks of at most `width` columns, as few as will do, a blank line between them.
-/// Each begins with the first cells of the lines, and lacks lines that have nothing else in it.
-/// `groups`: how many of the other columns stand together; empty: each stands alone. A block of one
+/// Aligns cells in as few blocks of at most `width` columns as possible, separated by blank lines.
+/// Each block starts with the first cells of the lines, and omits lines without other cells in it.
+/// `groups`: how many of the other columns stay together; empty: each is separate. A block of one
 /// group may be wider.
 std::string fold(const std::vector<std::vector<std::string>>& lines, std::size_t width,
                  std::vector<std::size_t> groups = {});
 
-/// A field of a row as a number or text; the fallback where it is absent, null or something else.
+/// A field of a row as a number or text; the fallback if it is absent, null or of another type.
 std::int64_t integer_field(const Record& row, std::string_view name, std::int64_t fallback = 0);
 std::string text_field(const Record& row, std::string_view name);
-/// None where it is absent, null or no double.
+/// None if the field is absent, null or not a double.
 std::optional<double> number_field(const Record& row, std::string_view name);
-/// For numbers that are printed or compared as they are.
+/// NaN if there is no number.
 double number_or_nan(const Record& row, std::string_view name);
 
 }  // namespace attnscope

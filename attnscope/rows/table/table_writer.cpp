@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// Keeps rows without the arrays that no table shows.
+/// Keeps rows without the arrays, which tables do not show.
 class CollectedTable : public ReportCollector {
  public:
   CollectedTable(WriteTable write, const WriteOptions& options, std::ostream& out)
@@ -35,7 +35,7 @@ class CollectedTable : public ReportCollector {
   std::ostream& out_;
 };
 
-/// Whether a parameter is there and not false.
+/// Whether a parameter is present and not false.
 bool asks_for(const Record& parameters, std::string_view name) {
   const Value* value = parameters.find(name);
   if (value == nullptr) return false;
@@ -43,7 +43,7 @@ bool asks_for(const Record& parameters, std::string_view name) {
   return flag == nullptr || *flag;
 }
 
-/// Passes everything on to the table of the command, which begin() tells.
+/// Forwards everything to the table of the command, which begin() selects.
 class TableWriter : public RowSink {
  public:
   TableWriter(const WriteOptions& options, std::ostream& out) : options_(options), out_(out) {}
@@ -82,7 +82,7 @@ std::unique_ptr<RowSink> make_table_writer(const WriteOptions& options, std::ost
 
 namespace {
 
-/// Nothing for arrays and records, which are in csv and json.
+/// None for arrays and records, which only CSV and JSON contain.
 std::optional<std::string> cell_of(const Value& value) {
   if (value.is_null()) return "-";
   if (const auto* flag = value.get<bool>()) return *flag ? "yes" : "no";

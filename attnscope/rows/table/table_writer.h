@@ -1,4 +1,4 @@
-// The table of a report: which one prints it, and the plain one.
+// Tables of reports: the specific ones and the plain one.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,21 @@ namespace attnscope {
 using WriteTable = void (*)(const Report&, const WriteOptions&, std::ostream&);
 using MakeTable = std::unique_ptr<RowSink> (*)(const WriteOptions&, std::ostream&);
 
-/// The table of a command; if `parameter` is not empty, only of the rows that it asks for.
+/// The table of a command; if `parameter` is not empty, only for the rows that it requests.
 struct TableOf {
   std::string_view command;
   std::string_view parameter;
   MakeTable make;
 };
 
-/// Every table; the first that fits a report prints it. The list is in features/all_tables.cpp.
+/// Every table; the first that matches a report prints it. The list is in features/all_tables.cpp.
 std::span<const TableOf> tables();
 
-/// Collects all rows, without the arrays that no table shows, and writes them at the end.
+/// Collects all rows without arrays, which tables do not show, and writes them at the end.
 std::unique_ptr<RowSink> collected_table(WriteTable write, const WriteOptions& options,
                                          std::ostream& out);
 
-/// Of commands that have no table of their own: a line for each row, single values only.
+/// For commands without a specific table: one line per row, single values only.
 void write_plain_table(const Report& report, const WriteOptions& options, std::ostream& out);
 
 }  // namespace attnscope

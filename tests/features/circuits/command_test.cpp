@@ -155,7 +155,7 @@ TEST(CliCircuits, TablesSayTheVariant) {
   EXPECT_TRUE(contains(output_of({"circuits", kLlama}), "weights as stored"));
   EXPECT_TRUE(contains(legend_of(output_of({"circuits", kLlama, "--fold-norm", "--with-bias",
                                             "--rope-offset", "-2"})),
-                       "gains of norms folded in, with biases, qk at rotary offset -2"));
+                       "norm gains folded in, with biases, qk at rotary offset -2"));
 }
 
 TEST(CliCircuits, OneLineSaysWhatIsWrong) {

@@ -44,7 +44,7 @@ std::string diff_table(const Report& report, int width = 80) {
 }
 
 const std::string kDiffTitle =
-    "tuned  llama, 2 layers, 4 heads (2 key/value) of 16, width 64, BF16\n\n";
+    "tuned  llama, 2 layers, 4 heads (2 key/value) of 16, hidden size 64, BF16\n\n";
 const std::string kDiffLegend =
     "Singular values that hold 0.9 and 0.99 of what changed beside base, squared; %:\n"
     "the norm of the change over that of the base's matrix; all: of the layer's\n"

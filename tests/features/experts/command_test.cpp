@@ -65,7 +65,7 @@ TEST(CliExperts, StackedExpertsAreThoseOfTheirSlices) {
 
 TEST(CliExperts, TablesSayThatALayersNumberIsAMedian) {
   const std::string table = output_of({"spectrum", routed("mixtral"), "--matrix", "gate,q"});
-  EXPECT_TRUE(contains(joined_lines(table), "of experts: the median of 5")) << table;
+  EXPECT_TRUE(contains(joined_lines(table), "MoE layers: median over 5 experts")) << table;
   const std::string dense = output_of({"spectrum", routed("mixtral"), "--matrix", "q"});
   EXPECT_FALSE(contains(joined_lines(dense), "median")) << dense;
 }
@@ -173,14 +173,13 @@ TEST(CliExperts, TiesAreTold) {
     EXPECT_EQ(row["ties"], 3);
     EXPECT_EQ(row["load"], json::parse("[0.5, 0.5, 0.0, 0.0, 0.0]"));
   }
-  EXPECT_TRUE(contains(run.err, "layer 1: for 3 of 3 tokens another expert had as large a score"))
-      << run.err;
+  EXPECT_TRUE(contains(run.err, "layer 1: 3 of 3 tokens have tied router scores")) << run.err;
 }
 
 TEST(CliExperts, OneCommandRefusesModelsWithoutExperts) {
   expect_refusal({"experts", routed("llama")}, 2, {"llama has no experts"});
   expect_refusal({"experts", routed("qwen2_moe-dense"), "--tokens", "3", "--layers", "0"}, 2,
-                 {"none of these layers of qwen2_moe-dense has experts"});
+                 {"none of the selected layers of qwen2_moe-dense has experts"});
 }
 
 /// The rows of `matrix`, one after another.
@@ -211,13 +210,13 @@ TEST(CliExperts, OneMatrixIsThatOfTheFile) {
       32u);
   const Words of_layer = {"--layer", "0", "--matrix"};
   expect_refusal(Words{"matrix", routed("mixtral")} + of_layer + Words{"up"}, 2,
-                 {"layer 0 of mixtral has 'up' in each of 5 experts"});
+                 {"layer 0 of mixtral has a matrix 'up' for each of 5 experts"});
   expect_refusal(Words{"matrix", routed("mixtral")} + of_layer + Words{"up", "--expert", "5"}, 2,
                  {"mixtral has experts 0 to 4"});
   expect_refusal(Words{"matrix", routed("mixtral")} + of_layer + Words{"q", "--expert", "0"}, 2,
-                 {"in layer 0 of mixtral 'q' is no expert's"});
+                 {"layer 0 of mixtral has no experts for 'q'"});
   expect_refusal(Words{"matrix", routed("llama")} + of_layer + Words{"up", "--expert", "0"}, 2,
-                 {"in layer 0 of llama 'up' is no expert's"});
+                 {"layer 0 of llama has no experts for 'up'"});
 }
 
 /// The mean cosine of all pairs of vectors.

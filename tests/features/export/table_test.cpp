@@ -53,7 +53,7 @@ TEST(ContentsTable, CutsParametersWhereTheTerminalIsNarrow) {
   for (const std::string& line : contents_table(
            {row_of(1, "gpt2", "spectrum", long_one, 4), row_of(2, "gpt2", "spectrum", "{}", 4)},
            80)) {
-    EXPECT_TRUE(display_width(line) <= 80 || line.starts_with("One set")) << line;
+    EXPECT_TRUE(display_width(line) <= 80 || line.starts_with("Print one set")) << line;
   }
 }
 

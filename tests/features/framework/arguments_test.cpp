@@ -17,7 +17,7 @@ TEST(ArgumentsOf, JoinsModelsAndRefusesOthersThatAreGivenTwice) {
             (Words{"a", "b"}));
   EXPECT_ERROR_SAYING(ErrorKind::usage,
                       arguments_of(weights, {{"models", "a"}, {"threads", "1"}, {"threads", "2"}}),
-                      "is given twice");
+                      "given twice, expected once");
 }
 
 /// What is written of arguments is what they are read from.

@@ -119,7 +119,7 @@ TEST_F(CliFileFormats, ADashIsStdoutAndStdin) {
 TEST_F(CliFileFormats, OneStreamTakesOneOutput) {
   const std::string model = source_path("examples/shakespeare-gpt2");
   const Words predict = {"predict", model, "--tokens", "1,2,3", "--save", "-"};
-  expect_refusal(predict, kFileFormatsUsage, {"stdout: is the file that --save names"});
+  expect_refusal(predict, kFileFormatsUsage, {"stdout: is the file passed to --save"});
   const std::string saved = output_of(predict + Words{"--out", path("rows.json")});
   output_of({"predict", model, "--tokens", "1,2,3", "--save", path("run.safetensors"), "--out",
              path("rows.json")});

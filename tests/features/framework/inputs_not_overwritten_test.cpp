@@ -99,7 +99,7 @@ TEST_F(InputsNotOverwritten, EveryOutputOfEveryCommandAgainstEveryInput) {
       Words words = words_of(command);
       if (command.name == "report" && option == "--store") words = words + page;
       if (command.name == "export") {
-        expect_kept(words, option, path("rows.sqlite"), "the file that STORE names");
+        expect_kept(words, option, path("rows.sqlite"), "the file passed to STORE");
         continue;
       }
       expect_refusal(words + Words{option, path("model/config.json/below")}, kUsage, {option});
@@ -119,7 +119,7 @@ TEST_F(InputsNotOverwritten, EveryOutputOfEveryCommandAgainstEveryInput) {
             command.name == "matrix" || command.name == "diff" || command.name == "shrink";
         if (needs_more) with = words + Words{flag_of(input.name), file};
         if (command.name == "report" && option == "--store") with = with + page;
-        expect_kept(with, option, file, "is the file that " + flag_of(input.name) + " names");
+        expect_kept(with, option, file, "is the file passed to " + flag_of(input.name));
       }
     }
   }
@@ -161,7 +161,7 @@ TEST_F(InputsNotOverwritten, NamesUnderWhichTheModelWouldBeReadTheNextTime) {
   const Words predict = {"predict", other, "--tokens", "1,2", "--save"};
   for (const char* name : {"/run.safetensors", "/model.safetensors"}) {
     expect_refusal(predict + Words{other + name}, kUsage,
-                   {"--save", "would be taken for weights of the model 'other'"});
+                   {"--save", "would be read as weights of the model 'other'"});
   }
   // Where the usual one is there, or the file itself was named, another one is in nobody's way.
   output_of({"predict", model, "--tokens", "1,2", "--save", model + "/run.safetensors"});
@@ -187,7 +187,7 @@ TEST_F(InputsNotOverwritten, WhatAShellOpensForAppending) {
   const RunResult run = run_attnscope({"attention", path("model"), "--text-file", path("book.txt")},
                                       {.appends_to = path("book.txt")});
   EXPECT_EQ(run.exit_code, kUsage);
-  EXPECT_TRUE(contains(run.err, "stdout: is the file that --text-file names")) << run.err;
+  EXPECT_TRUE(contains(run.err, "stdout: is the file passed to --text-file")) << run.err;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST_F(RunFilesTest, KnowsAFileByWhatItIs) {
   for (const char* name : {"book.txt", "second", "link", "here/book.txt", "./book.txt", "here/link",
                            "book.txt/below"}) {
     EXPECT_ERROR_SAYING(ErrorKind::usage, files_.add_output("out", path(name)), "out: '", name,
-                        "is the file that text_file names; name another file");
+                        "is the file passed to text_file; choose another file");
   }
   for (const char* name : {"Book.txt", "book", "book.txt.csv", "here/other", "absent/file"}) {
     files_.add_output("out", path(name));
@@ -75,7 +75,8 @@ TEST_F(RunFilesTest, OfArgumentsAreAllThatTheyName) {
   fs::create_directory(path("charts"));
   fs::create_symlink(book, path("charts/loss.vl.json"));
   refused({{"text_file", book}, {"charts", path("charts")}}, "charts/loss.vl.json");
-  refused({{"charts", path("charts")}, {"out", path("charts/loss.vl.json")}}, "cannot be a .json");
+  refused({{"charts", path("charts")}, {"out", path("charts/loss.vl.json")}},
+          "has an unsupported file extension: .json");
   fs::rename(path("charts/loss.vl.json"), path("charts/loss.txt"));  // is left as it is
   files_of(report.parameters, arguments_of(report, {{"models", "m"},
                                                     {"text_file", book},
@@ -100,7 +101,7 @@ TEST_F(RunFilesTest, AModelIsAllThatItIsReadFrom) {
   files_.check_output("path", path("model/other.safetensors"));
   EXPECT_ERROR_SAYING(ErrorKind::usage,
                       files_.check_output("path", path("model/model.safetensors")),
-                      "would be taken for weights of the model 'llama'");
+                      "would be read as weights of the model 'llama'");
   RunFiles before;  // outputs that are known first are held against the model, too
   before.add_output("out", path("model/tokenizer_config.json"));
   EXPECT_ERROR_SAYING(ErrorKind::usage, before.add_model(checkpoint, "llama", true), "out: '");

@@ -234,8 +234,8 @@ TEST(CliInfo, OfAMultimodalCheckpointTheOtherModelsAreNamed) {
     const RunResult run = run_attnscope({command, data_path("gemma3-multimodal")});
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_TRUE(contains(run.err,
-                         "gemma3-multimodal/model.safetensors: its language model is "
-                         "read, and not 'multi_modal_projector' (2 tensors), "
+                         "gemma3-multimodal/model.safetensors: only its language model "
+                         "is analyzed; skipped: 'multi_modal_projector' (2 tensors), "
                          "'vision_tower' (21 tensors)\n"))
         << run.err;
     EXPECT_EQ(without_notes_on_towers(run.err), "");

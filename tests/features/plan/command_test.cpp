@@ -256,7 +256,7 @@ TEST_F(PlanResume, AStoppedPlanGoesOnWhereItWas) {
   EXPECT_FALSE(fs::exists(path(".rows.sqlite.attnscope-moments")));
   // Steps are no rows.
   const RunResult exported = run_attnscope({"export", store, "--format", "csv"});
-  EXPECT_TRUE(contains(exported.err, "holds no rows")) << exported.err;
+  EXPECT_TRUE(contains(exported.err, "contains no rows")) << exported.err;
   // Another text, or another ridge, is another plan.
   words.insert(words.end(), {"--method", "low-rank", "--keep", "0.8", "--ridge", "0.02"});
   output_of(words);

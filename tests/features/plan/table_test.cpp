@@ -13,7 +13,7 @@ namespace {
 constexpr double kPerplexity = 22.17;
 
 const std::string kPlanTitle =
-    "tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16, 2.56 M parameters, "
+    "tiny  llama, 6 layers, 6 heads (2 key/value) of 32, hidden size 192, BF16, 2.56 M parameters, "
     "KV cache 1,536 bytes per token\n"
     "calibrated on 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth: 22.17\n"
     "\n";
@@ -178,7 +178,7 @@ TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers
       plan_table(report),
       R"(calibrated on 64 × 256 tokens of book.txt; perplexity on 32 windows of its last tenth: 22.17
 
-tiny  llama, 6 layers, 6 heads (2 key/value) of 32, width 192, BF16
+tiny  llama, 6 layers, 6 heads (2 key/value) of 32, hidden size 192, BF16
 
 layer        q     down
 0      24  12%     full

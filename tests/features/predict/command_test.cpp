@@ -102,7 +102,7 @@ TEST(CliPredict, ABidirectionalDecoderPredictsNothing) {
   EXPECT_EQ(report_of({"info", kShakespeareLlama})["models"][0]["causal"], true);
   const Words lines = lines_of(output_of({"info", model}));
   EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.starts_with("tokens see only those before them") && line.ends_with("no");
+    return line.starts_with("causal attention") && line.ends_with("no");
   }));
 
   tiny.config["is_causal"] = nullptr;
@@ -204,7 +204,7 @@ TEST(CliPredict, IsSafeInATerminal) {
 TEST(CliPredict, RefusesWhatCannotBeRun) {
   const Words gpt2 = {"predict", kShakespeare};
   expect_refusal(gpt2, 2, {"--text", "is needed"});
-  expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "needs a value"});
+  expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "requires a value"});
   const TempFolder folder;
   const std::string empty = folder.write("empty.txt", "").string();
   expect_refusal(gpt2 + Words{"--text-file", empty}, 2, {empty, "is empty"});
@@ -227,7 +227,7 @@ TEST(CliPredict, RefusesWhatCannotBeRun) {
                  {"tokenizer.json", "--tokens"});
   const std::string out = (folder.path() / "same").string();
   expect_refusal(gpt2 + Words{"--text", "a", "--save", out, "--out", out}, 2,
-                 {"--out", "the file that --save names"});
+                 {"--out", "the file passed to --save"});
   EXPECT_EQ(files_in(folder.path()), (Words{"broken.txt", "empty.txt"}));
 }
 

@@ -45,7 +45,7 @@ TEST_F(CliCharts, WithoutAPageOrScriptsTheErrorSaysHowToGetThem) {
 }
 
 TEST_F(CliCharts, AreTwoFilesEach) {
-  if (!draws_charts()) GTEST_SKIP() << "this build draws no charts";
+  if (!draws_charts()) GTEST_SKIP() << "this build cannot draw charts";
   const Words files = charts_of({});
   EXPECT_GT(files.size(), 2U);
   EXPECT_EQ(files.size() % 2, 0U);
@@ -63,7 +63,7 @@ TEST_F(CliCharts, AreTwoFilesEach) {
 }
 
 TEST_F(CliCharts, StandBesideAPageAndBesideOtherFiles) {
-  if (!draws_charts()) GTEST_SKIP() << "this build draws no charts";
+  if (!draws_charts()) GTEST_SKIP() << "this build cannot draw charts";
   folder_.write("charts/notes.txt", "mine");
   const Words files = charts_of({"-o", path("report.html"), "--quiet"});
   EXPECT_EQ(said_, "");
@@ -74,7 +74,7 @@ TEST_F(CliCharts, StandBesideAPageAndBesideOtherFiles) {
 }
 
 TEST_F(CliCharts, AFolderThatCannotBeIsKnownBeforeTheWork) {
-  if (!draws_charts()) GTEST_SKIP() << "this build draws no charts";
+  if (!draws_charts()) GTEST_SKIP() << "this build cannot draw charts";
   folder_.write("file", "");
   expect_refusal({"report", model_, "--charts", path("file")}, 3, {"file", "folder"});
   expect_refusal({"report", model_, "--charts", path("no/charts")}, 3, {"no/charts", "folder"});

@@ -88,7 +88,7 @@ TEST(CliReport, KeepsWholeMapsOfBidirectionalAttention) {
         folder.write("model/config.json", config.dump()).parent_path();
     std::string notes;  // of norms on queries and keys
     const ReportPage page = report_page(folder, {model.string(), "--tokens", "3,4,5,6"}, &notes);
-    EXPECT_FALSE(contains(notes, "left out:")) << notes;
+    EXPECT_FALSE(contains(notes, "skipped analyses:")) << notes;
     EXPECT_EQ(page.results["models"][0]["causal"], false);
     const json& map = page.results["maps"].at(0);
     EXPECT_EQ(map["causal"], false);
@@ -147,11 +147,12 @@ TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
   const auto skipped = page.left_out_of("bert");
   ASSERT_TRUE(skipped.contains("attention")) << page.results["skipped"];
   EXPECT_EQ(skipped.at("attention")["why"], "the model has no tokenizer");
-  EXPECT_EQ(notes,
-            "attnscope: note: left out: attention, attention without first, maps of bert: the "
-            "model has no tokenizer\n"
-            "attnscope: note: bert: what is written is not named: its output head transforms the "
-            "stream before it reads it\n");
+  EXPECT_EQ(
+      notes,
+      "attnscope: note: skipped analyses: attention, attention without first, maps of bert: no "
+      "tokenizer beside the model\n"
+      "attnscope: note: bert: what is written is not named: its output head transforms the "
+      "stream before it reads it\n");
   EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
   EXPECT_GT(page.part("induction")["rows"].size(), 0U) << "its tokens are ids";
 }

@@ -62,8 +62,8 @@ TEST(ReportSkipped, WhatWasSkippedIsANote) {
   set_element(model.attention(1, 'q'), 5, 3, std::nanf(""));
   std::string notes;
   report_page(folder, {model.write(folder, "model"), "--tokens", "1,2"}, &notes);
-  EXPECT_TRUE(contains(notes, "skipped of model: in spectrum (")) << notes;
-  EXPECT_TRUE(contains(notes, "the first is q of layer 1: holds NaN or Inf")) << notes;
+  EXPECT_TRUE(contains(notes, "skipped matrices or heads of model: in spectrum (")) << notes;
+  EXPECT_TRUE(contains(notes, "first: q of layer 1: holds NaN or Inf")) << notes;
 }
 
 TEST(ReportSkipped, QuietSaysNothing) {

@@ -47,15 +47,15 @@ TEST(ActivationTable, HasRanksOfWeightsOfWhatTheyGiveAndOfWhatTheyRead) {
                      .reason = "what 'down' of layer 1 reads holds NaN or infinity"}};
   std::ostringstream out;
   send(report, *formats()[0].make({.width = 80}, out));
-  EXPECT_EQ(out.str(), R"(tiny  llama, 2 layers, 4 heads of 16, width 64, F32
+  EXPECT_EQ(out.str(), R"(tiny  llama, 2 layers, 4 heads of 16, hidden size 64, F32
 
 layer               q            down
 0        50   20   30    60    8  110
 1        48   22   33               -
 
 skipped: tiny: down of layer 1: what 'down' of layer 1 reads holds NaN or infinity
-Directions that hold 0.99 of the squared sum: of the weights, of what they give
-on the text, of what they read.
+Number of directions needed for 0.99 of the energy, in this order: of the
+weights, of the outputs on the text, of the inputs.
 )");
 }
 

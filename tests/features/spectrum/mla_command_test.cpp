@@ -191,7 +191,7 @@ TEST(CliMla, SaysTheCacheBeforeAndAfter) {
   EXPECT_TRUE(report["models"][1]["mla_cache"]["bytes_per_token"].is_null());  // an encoder
   EXPECT_TRUE(report["models"][1]["mla_cache_at_share"]["bytes_per_token"].is_null());
   const std::string table = output_of({"spectrum", data_path("bert"), "--mla"});
-  EXPECT_TRUE(contains(table, "none, tokens see both ways")) << table;
+  EXPECT_TRUE(contains(table, "none (bidirectional attention)")) << table;
 }
 
 TEST(CliMla, TakesLayersAndThresholds) {

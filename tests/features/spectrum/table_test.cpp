@@ -73,26 +73,26 @@ TEST(SpectrumTable, HasAColumnForEachThreshold) {
             (Words{"1", "21", "41", "61", "95%", "21", "41", "61", "95%"}));
   EXPECT_EQ(lines_with(table, "total")[0],
             (Words{"total", "41", "81", "121", "95%", "41", "81", "121", "95%"}));
-  EXPECT_NE(table.find("hold 0.6, 0.9 and 0.99 of the squared sum"), std::string::npos) << table;
+  EXPECT_NE(table.find("needed for 0.6, 0.9 and 0.99 of the energy"), std::string::npos) << table;
 }
 
 TEST(SpectrumTable, OfOneThresholdHasNoLineOfThem) {
   const std::string table = spectrum_table(spectrum_report({"a"}, {"q", "k"}, 1));
   EXPECT_TRUE(lines_with(table, "rank").empty()) << table;
   EXPECT_EQ(lines_with(table, "1")[0], (Words{"1", "21", "33%", "21", "33%"}));
-  EXPECT_NE(table.find("hold 0.6 of the squared sum"), std::string::npos) << table;
+  EXPECT_NE(table.find("needed for 0.6 of the energy"), std::string::npos) << table;
 }
 
 TEST(SpectrumTable, SaysWhatRandomNumbersNeedAtEachThreshold) {
   const std::string table = spectrum_table(spectrum_report({"a"}, {"q"}, 2));
-  EXPECT_EQ(lines_with(table, "null")[0], (Words{"null", "21", "51"})) << table;
+  EXPECT_EQ(lines_with(table, "random")[0], (Words{"random", "21", "51"})) << table;
 }
 
 TEST(SpectrumTable, BreaksBetweenMatricesNeverWithinOne) {
   const std::string table =
       spectrum_table(spectrum_report({"a"}, {"q", "k", "v", "o", "up", "down"}, 3), 80);
   for (const std::string& line : split(table, '\n')) {
-    if (line.starts_with("Singular values")) continue;
+    if (line.starts_with("Number of singular values")) continue;
     EXPECT_LE(display_width(line), 80u) << line;
   }
   std::size_t columns = 0;
@@ -128,7 +128,7 @@ TEST(SpectrumTable, TotalsCountASharedMatrixOnce) {
   // q: layer 0's; k: those of 0, 1 and 2; v: all four.
   EXPECT_EQ(total, (Words{"total", "20", "40", "62%", "63", "123", "64%", "86", "166", "65%"}));
   EXPECT_NE(table.find("4 layers with shared weights"), std::string::npos) << table;
-  EXPECT_NE(table.find("what layers share once"), std::string::npos) << table;
+  EXPECT_NE(table.find("counts shared matrices once"), std::string::npos) << table;
 }
 
 TEST(SpectrumTable, TotalsCountTheFirstOfTheSharedLayersThatThereAre) {

@@ -249,7 +249,7 @@ TEST_F(Layouts, OfAnUnknownArchitectureIsWritten) {
   const std::string layout = folder.path() / "suggested.json";
   const RunResult written = run_attnscope({"info", path.string(), "--suggest-layout", layout});
   EXPECT_EQ(written.exit_code, 0) << written.err;
-  EXPECT_TRUE(contains(written.err, "describes the forward pass")) << written.err;
+  EXPECT_TRUE(contains(written.err, "The forward pass is inferred")) << written.err;
   const Words run = {"--tokens", "3,4,5,6"};
   json by_layout = report_of(Words{"predict", path.string(), "--layout", layout} + run);
   const json by_family = report_of(Words{"predict", known} + run);
@@ -279,7 +279,8 @@ TEST_F(Layouts, LayersBeyondThoseDescribedAreTold) {
   layout["layers"] = 1;
   const RunResult one = run_attnscope({"spectrum", model, "--layout", layout_file(layout)});
   EXPECT_EQ(one.exit_code, 0);
-  EXPECT_TRUE(contains(one.err, "describes 1 layer, but the files hold layers up to 1")) << one.err;
+  EXPECT_TRUE(contains(one.err, "describes 1 layer, but the weights files contain layers up to 1"))
+      << one.err;
 }
 
 TEST_F(Layouts, AreNotSuggestedForOtherModels) {
@@ -290,7 +291,7 @@ TEST_F(Layouts, AreNotSuggestedForOtherModels) {
   };
   const RunResult known = suggest({data_path("forward/llama")});
   EXPECT_EQ(known.exit_code, 2);
-  EXPECT_TRUE(contains(known.err, "'llama' is a known architecture")) << known.err;
+  EXPECT_TRUE(contains(known.err, "'llama' is a supported architecture")) << known.err;
   EXPECT_EQ(suggest({data_path("forward/llama"), data_path("gpt2")}).exit_code, 2);
   json config = json::parse(read_file(data_path("gpt2/config.json")));
   config["model_type"] = "novel";
@@ -299,7 +300,7 @@ TEST_F(Layouts, AreNotSuggestedForOtherModels) {
   std::filesystem::copy_file(data_path("gpt2/model.safetensors"), path / "model.safetensors");
   const RunResult other = suggest({path.string()});
   EXPECT_EQ(other.exit_code, 5);
-  EXPECT_TRUE(contains(other.err, "fit none of Llama, BERT, RoBERTa, GPT-NeoX")) << other.err;
+  EXPECT_TRUE(contains(other.err, "do not match Llama, BERT, RoBERTa or GPT-NeoX")) << other.err;
   EXPECT_FALSE(std::filesystem::exists(layout));
 }
 
@@ -307,11 +308,12 @@ TEST_F(Layouts, TensorsThatItDoesNotNameAreTold) {
   const std::string model = data_path("forward/llama/model.safetensors");
   json layout = running_layout();
   const Words command = {"attention", model, "--tokens", "3,4,5", "--layout"};
-  EXPECT_FALSE(contains(run_attnscope(command + Words{layout_file(layout)}).err, "says nothing"));
+  EXPECT_FALSE(
+      contains(run_attnscope(command + Words{layout_file(layout)}).err, "does not describe"));
   layout["norms"].erase("last");
   const RunResult run = run_attnscope(command + Words{layout_file(layout)});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "layout.json: says nothing of 1 tensor: 'model.norm.weight'"))
+  EXPECT_TRUE(contains(run.err, "layout.json: does not describe 1 tensor: 'model.norm.weight'"))
       << run.err;
 }
 

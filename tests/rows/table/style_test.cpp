@@ -12,7 +12,7 @@ namespace {
 /// spaces as one and none at the end of a line.
 std::string without_style(const std::string& table) {
   const std::string plain = std::regex_replace(table, std::regex("\x1b\\[[0-9;]*m"), "");
-  const std::string keyless = std::regex_replace(plain, std::regex("(; |\n)colour: .*"), "");
+  const std::string keyless = std::regex_replace(plain, std::regex("(; |\n)color: .*"), "");
   const std::string bare = std::regex_replace(keyless, std::regex("(▁|▂|▃|▄|▅|▆|▇|█)"), "");
   return std::regex_replace(std::regex_replace(bare, std::regex(" +"), " "), std::regex(" \n"),
                             "\n");
