@@ -46,29 +46,37 @@ void print_explanation(const Arguments& arguments, const Session&, std::ostream&
 }  // namespace
 
 Command explain_command() {
-  return {.name = "explain",
-          .summary = "Explain a field, option or term",
-          .examples = {{{"field", "energy_rank"}},
-                       {{"field", "path patching"}},
-                       {{"schema", ""}},
-                       {{"families", ""}}},
-          .parameters =
-              {{.name = "field",
-                .type = text,
-                .help = "field of a report, or words to search for (default: list all fields)",
-                .positional = true,
-                .metavariable = "TERM"},
-               {.name = "format",
-                .type = choice,
-                .metavariable = "FORMAT",
-                .choices = {"table", "json"},
-                .default_text = "table",
-                .noun = "format"},
-               {.name = "schema", .type = flag, .help = "print the JSON Schema of all reports"},
-               {.name = "families", .type = flag, .help = "list the supported model families"}},
-          .exclusions = {{"schema", {"field", "format", "families"}, "describes all fields"},
-                         {"families", {"field", "format"}, "describes no field"}},
-          .write = print_explanation};
+  return {
+      .name = "explain",
+      .summary = "Explain a field, option or term",
+      .examples = {{{"field", "energy_rank"}},
+                   {{"field", "path patching"}},
+                   {{"schema", ""}},
+                   {{"families", ""}}},
+      .parameters = {{.name = "field",
+                      .type = text,
+                      .help =
+                          "field of a report, or words to search for (default: list all fields)",
+                      .positional = true,
+                      .metavariable = "TERM"},
+                     {.name = "format",
+                      .type = choice,
+                      .group = OptionGroup::output,
+                      .metavariable = "FORMAT",
+                      .choices = {"table", "json"},
+                      .default_text = "table",
+                      .noun = "format"},
+                     {.name = "schema",
+                      .type = flag,
+                      .group = OptionGroup::mode,
+                      .help = "print the JSON Schema of all reports"},
+                     {.name = "families",
+                      .type = flag,
+                      .group = OptionGroup::mode,
+                      .help = "list the supported model families"}},
+      .exclusions = {{"schema", {"field", "format", "families"}, "describes all fields"},
+                     {"families", {"field", "format"}, "describes no field"}},
+      .write = print_explanation};
 }
 
 }  // namespace attnscope

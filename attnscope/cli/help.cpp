@@ -1,5 +1,8 @@
 #include "attnscope/cli/help.h"
 
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "attnscope/base/text.h"
@@ -52,6 +55,12 @@ std::string positionals_of(const Command& command) {
   return words;
 }
 
+constexpr const char* kOwnOptions = "Options";
+constexpr std::array kGroups = {
+    std::pair{OptionGroup::mode, "Modes (choose one)"}, std::pair{OptionGroup::own, kOwnOptions},
+    std::pair{OptionGroup::input, "Input"}, std::pair{OptionGroup::output, "Output"},
+    std::pair{OptionGroup::performance, "Performance"}};
+
 constexpr const char* kHelpFlag = "-h, --help";
 constexpr const char* kHelpText = "print this help";
 
@@ -65,6 +74,18 @@ std::string help_of(const Command& command, const Parameter& parameter) {
   return spell_parameters(full_help(parameter), spelling(command));
 }
 
+std::vector<HelpGroup> help_groups(const Command& command) {
+  std::vector<HelpGroup> groups;
+  for (const auto& [group, heading] : kGroups) {
+    HelpGroup found{.heading = heading, .options = {}};
+    for (const Parameter& parameter : command.parameters) {
+      if (!parameter.positional && parameter.group == group) found.options.push_back(&parameter);
+    }
+    if (!found.options.empty() || group == OptionGroup::own) groups.push_back(std::move(found));
+  }
+  return groups;
+}
+
 std::string program_help() {
   std::string out = fmt::format("{}\nUsage: attnscope COMMAND [OPTIONS]\n\n", kProgramSummary);
   out += "Options:\n" + entry("--version", "print the version") + entry(kHelpFlag, kHelpText);
@@ -75,15 +96,22 @@ std::string program_help() {
 }
 
 std::string command_help(const Command& command) {
-  std::string positional, options;
+  const auto entry_of = [&](const Parameter& parameter) {
+    return entry(usage_of(parameter), help_of(command, parameter));
+  };
+  std::string positional;
   for (const Parameter& parameter : command.parameters) {
-    (parameter.positional ? positional : options) +=
-        entry(usage_of(parameter), help_of(command, parameter));
+    if (parameter.positional) positional += entry_of(parameter);
   }
   std::string out = fmt::format("{}\nUsage: attnscope {}{} [OPTIONS]\n", summary_text(command),
                                 command.name, positionals_of(command));
   if (!positional.empty()) out += "\n" + positional;
-  out += "\nOptions:\n" + options + entry(kHelpFlag, kHelpText) + "\nExamples:\n";
+  for (const HelpGroup& group : help_groups(command)) {
+    out += "\n" + group.heading + ":\n";
+    for (const Parameter* option : group.options) out += entry_of(*option);
+    if (group.heading == kOwnOptions) out += entry(kHelpFlag, kHelpText);
+  }
+  out += "\nExamples:\n";
   for (const Example& example : command.examples) {
     out += "  " + example_line(command, example) + "\n";
   }

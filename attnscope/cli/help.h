@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "attnscope/features/framework/command.h"
 
@@ -9,6 +10,15 @@ namespace attnscope {
 
 inline constexpr const char* kProgramSummary =
     "attnscope analyzes the attention of transformer checkpoints.";
+
+/// Options that stand together under a heading of help.
+struct HelpGroup {
+  std::string heading;
+  std::vector<const Parameter*> options;
+};
+
+/// The options of a command by their groups, in the order of help. Only "Options" may be empty.
+std::vector<HelpGroup> help_groups(const Command& command);
 
 std::string program_help();
 std::string command_help(const Command& command);

@@ -26,9 +26,16 @@ std::string roff(std::string_view text) {
 std::string section_of(const Command& command) {
   std::string out =
       fmt::format(".SH ATTNSCOPE {}\n{}\n", command.name, roff(summary_text(command)));
-  for (const Parameter& parameter : command.parameters) {
+  const auto add = [&](const Parameter& parameter) {
     out += fmt::format(".TP\n.B {}\n{}\n", roff(usage_of(parameter)),
                        roff(help_of(command, parameter)));
+  };
+  for (const Parameter& parameter : command.parameters) {
+    if (parameter.positional) add(parameter);
+  }
+  for (const HelpGroup& group : help_groups(command)) {
+    if (!group.options.empty()) out += fmt::format(".SS {}\n", group.heading);
+    for (const Parameter* option : group.options) add(*option);
   }
   out += ".PP\n.nf\nExamples:\n";
   for (const Example& example : command.examples) {

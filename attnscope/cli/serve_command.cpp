@@ -59,12 +59,19 @@ Parameters own_parameters() {
   return {{.name = "open", .type = flag, .help = "open the page in a browser"},
           {.name = "store",
            .type = file,
+           .group = OptionGroup::output,
            .help = "cache results in this SQLite file and show cached ones at once",
            .metavariable = "FILE",
            .use = FileUse::store,
            .endings = store_endings()},
-          {.name = "quiet", .type = flag, .help = "suppress warnings and notes"},
-          {.name = "openapi", .type = flag, .help = "print the OpenAPI description of the API"}};
+          {.name = "quiet",
+           .type = flag,
+           .group = OptionGroup::output,
+           .help = "suppress warnings and notes"},
+          {.name = "openapi",
+           .type = flag,
+           .group = OptionGroup::mode,
+           .help = "print the OpenAPI description of the API"}};
 }
 
 Parameters all_parameters() {

@@ -95,6 +95,22 @@ TEST(CliHelp, EveryCommandExplainsItsOptions) {
   }
 }
 
+TEST(CliHelp, GroupsOptions) {
+  const std::string help = output_of({"attention", "--help"});
+  std::size_t last = 0;
+  for (const std::string line :
+       {"Modes (choose one):", "  --heatmap L,H", "Options:", "  -h, --help",
+        "Input:", "  --text-file FILE", "Output:", "  -o, --out FILE",
+        "Performance:", "  --threads N", "Examples:"}) {
+    const std::size_t at = help.find("\n" + line);
+    ASSERT_NE(at, std::string::npos) << line << " is missing in\n" << help;
+    EXPECT_GT(at, last) << line;
+    last = at;
+  }
+  const std::string page = output_of({"completion", "man"});
+  EXPECT_TRUE(contains(page, ".SS Modes (choose one)\n.TP\n.B \\-\\-induction")) << page;
+}
+
 /// A shard of so many tokens.
 std::string token_shard(std::int32_t count) {
   std::string bytes(256 * sizeof(std::int32_t), '\0');

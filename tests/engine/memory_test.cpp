@@ -101,9 +101,9 @@ std::string wide_layers(const TempFolder& folder) {
   return model.write(folder, "wide");
 }
 
-/// "takes up to 123 MB beside the model".
+/// "peak memory about 123 MB on top of the model".
 std::uint64_t declared_byte_count(const std::string& notes) {
-  const std::string before = "takes up to ";
+  const std::string before = "peak memory about ";
   const std::size_t found = notes.find(before);
   if (found == notes.npos) return 0;
   return std::stoull(notes.substr(found + before.size())) * kMegabyte;

@@ -159,7 +159,7 @@ TEST(Commands, SayWhatIsMissing) {
             "--layer: missing (for example: --layer 0 --matrix q)");
   EXPECT_EQ(message_of(command("export"), {}), "STORE: missing; pass a file written by --store");
   EXPECT_EQ(message_of(command("spectrum"), {}),
-            "MODEL: name a folder with config.json and weights");
+            "MODEL: missing model (pass a folder with config.json and weights)");
   EXPECT_EQ(message_of(command("info"), {"--system"}), "");
 }
 

@@ -15,7 +15,7 @@ std::string first_ids(int count) {
 }
 
 std::string note_about(const std::string& model) {
-  return model + ": the text is 20 tokens long, and the model's context 16: positions go on";
+  return model + ": the text has 20 tokens, but the model's context is 16;";
 }
 
 struct PastContext {

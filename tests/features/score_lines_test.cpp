@@ -90,7 +90,7 @@ TEST(ScoredLines, SingleTokensAreLeftOut) {
   const RunResult run =
       run_attnscope({"lens", kShakespeare, "--text-file", file, "--lines", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_TRUE(contains(run.err, "1 line of a single token left out")) << run.err;
+  EXPECT_TRUE(contains(run.err, "1 line skipped: a single token")) << run.err;
   EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 2);
 }
 
@@ -120,8 +120,8 @@ TEST(ScoredLines, AMaskHasALineForEach) {
     for (const std::string& mask : {own, own + last + "1\n"}) {
       const RunResult refused = run(mask, command);
       EXPECT_EQ(refused.exit_code, kUsage) << refused.err;
-      EXPECT_TRUE(contains(refused.err, "mask.txt: is a mask of ")) << refused.err;
-      EXPECT_TRUE(contains(refused.err, ", and the text has 3")) << refused.err;
+      EXPECT_TRUE(contains(refused.err, "mask.txt: the mask has ")) << refused.err;
+      EXPECT_TRUE(contains(refused.err, ", but the text has 3")) << refused.err;
     }
     const RunResult refused = run(own + "1" + last, command);
     EXPECT_EQ(refused.exit_code, kUsage) << refused.err;

@@ -134,9 +134,9 @@ TEST(CliTargetFile, IsRefusedInOneLine) {
   const Words report = {"report", "--out", out, "--text-file", text, "--target-file", text};
   for (const std::string model : {"forward/gpt2", "forward/bert"}) {
     expect_refusal(report + Words{data_path(model)}, kUsage,
-                   {"--target-file", "is for encoder-decoders"});
+                   {"--target-file", "requires an encoder-decoder model"});
     expect_refusal({"attention", data_path(model), "--text-file", text, "--target-file", text},
-                   kUsage, {"--target-file", "is for encoder-decoders"});
+                   kUsage, {"--target-file", "requires an encoder-decoder model"});
   }
   expect_refusal({"report", lines.front(), "--out", out, "--target-file", text}, kUsage,
                  {"--target-file", "--text-file"});
@@ -147,7 +147,7 @@ TEST(CliTargetFile, IsRefusedInOneLine) {
   expect_refusal(Words{"attention"} + lines +
                      Words{"--stack", "cross", "--maps", (folder.path() / "m.safetensors").string(),
                            "--maps-of", "mean"},
-                 kUsage, {"--maps-of", "of one size"});
+                 kUsage, {"--maps-of", "lines of equal length"});
 }
 
 /// Of inputs that cannot be read, and of positions that no target has, before any work.

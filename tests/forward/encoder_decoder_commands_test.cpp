@@ -145,10 +145,10 @@ TEST(CliEncoderDecoder, RefusesWhatHasNoMeaning) {
   const std::string model = data_path("encoder_decoders/bart"), gpt2 = data_path("forward/gpt2");
   const Words source = {"--tokens", "5,6"};
   expect_refusal(Words{"attention", model, "--stack", "cross"} + source, kUsage,
-                 {"--target", "cross is of a decoder"});
+                 {"--target", "cross belongs to a decoder"});
   expect_refusal({"attention", model, "--induction"}, kUnsupported, {"a source and a target"});
   expect_refusal(Words{"predict", gpt2, "--target-tokens", "3"} + source, kUsage,
-                 {"is for encoder-decoders"});
+                 {"requires an encoder-decoder model"});
   expect_refusal(Words{"attention", gpt2, "--target-tokens", "3"} + source, kUsage, {"--target"});
   expect_refusal(Words{"predict", model, "--stack", "cross"} + source, kUsage, {"its decoder"});
   expect_refusal(
@@ -167,7 +167,8 @@ TEST(CliEncoderDecoder, CircuitsOfCrossAttentionSayThatTheyJoinTwoStreams) {
   const RunResult run = run_attnscope(
       {"circuits", data_path("encoder_decoders/t5"), "--stack", "cross", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "t5:cross: its circuits join two streams")) << run.err;
+  EXPECT_TRUE(contains(run.err, "t5:cross: cross-attention: queries come from the decoder"))
+      << run.err;
 }
 
 }  // namespace

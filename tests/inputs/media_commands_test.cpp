@@ -180,7 +180,7 @@ TEST_F(CliMedia, ImagesAndAudioAreReadFromTheirFiles) {
   const RunResult gray =
       run_attnscope({"predict", stack_path("vit"), "--image", image_path("grey16.png")});
   EXPECT_EQ(gray.exit_code, 0);
-  EXPECT_TRUE(contains(gray.err, "grey16.png: its grey values of 16 bits")) << gray.err;
+  EXPECT_TRUE(contains(gray.err, "grey16.png: 16-bit gray values")) << gray.err;
   const json audio =
       report_of({"attention", stack_path("wav2vec2"), "--audio", data_path("audio/steps.wav")});
   EXPECT_EQ(audio["parameters"]["source"], "steps.wav");
@@ -227,10 +227,10 @@ TEST_F(CliMedia, RefusesUntrustedFiles) {
        {"no array", at(pixels, write("text.npy", "hello")), {"text.npy", "does not begin"}},
        {"axes of another input",
         at(pixels, file_of({.shape = {4}, .values = {1, 2, 3, 4}})),
-        {"input.npy", "has the shape [4], expected 3 axes, or 4 for several at once"}},
+        {"input.npy", "has shape [4], expected 3 axes, or 4 for several inputs"}},
        {"images of which there are none",
         at(pixels, file_of({.shape = {0, 3, 8, 8}, .values = {}}, "none.npy")),
-        {"none.npy", "has the shape [0, 3, 8, 8], which holds no values"}},
+        {"none.npy", "has shape [0, 3, 8, 8], expected at least one value"}},
        {"pixels that are not finite",
         at(pixels, file_of(not_finite, "nan.npy")),
         {"nan.npy", "value 5", "NaN"}},
@@ -252,10 +252,10 @@ TEST_F(CliMedia, RefusesUntrustedFiles) {
                     {"too short"}},
                    {"another kind of model",
                     {"predict", stack_path("vit"), "--audio", "x.wav"},
-                    {"--audio", "reads images, and no sound"}},
+                    {"--audio", "takes images, not sound"}},
                    {"a text for images",
                     {"attention", stack_path("vit"), "--tokens", "1,2"},
-                    {"--image: is needed"}},
+                    {"--image: missing input"}},
                    {"text beside an image",
                     {"attention", stack_path("vit"), "--image", "x.png", "--text", "a"},
                     {"--image", "--text"}},

@@ -145,25 +145,27 @@ TEST(PairedRefusals, SayWhatIsMissing) {
   const std::string t5 = data_path("encoder_decoders/t5"), gpt2 = data_path("forward/gpt2");
   const Words source = {"--tokens", "5,6,7"}, target = {"--target-tokens", "0,9,1"};
   for (const char* command : {"ablate", "lens"}) {
-    expect_refusal(Words{command, t5} + source, kUsage, {"--target", "what is to be foretold"});
-    expect_refusal(Words{command, gpt2} + source + target, kUsage, {"is for encoder-decoders"});
-    expect_refusal(Words{command, t5, gpt2} + source + target, kUsage, {"gpt2", "run them apart"});
+    expect_refusal(Words{command, t5} + source, kUsage, {"--target", "missing target text"});
+    expect_refusal(Words{command, gpt2} + source + target, kUsage,
+                   {"requires an encoder-decoder model"});
+    expect_refusal(Words{command, t5, gpt2} + source + target, kUsage,
+                   {"gpt2", "run these models separately"});
     expect_refusal(Words{command, t5} + source + Words{"--target-tokens", "0"}, kUsage,
-                   {"nothing to foretell"});
+                   {"nothing to predict"});
     expect_refusal(Words{command, t5} + source + Words{"--target-tokens", "0,99,1"}, kUsage,
                    {"token id 99"});
     expect_refusal(Words{command, t5, "--tokens", "99"} + target, kUsage, {"token id 99"});
     expect_refusal(Words{command, t5, "--prompts", source_path("examples/prompts.jsonl")},
                    kUnsupported, {"--prompts", "a source and a target"});
     expect_refusal(Words{command, data_path("encoder_decoders/whisper")} + source + target, kUsage,
-                   {"reads sound, and no text"});
+                   {"takes sound, not text"});
   }
   expect_refusal(Words{"ablate", t5, "--ablation", "resample"} + source + target, kUsage,
-                 {"--ablation", "there is one"});
+                 {"--ablation", "requires at least two pairs"});
   const json golden = paired_golden("t5");
   const PairedFiles files(golden);
   expect_refusal(Words{"ablate"} + files.with(golden["pairs"]) + Words{"--ablation", "resample"},
-                 kUsage, {"--ablation", "differ in length"});
+                 kUsage, {"--ablation", "of equal length"});
 }
 
 }  // namespace

@@ -137,10 +137,10 @@ TEST(Attribution, SaysWhyThereIsNone) {
   const RunResult two = run_attnscope(
       {"predict", kShakespeare, "--text", "To be", "--attribution", "--token", "shakespeares"});
   EXPECT_EQ(two.exit_code, 2);
-  EXPECT_TRUE(contains(two.err, "expected one: 's' (id 83), ")) << two.err;
+  EXPECT_TRUE(contains(two.err, "expected one token: 's' (id 83), ")) << two.err;
   const RunResult joined = run_attnscope(
       {"predict", kShakespeare, "--text", "To be", "--attribution", "--token", "myself"});
-  EXPECT_TRUE(contains(joined.err, "with a space at its beginning it is one")) << joined.err;
+  EXPECT_TRUE(contains(joined.err, "with a leading space it is one token")) << joined.err;
 }
 
 TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {
@@ -152,7 +152,7 @@ TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {
   }
   const RunResult run = run_attnscope(Words{"ablate"} + text + Words{"--ablation", "resample"});
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_TRUE(contains(run.err, "--ablation: resample takes another window's")) << run.err;
+  EXPECT_TRUE(contains(run.err, "--ablation: resample requires at least two windows")) << run.err;
 }
 
 TEST(Ablate, ModelsWhoseLayersReadMoreThanTheStreamRunWholePasses) {
@@ -172,16 +172,17 @@ TEST(Ablate, ModelsWhoseLayersReadMoreThanTheStreamRunWholePasses) {
 TEST(Ablate, AMaskedLanguageModelPredictsItsMasks) {
   const RunResult none = run_attnscope({"ablate", data_path("forward/bert"), "--tokens", "1,2,3"});
   EXPECT_NE(none.exit_code, 0);
-  EXPECT_TRUE(contains(none.err, "a tokenizer with a mask")) << none.err;
+  EXPECT_TRUE(contains(none.err, "its tokenizer has no mask token")) << none.err;
 }
 
 TEST(Ablate, WhatHasNoTextOrNoLogitsIsRefused) {
   const RunResult no_text = run_attnscope({"ablate", kShakespeare});
   EXPECT_EQ(no_text.exit_code, 2);
-  EXPECT_TRUE(contains(no_text.err, "--text: is needed, or --text-file")) << no_text.err;
+  EXPECT_TRUE(contains(no_text.err, "--text: missing input text (pass --text, --text-file"))
+      << no_text.err;
   const RunResult short_text = run_attnscope({"lens", kShakespeare, "--tokens", "5"});
   EXPECT_EQ(short_text.exit_code, 2);
-  EXPECT_TRUE(contains(short_text.err, "nothing to foretell")) << short_text.err;
+  EXPECT_TRUE(contains(short_text.err, "nothing to predict")) << short_text.err;
   const RunResult no_head =
       run_attnscope({"lens", data_path("forward/llama-body"), "--tokens", "1,2"});
   EXPECT_NE(no_head.exit_code, 0);
@@ -193,19 +194,20 @@ TEST(Ablate, ModelsWithoutATextToPredictAreRefused) {
     Words command;
     std::string reason;
   } refused[] = {
-      {{"ablate", data_path("stacks/vit"), "--induction"}, "repeats tokens, and vit reads none"},
+      {{"ablate", data_path("stacks/vit"), "--induction"},
+       "requires token inputs, which vit does not have"},
       {{"ablate", data_path("stacks/t5"), "--induction"}, "a source and a target"},
       {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3"}, "--target"},
       {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3",
         "--target-tokens", "0,1,2", "--ablation", "resample"},
        "another pair's"},
-      {{"ablate", data_path("forward/bert"), "--induction"}, "sees texts both ways"},
+      {{"ablate", data_path("forward/bert"), "--induction"}, "is bidirectional"},
       {{"ablate", data_path("forward/llama-body"), "--induction"}, "no logits"},
       {{"ablate", data_path("forward/daisy_gpt2"), "--induction", "--length", "8", "--receiver",
         "1,0"},
        "reaches no later layer as it is"},
-      {{"lens", data_path("stacks/wav2vec2"), "--tokens", "1,2,3"}, "reads no text"},
-      {{"directions", data_path("stacks/t5"), "--stack", "cross"}, "what its encoder gives"}};
+      {{"lens", data_path("stacks/wav2vec2"), "--tokens", "1,2,3"}, "does not take text"},
+      {{"directions", data_path("stacks/t5"), "--stack", "cross"}, "reads encoder outputs"}};
   for (const auto& [command, reason] : refused) {
     SCOPED_TRACE(command_text(command));
     const RunResult run = run_attnscope(command);

@@ -17,16 +17,16 @@ TEXT = "To be, or not to be, that is the question"
 Keywords = dict[str, Any]
 
 REFUSED = {
-    ("attention", "energy"): "takes one share",
+    ("attention", "energy"): "expected a single energy threshold",
     ("experts", "text"): "experts",  # no model here has both experts and a tokenizer
     ("experts", "text_file"): "experts",
     ("experts", "lines"): "experts",
     # What only a matrix of experts, latents or stacks with another keyword beside it takes; the command line's tests do.
-    ("spectrum", "text"): "no latents",
-    ("spectrum", "text_file"): "no latents",
-    ("circuits", "text"): "no latents",
-    ("circuits", "text_file"): "no latents",
-    ("similarity", "experts"): "none of these matrices is an expert's",
+    ("spectrum", "text"): "not an MLA model",
+    ("spectrum", "text_file"): "not an MLA model",
+    ("circuits", "text"): "not an MLA model",
+    ("circuits", "text_file"): "not an MLA model",
+    ("similarity", "experts"): "none of these matrices belongs to an expert",
     ("matrix", "expert"): "is no expert's",
     ("info", "suggest_layout"): "is a known architecture",
     ("experts", "stack"): "has no stack",
@@ -35,8 +35,8 @@ REFUSED = {
     ("lens", "stack"): "has no stack",
     ("ablate", "stack"): "has no stack",
     ("directions", "stack"): "has no stack",
-    ("lens", "length"): "text: is needed",  # of a single token, none is foretold
-    ("ablate", "length"): "text: is needed",
+    ("lens", "length"): "text: missing input text",  # of a single token, none is foretold
+    ("ablate", "length"): "text: missing input text",
     **dict.fromkeys(  # no encoder-decoder here has a tokenizer
         [("attention", "target"), ("attention", "target_file"), ("predict", "target"), ("predict", "target_file"), ("lens", "target"),
          ("lens", "target_file"), ("ablate", "target"), ("ablate", "target_file")],

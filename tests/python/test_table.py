@@ -125,7 +125,7 @@ def test_shows_what_there_is(gpt2: str) -> None:
     assert ">head<" not in whole  # nulls alone
     shown = asc.open(gpt2).circuits(layers=0)._repr_html_()
     assert "energy_<wbr>rank_<wbr>0.9<" in shown
-    assert 'title="the query head, from 0; null: the sum over heads"' in shown
+    assert 'title="query head index, from 0. Null for the sum over heads."' in shown
     assert ">–<" in shown
 
 

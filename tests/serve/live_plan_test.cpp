@@ -71,7 +71,7 @@ TEST_F(ServedText, IsFittedToAsACommandDoes) {
   const json too_short = server.finished(server.start("/api/plan", {{"text", "w1"}}));
   EXPECT_EQ(too_short["state"], "failed");
   EXPECT_EQ(too_short["error"]["message"],
-            "text: a text of 1 token is too short to fit to and to measure on");
+            "text: a text of 1 token is too short for calibration and evaluation");
   EXPECT_EQ(server.get("/api/results")["revision"], results["revision"]);
   const std::string half = text_.substr(0, text_.size() / 2);
   server.finished(server.start("/api/plan", {{"text", half}, {"model", "llama"}}));
@@ -124,7 +124,7 @@ TEST_F(ServedText, ThatWasRunLastIsWhatPartsAreMeasuredOn) {
   for (const char* id : {"lens", "ablate"}) {
     const json of_one = server.finished(server.start("/api/analyses", {{"id", id}}));
     EXPECT_EQ(of_one["state"], "failed") << "nothing follows: " << of_one;
-    EXPECT_TRUE(contains(of_one["error"]["message"].get<std::string>(), "nothing to foretell"));
+    EXPECT_TRUE(contains(of_one["error"]["message"].get<std::string>(), "nothing to predict"));
     EXPECT_EQ(state_of(server, id), "absent");
   }
   server.finished(server.start("/api/attention", {{"text", text_.substr(0, 60)}}));

@@ -172,8 +172,8 @@ TEST(Serve, ReportsWhyAnImageIsNotRun) {
     return job["error"]["message"].get<std::string>();
   };
   EXPECT_TRUE(contains(said({{"image", base64("no picture")}}), "image: "));
-  EXPECT_TRUE(contains(said({{"tokens", "1,2"}}), "reads images, and no texts"));
-  EXPECT_TRUE(contains(said({{"audio", base64("RIFF")}}), "reads images, and no sound"));
+  EXPECT_TRUE(contains(said({{"tokens", "1,2"}}), "takes images, not texts"));
+  EXPECT_TRUE(contains(said({{"audio", base64("RIFF")}}), "takes images, not sound"));
   for (const auto& [input, problem] : std::vector<std::pair<json, std::string>>{
            {{{"image", "no base64!"}}, "image: is not valid base64"},
            {{{"image", ""}}, "image: is empty"},

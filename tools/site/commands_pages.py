@@ -47,7 +47,8 @@ def page(command, runs, fields):
              fenced(command.usage)]
     if command.arguments:
         parts.append(table(["argument", "meaning"], [[code(name), cell(meaning)] for name, meaning in command.arguments]))
-    parts += ["## Options\n", table(["option", "does"], [[code(name), cell(meaning)] for name, meaning in command.options])]
+    for heading, options in command.options.items():
+        parts += [f"## {heading}\n", table(["option", "meaning"], [[code(name), cell(meaning)] for name, meaning in options])]
     if runs:
         parts.append("## Examples\n")
         parts.append("Output of the program, recorded when this page was built. `book.txt` is a part of Romeo and Juliet.\n")

@@ -16,7 +16,7 @@ class Command(NamedTuple):
     summary: str
     usage: str
     arguments: list[tuple[str, str]]  # positional arguments and their meanings
-    options: list[tuple[str, str]]
+    options: dict[str, list[tuple[str, str]]]  # by the heading of their group
     examples: list[str]  # command lines
 
 
@@ -41,16 +41,17 @@ class Program:
         parts = sections(self.text(name, "--help"))
         examples = [line.strip() for line in parts.get("Examples:", [])]
         head = parts[""]
+        groups = {heading.rstrip(":"): items(lines) for heading, lines in parts.items() if heading not in ("", "Examples:")}
         usage = next(line for line in head if line.startswith("Usage: ")).removeprefix("Usage: ")
         return Command(name, summary, usage, items(line for line in head if line.startswith("  ")),
-                       items(parts["Options:"]), examples)
+                       groups, examples)
 
 
 def sections(help_text):
     """Return lines by their heading."""
     heading, found = "", {"": []}
     for line in help_text.splitlines():
-        if re.fullmatch(r"[A-Z]\w+:", line):
+        if re.fullmatch(r"[A-Z]\w+( \([a-z ]+\))?:", line):
             heading = line
             found[heading] = []
         elif line:

@@ -39,8 +39,8 @@ void run_prompts_of(const Arguments& arguments, const Session& session,
   if (request.how == "resample") {
     throw Error(ErrorKind::usage,
                 {.parameter = "ablation",
-                 .problem = "resample takes another window's, and prompts are no windows",
-                 .hint = "give each a 'corrupted' one, whose parts are taken"});
+                 .problem = "resample is not available for prompts, which have no windows",
+                 .hint = "add a 'corrupted' text to each prompt to patch from it"});
   }
   run_ablate_prompts(models, request, session.context, sink);
 }
@@ -50,7 +50,7 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
   const StoringContext context(arguments, session);
   if (arguments.flag("induction")) return run_induction_of(arguments, models, context, sink);
   if (arguments.given("receiver")) {
-    throw Error(ErrorKind::usage, {.parameter = "receiver", .problem = "needs {induction}"});
+    throw Error(ErrorKind::usage, {.parameter = "receiver", .problem = "requires {induction}"});
   }
   if (arguments.given("prompts")) return run_prompts_of(arguments, session, models, sink);
   run_ablate(models,
@@ -64,28 +64,31 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
 Parameters ablate_parameters() {
   return {{.name = "components",
            .type = several,
-           .help = "kinds of components to ablate, each component alone; layers: attention and MLP "
-                   "of each layer",
+           .help = "kinds of components to ablate, one component at a time; layers: attention and "
+                   "MLP of each layer",
            .metavariable = "KINDS",
            .choices = {"all", "heads", "attention", "mlp", "layers"},
            .default_words =
-               "all, or layers of models with more than " + std::to_string(kUsualHeads) + " heads"},
+               "all; layers if the model has more than " + std::to_string(kUsualHeads) + " heads"},
           {.name = "ablation",
            .type = choice,
-           .help = "by its mean over the text, by zeros, or by what it gave in the next window",
-           .metavariable = "HOW",
+           .help = "replace outputs by their mean over the text, by zeros, or by those on the next "
+                   "window",
+           .metavariable = "TYPE",
            .choices = {"mean", "zero", "resample"},
            .default_text = "mean"},
           {.name = "induction",
            .type = flag,
-           .help = "instead: what heads are worth to those that find a repeated token, on random "
-                   "tokens repeated twice"},
+           .group = OptionGroup::mode,
+           .help = "measure how ablating each head changes later induction heads, on random tokens "
+                   "repeated twice"},
           {.name = "receiver",
            .type = receiver,
-           .help = "with {induction}: taken out of this head's queries, keys or values alone",
+           .help = "with {induction}: ablate the direct path into this head's query, key or value "
+                   "input, one at a time; L5H3.k: the key input only",
            .metavariable = "HEAD"},
-          prompts_parameter("instead: which parts make the model prefer the right answer, of "
-                            "prompts in JSON lines")};
+          prompts_parameter("measure how each component changes the logit difference between "
+                            "correct and incorrect answer, for prompts in a JSON Lines file")};
 }
 
 }  // namespace
@@ -93,7 +96,7 @@ Parameters ablate_parameters() {
 Command ablate_command() {
   return {
       .name = "ablate",
-      .summary = "which heads and layers matter: what the loss on a text is without them",
+      .summary = "Measure the loss increase from ablating each component",
       .examples = {{{"models", "examples/shakespeare-gpt2"},
                     {"text_file", "examples/README.md"},
                     {"sequences", "2"},
@@ -116,7 +119,7 @@ Command ablate_command() {
              "no_special_tokens", "consecutive", "prompts", "target", "target_tokens",
              "target_file", "lines", "score_positions"},
             "runs random tokens"},
-           {"receiver", {"layers"}, "names its layer"},
+           {"receiver", {"layers"}, "sets the layer"},
            prompts_exclusion({"token_file", "sequences", "length", "seed", "consecutive", "lines",
                               "score_positions", "store", "target", "target_tokens",
                               "target_file"})},

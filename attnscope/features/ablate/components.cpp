@@ -12,16 +12,17 @@
 namespace attnscope {
 namespace {
 
-constexpr std::array kPartNames = {"head", "attention", "mlp"};         // as LayerPart counts
-constexpr std::array kReplacementNames = {"mean", "zero", "resample"};  // as Replacement counts
+constexpr std::array kPartNames = {"head", "attention", "mlp"};  // in the order of LayerPart
+constexpr std::array kReplacementNames = {"mean", "zero",
+                                          "resample"};  // in the order of Replacement
 
-/// Of a layer's pass for one token.
+/// FLOPs of one layer per token.
 double layer_flops(const Model& model) {
   const HeadShape heads = largest_dimensions(model.spec()).heads;
   return 2 * layer_parameters(model) + 4 * static_cast<double>(heads.total_dim(Role::query));
 }
 
-/// Of the output head's product for one token.
+/// FLOPs of the LM head per token.
 double head_flops(const Model& model) {
   const Dimensions& dimensions = model.dimensions();
   return 2.0 * static_cast<double>(dimensions.width) *
@@ -30,8 +31,8 @@ double head_flops(const Model& model) {
 
 double layers_of(const Model& model) { return static_cast<double>(model.dimensions().layers); }
 
-/// Of a whole pass over the texts: in each layer of the stack whose parts are replaced, in all
-/// stacks before that one, and in all that comes after its layers.
+/// FLOPs of a pass over all texts: per layer of the ablated stack, in all stacks before it, and
+/// after its layers.
 struct PassFlops {
   double layer = 0, before = 0, after = 0;
 };
@@ -44,7 +45,7 @@ PassFlops pass_flops(const Model& model, const AblationRows& rows) {
   const Model& encoder = *model.sibling("encoder");
   const Model& decoder = *model.sibling("decoder");
   const double of_encoder = sources * layer_flops(encoder);
-  // Half of the look across is made of the source.
+  // Half of the cross-attention FLOPs depend on the source.
   const double across = layer_flops(*model.sibling("cross")) / 2;
   const double of_decoder = all * (layer_flops(decoder) + across) + sources * across;
   const double head = all * head_flops(decoder);
@@ -81,8 +82,9 @@ std::string parts_or_usual(const std::string& parts, const Model& model,
   std::int64_t heads = 0;
   for (const std::int64_t layer : layers) heads += model.spec().dimensions_of(layer).heads.heads;
   if (heads <= kUsualHeads) return "all";
-  sink.add_note(model.name() + ": attention and MLP of each layer; its " + std::to_string(heads) +
-                " heads cost more: ask for them with {components} all, or some with {layers}");
+  sink.add_note(model.name() + ": ablating only the attention and MLP of each layer, because its " +
+                std::to_string(heads) +
+                " heads take long; pass {components} all, or fewer {layers}");
   return "layers";
 }
 
@@ -104,7 +106,8 @@ double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t 
 std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows) {
   const Dimensions& dimensions = model.dimensions();
   const bool encodes = rows.sources > 0 && model.stack() == "encoder";
-  const std::int64_t of_heads = model.stack() == "cross" ? 2 : 1;  // and of its own attention
+  const std::int64_t of_heads =
+      model.stack() == "cross" ? 2 : 1;  // cross-attention: also those of its self-attention
   const std::int64_t numbers =
       2 * dimensions.width + of_heads * dimensions.heads.total_dim(Role::output);
   const double kept = sizeof(float) * (static_cast<double>(encodes ? rows.sources : rows.all) *

@@ -1,4 +1,4 @@
-// What `ablate` replaces, by its names, and what that costs.
+// Names and costs of the components that `ablate` replaces.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,30 @@
 
 namespace attnscope {
 
-/// head, attention, mlp.
+/// Returns head, attention or mlp.
 std::string_view part_name(LayerPart part);
 
-/// mean, zero, resample. Throws refuse_field("ablation") for others.
+/// Parses mean, zero or resample. Throws refuse_field("ablation") for other names.
 Replacement replacement_named(const std::string& name);
 
-/// A list of all, heads, attention, mlp, and layers (attention and MLP): "heads,mlp".
+/// Parses a list of all, heads, attention, mlp and layers (attention and mlp): "heads,mlp".
 AskedParts parts_named(const std::string& kinds);
 
-/// `parts`, or where they are empty all, without heads where those of `layers` are more than
-/// kUsualHeads, which a note says.
+/// Returns `parts`, or the default if it is empty: all, but without heads if the layers have more
+/// than kUsualHeads. A note reports this.
 std::string parts_or_usual(const std::string& parts, const Model& model,
                            const std::vector<std::int64_t>& layers, RowSink& sink);
 
 std::int64_t count_parts(const AskedParts& parts, const Model& model, std::int64_t layer);
 
-/// What is run: rows of all texts, and of the longest; of an encoder-decoder also those of sources.
+/// Size of the input: number of rows of all texts and of the longest text; for an encoder-decoder
+/// also those of the sources.
 struct AblationRows {
   std::int64_t all = 0, longest = 0;
   std::int64_t sources = 0, longest_source = 0;
 };
 
-/// Of one layer's parts.
+/// Cost of ablating the components of one layer.
 double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t layer,
                       const AblationRows& rows);
 std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows);

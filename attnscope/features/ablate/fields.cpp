@@ -1,4 +1,4 @@
-// Rows of `ablate`: what a text's loss is without a part of a model.
+// Rows of `ablate`: the loss on a text when a component is ablated.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -19,7 +19,7 @@ RowKind ablate_rows() {
   };
   RowKind kind = {.name = "ablate",
                   .command = "ablate",
-                  .meaning = "what a text's loss is where a part of a layer is replaced",
+                  .meaning = "effect of ablating one component on the loss of a text",
                   .revision = 2,
                   .place = place_of_part(),
                   .models = model_facts(),
@@ -29,31 +29,34 @@ RowKind ablate_rows() {
       replaced_part_field(kSection),
       {.name = "ablation",
        .type = text,
-       .meaning =
-           "by what: its mean over the text, zeros, or what it gave in the next window or pair",
+       .meaning = "ablation: replace the output of the component by its mean over the text (mean), "
+                  "by zeros (zero), or by its output on the next window or pair (resample)",
        .where = kSection,
        .choices = {"mean", "zero", "resample"}},
       number("loss_increase", Nulls::none, "nats", "loss increase",
-             "by how much the mean loss rises"),
+             "increase of the mean loss when the component is ablated"),
       number("loss_increase_error", Nulls::whole, "nats", "",
-             "the standard error of that over windows or pairs; null of one"),
-      number("kl", Nulls::none, "nats", "kl", "KL(the model ‖ the model without it), mean"),
-      number("top_token_changed", Nulls::none, "share of places", "top_token_changed",
-             "share of places with another likeliest token"),
-      number("direct_effect", Nulls::whole, "logits", "direct_effect",
-             "what it adds itself to the logit of the text's token, less the mean over the "
-             "vocabulary; null where logits are no sum of what parts write, and of an encoder's"),
+             "standard error of loss_increase over windows or pairs. Null for a single one."),
+      number("kl", Nulls::none, "nats", "kl",
+             "mean KL divergence of the ablated model's predictions from the original: KL(original "
+             "‖ ablated)"),
+      number("top_token_changed", Nulls::none, "share of positions", "top-1 changed",
+             "share of positions whose top-1 token changes when the component is ablated"),
+      number("direct_effect", Nulls::whole, "logits", "direct effect",
+             "direct effect of the component on the logit of the correct token, relative to the "
+             "mean over the vocabulary. Null if the logits are not a sum of component outputs, and "
+             "for encoders."),
       number("direct_effect_error", Nulls::whole, "logits", "",
-             "the standard error of that over windows or pairs; null of one"),
-      number("loss", Nulls::none, "nats", "loss", "the model's own, mean"),
+             "standard error of direct_effect over windows or pairs. Null for a single one."),
+      number("loss", Nulls::none, "nats", "loss", "mean loss of the unmodified model"),
       {.name = "predicted",
        .type = integer,
        .unit = "tokens",
-       .meaning = "how many tokens the losses are over",
+       .meaning = "number of predicted tokens in the mean losses",
        .where = kSection}};
   kind.parameters.push_back({.name = "ablation",
                              .type = text,
-                             .meaning = "what parts are replaced by",
+                             .meaning = "type of ablation",
                              .where = "formats.md#parameters",
                              .choices = {"mean", "zero", "resample"}});
   kind.parameters.push_back(layers_parameter());
@@ -61,7 +64,7 @@ RowKind ablate_rows() {
   return kind;
 }
 
-// Rows of `ablate --induction`: a head and a later one.
+// Rows of `ablate --induction`: an ablated head and a later head.
 
 using enum FieldType;
 using enum FieldForm;
@@ -87,59 +90,63 @@ RowKind ablate_induction_rows() {
   RowKind kind = {.name = "ablate_induction",
                   .command = "ablate",
                   .option = "induction",
-                  .meaning = "what a later head's induction is without an earlier head",
+                  .meaning = "effect of ablating one head on the induction score of a later head",
                   .revision = 2,
                   .place = {model_field(), stack_field(), layer_field(),
-                            place("head", Nulls::none, "the head that is replaced, from 0")},
+                            place("head", Nulls::none, "index of the ablated head, from 0")},
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
   kind.fields = {
       {.name = "receiver_input",
        .type = text,
        .nulls = Nulls::whole,
-       .meaning = "Input of the receiver head that the earlier head's output is removed from: its "
-                  "queries (q), keys (k) or values (v). Null if the earlier head is ablated "
-                  "everywhere.",
+       .meaning = "input of the receiver that the direct path is ablated in: its queries (q), keys "
+                  "(k) or values (v). Null if the head is ablated everywhere.",
        .where = kSection,
        .choices = {"q", "k", "v"}},
-      place("receiver_layer", Nulls::whole, "the later head's layer; null: there is none"),
-      place("receiver_head", Nulls::whole, "the later head"),
+      place("receiver_layer", Nulls::whole,
+            "layer of the later head (the receiver). Null if there is no later head."),
+      place("receiver_head", Nulls::whole,
+            "index of the later head (the receiver), from 0. Null if there is no later head."),
       number("induction_before", "", "induction",
-             "of the later head as it is: mean weight from a repeated token to the one after its "
-             "first occurrence"),
-      number("induction", "", "without", "the same without the earlier head"),
-      number("write_change", "share of what it gives", "",
-             "of a path: by how much what the later head gives to the output projection changes, "
-             "‖difference‖ / ‖as it is‖; null where heads are replaced everywhere"),
+             "induction score of the later head in the unmodified model: mean attention from a "
+             "repeated token to the token after its first occurrence"),
+      number("induction", "", "ablated",
+             "induction score of the later head when the earlier head is ablated"),
+      number("write_change", "share of the output norm", "",
+             "relative change of the receiver's output before the output projection when the path "
+             "is ablated, ‖change‖ / ‖original output‖. Null if heads are ablated everywhere."),
       number("loss_increase", "nats", "loss increase",
-             "by how much the mean loss of the second half rises; null of a path"),
+             "increase of the mean loss on the second half when the head is ablated. Null for "
+             "single paths."),
       number("loss_increase_error", "nats", "",
-             "the standard error of that over sequences; null of one sequence and of a path"),
-      number("loss", "nats", "loss", "the model's own on the second half; null of a path")};
+             "standard error of loss_increase over sequences. Null for one sequence and for single "
+             "paths."),
+      number("loss", "nats", "loss",
+             "mean loss of the unmodified model on the second half. Null for single paths.")};
   kind.parameters.insert(kind.parameters.begin(),
                          Field{.name = "induction",
                                .type = flag,
-                               .meaning = "that rows are of random tokens repeated twice",
+                               .meaning = "true: rows are from random tokens repeated twice",
                                .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
   kind.parameters.push_back({.name = "receiver",
                              .type = text,
                              .nulls = Nulls::whole,
-                             .meaning = "Head whose inputs are changed, such as L5H3, or one input "
-                                        "of it, such as L5H3.q. Null if heads are ablated "
-                                        "everywhere.",
+                             .meaning = "receiver, such as L5H3, or one input of it, such as "
+                                        "L5H3.q. Null if heads are ablated everywhere.",
                              .where = "formats.md#parameters"});
   return kind;
 }
 
-// Rows of `ablate --prompts`: whose doing it is that a model prefers the right answers.
+// Rows of `ablate --prompts`: effect of each component on the logit difference.
 
 using enum FieldType;
 
 Field prompts_parameter_field() {
   return {.name = "prompts",
           .type = text,
-          .meaning = "the name of the file of prompts with answers",
+          .meaning = "name of the file of prompts with answers",
           .where = "formats.md#parameters",
           .with = "prompts"};
 }
@@ -148,32 +155,34 @@ std::vector<Field> preference_fields() {
   constexpr std::string_view kSection = "metrics.md#prompts-with-an-answer";
   return {{.name = "logit_difference",
            .unit = "logits",
-           .meaning = "logit(right) − logit(wrong) after clean prompts, mean",
+           .meaning = "mean over clean prompts of logit(correct) − logit(incorrect)",
            .where = kSection},
           {.name = "corrupted_logit_difference",
            .nulls = Nulls::whole,
            .unit = "logits",
-           .meaning = "the same after corrupted ones; null where there are none",
+           .meaning = "mean over corrupted prompts of logit(correct) − logit(incorrect). Null "
+                      "without corrupted prompts.",
            .where = kSection},
           {.name = "prompts",
            .type = integer,
-           .meaning = "how many prompts the means are over",
+           .meaning = "number of prompts in the means",
            .where = kSection}};
 }
 
 RowKind ablate_prompts_rows() {
   constexpr std::string_view kSection = "metrics.md#prompts-with-an-answer";
-  RowKind kind = {.name = "ablate_prompts",
-                  .command = "ablate",
-                  .option = "prompts",
-                  .meaning = "what share of the preference for right answers is a part's doing",
-                  .place = place_of_part(),
-                  .models = model_facts()};
+  RowKind kind = {
+      .name = "ablate_prompts",
+      .command = "ablate",
+      .option = "prompts",
+      .meaning = "effect of patching or ablating one component on the logit difference of prompts",
+      .place = place_of_part(),
+      .models = model_facts()};
   const auto share = [&](std::string_view name, std::string_view heading,
                          std::string_view meaning) {
     return Field{.name = name,
                  .nulls = Nulls::whole,
-                 .unit = "share of the preference",
+                 .unit = "share of the logit difference",
                  .heading = heading,
                  .meaning = meaning,
                  .where = kSection};
@@ -182,24 +191,28 @@ RowKind ablate_prompts_rows() {
       replaced_part_field(kSection),
       {.name = "ablation",
        .type = text,
-       .meaning = "by what: what it gives after the corrupted prompt, its mean over the prompts, "
-                  "or zeros",
+       .meaning =
+           "ablation: replace the output of the component in the clean run by its output on the "
+           "corrupted prompt (corrupted), its mean over the prompts (mean), or zeros (zero)",
        .where = kSection,
        .choices = {"corrupted", "mean", "zero"}},
-      share("denoising_effect", "denoising_effect",
-            "what it brings back after corrupted prompts where it is as after the clean ones; null "
-            "without corrupted ones, or a preference"),
+      share("denoising_effect", "denoising effect",
+            "Share of the clean–corrupted gap in logit difference that is recovered by patching "
+            "this component's clean output into the corrupted run. Null without corrupted prompts, "
+            "or if the gap is not positive."),
       share("denoising_effect_error", "",
-            "the standard error of that over prompts; null of one prompt"),
-      share("noising_effect", "noising_effect",
-            "what is lost after clean prompts where it is replaced; null without a preference"),
+            "standard error of denoising_effect over prompts. Null for one prompt."),
+      share("noising_effect", "noising effect",
+            "Share of the clean–corrupted gap in logit difference that is lost by replacing this "
+            "component's output in the clean run. Without corrupted prompts: share of the logit "
+            "difference. Null if the gap or difference is not positive."),
       share("noising_effect_error", "",
-            "the standard error of that over prompts; null of one prompt")};
+            "standard error of noising_effect over prompts. Null for one prompt.")};
   for (Field& field : preference_fields()) kind.fields.push_back(std::move(field));
   kind.parameters = {prompts_parameter_field(),
                      {.name = "ablation",
                       .type = text,
-                      .meaning = "what parts are replaced by",
+                      .meaning = "type of ablation; corrupted: activation patching",
                       .where = "formats.md#parameters",
                       .choices = {"corrupted", "mean", "zero"}},
                      layers_parameter()};

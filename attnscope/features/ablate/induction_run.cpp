@@ -1,4 +1,4 @@
-// `ablate --induction`: which heads induction lives on, on random tokens repeated twice.
+// `ablate --induction`: which heads induction depends on, on random tokens repeated twice.
 #include "attnscope/features/ablate/induction_run.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ Record pair_record(std::int64_t layer, std::optional<Role> input, std::optional<
       .add("induction", after);
 }
 
-/// Replaced wherever it is read: a record for each later head, or one where there is none.
+/// Ablates heads everywhere: a record per later head, or one if there is no later head.
 std::vector<Outcome> everywhere(const ForwardPass& pass, const WorkItem& item,
                                 const Compute& compute) {
   const std::int64_t layer = item.batch->layers.front();
@@ -182,8 +182,8 @@ void run_ablate_induction(std::span<const Model> models, const InductionRequest&
     if (!model.spec().causal) {
       throw Error(ErrorKind::unsupported,
                   {.parameter = "induction",
-                   .problem = verbatim(model.name()) + " sees texts both ways, and foretells " +
-                              "nothing from what it read before"});
+                   .problem = verbatim(model.name()) + " is bidirectional, so it has no " +
+                              "induction heads"});
     }
     check_predicts_tokens(ready.pass(index), {}, {});
     const std::vector<TokenIds> sequences = repeated_tokens(

@@ -1,4 +1,4 @@
-// What induction heads lose without earlier heads.
+// The effect of earlier heads on induction heads.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 
 namespace attnscope {
 
-/// One layer on random tokens repeated twice, or one later head.
+/// Items: one layer on random tokens repeated twice, or one later head.
 const Analysis& ablate_induction_analysis();
 
-/// Rows: each head of the chosen layers with each later head, whose induction is given before and
-/// after the first is replaced; with `receiver`, each earlier head removed from that head's query,
-/// key or value input alone. Texts are no longer than the models take. Throws as
-/// check_predicts_tokens().
+/// Rows: each head of the selected layers with each later head, with the induction score of the
+/// later head before and after the ablation. With `later`: the direct path of each earlier head
+/// into that head's queries, keys or values. Texts fit into the contexts of the models. Throws the
+/// errors of check_predicts_tokens().
 void run_ablate_induction(std::span<const Model> models, const InductionRequest& request,
                           std::optional<HeadInput> receiver, const Context& context, RowSink& sink);
 

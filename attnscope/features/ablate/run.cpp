@@ -19,7 +19,7 @@
 namespace attnscope {
 namespace {
 
-/// Of a stack of an encoder-decoder, whose texts have sources, that stack's layer.
+/// The layer to ablate; for texts with sources, in the model's stack of the encoder-decoder.
 AblationRequest request_of(const WorkItem& item, const Model& model) {
   LayerInStack layer_in_stack{.layer = item.batch->layers.front()};
   if (!item.batch->sources.empty()) {
@@ -33,7 +33,7 @@ AblationRequest request_of(const WorkItem& item, const Model& model) {
 
 std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& source,
                                      const Compute& compute) {
-  const ItemPass ready(source, compute, /*foretells=*/true);
+  const ItemPass ready(source, compute, /*predicts_tokens=*/true);
   const LayerAblation found =
       ablate_layer(*ready, scored_positions(item), request_of(item, *source.model), compute);
   std::vector<Outcome> outcomes;
@@ -80,28 +80,27 @@ void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSour
       .add("components", expect<std::string>(item.parameters, "components"));
 }
 
-/// What a text is called.
+/// The noun for a text.
 const char* one_of(const ScoredTexts& texts) { return texts.sources.empty() ? "window" : "pair"; }
 
-/// Throws Error(usage) where there is no other text to take parts of, or not at every place.
+/// Throws Error(usage) if there is no other text to resample from, or the lengths differ.
 void check_resampling(const ScoredTexts& texts, std::size_t model) {
   const auto refuse = [](const std::string& problem) {
     throw Error(ErrorKind::usage, {.parameter = "ablation", .problem = problem});
   };
   if (texts.sequences[model].size() < 2) {
-    refuse("resample takes another " + std::string(one_of(texts)) + "'s, and there is one");
+    refuse("resample requires at least two " + std::string(one_of(texts)) + "s");
   }
   for (const auto* all : {&texts.sequences[model], &texts.sources_of(model)}) {
     for (const TokenIds& ids : *all) {
       if (ids.size() == all->front().size()) continue;
-      refuse("resample takes what another " + std::string(one_of(texts)) +
-             " gives at the same place, and these differ in length");
+      refuse("resample requires " + std::string(one_of(texts)) + "s of equal length");
     }
   }
 }
 
-/// The mean over all tokens of sums over sequences that have a number of tokens each, with the
-/// standard error of that ratio over sequences.
+/// The mean over all tokens, from sums and token counts per sequence, with the standard error of
+/// that ratio over sequences.
 MeanWithError mean_over(const std::vector<double>& sums, const std::vector<std::int64_t>& counts) {
   std::vector<double> parts, tokens;
   for (std::size_t at = 0; at < sums.size(); ++at) {
@@ -187,7 +186,7 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
   Plan plan{.analysis = &ablate_analysis(), .parameters = {{"ablation", request.how}}};
   plan.parameters.add("layers", request.layers.parameter())
       .add("tokens_hash", tokens_hash(texts.sequences, texts.sources, texts.scored));
-  const ReadyModels ready(models, context, /*foretell=*/true);
+  const ReadyModels ready(models, context, /*predicts_tokens=*/true);
   for (std::size_t index = 0; index < models.size(); ++index) {
     if (request.how == "resample") check_resampling(texts, index);
     check_predicts_tokens(ready.pass(index), texts.sequences[index], texts.masks[index],
@@ -216,9 +215,9 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
     const AblationRequest replaced = request_of(item, model);
     variants += count_parts(replaced.parts, model, replaced.place.layer);
   }
-  constexpr double kLong = 1e12;  // seconds to come
+  constexpr double kLong = 1e12;  // takes several seconds
   if (flops > kLong) {
-    sink.add_note(fmt::format("{} on {}: about {:.2g} TFLOP", counted(variants, "replacement"),
+    sink.add_note(fmt::format("{} on {}: about {:.2g} TFLOPs", counted(variants, "replacement"),
                               counted(std::ssize(texts.sequences.front()), one_of(texts)),
                               flops / 1e12));
   }
@@ -227,7 +226,7 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
   run_plan(plan, sources, std::move(head), ready.rest(), sink);
 }
 
-// `ablate --prompts`: which parts of a model make it prefer the right answer to the wrong one.
+// `ablate --prompts`: the effect of each component on the logit difference.
 namespace {
 
 struct PatchedLayer {

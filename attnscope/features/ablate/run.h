@@ -1,4 +1,4 @@
-// What the parts of a model are worth to what it foretells: each is replaced while the model runs.
+// Ablates components of a model and measures the effect on its predictions.
 #pragma once
 
 #include <span>
@@ -16,41 +16,42 @@
 
 namespace attnscope {
 
-/// One layer on all sequences: each of its parts replaced, alone.
+/// Items: one layer on all sequences; each of its components is ablated separately.
 const Analysis& ablate_analysis();
 
-/// Beyond so many heads in all, they are left out unless they are asked for.
+/// Models with more heads in total are ablated without heads by default.
 inline constexpr std::int64_t kUsualHeads = 200;
 
 struct AblateRequest {
   ScoredTexts texts;
   LayerSelection layers;
-  /// As of parts_named(). Empty: all, without heads if there are more than kUsualHeads.
+  /// all, heads, attention, mlp, or layers (attention and mlp). Empty: all, but without heads if
+  /// there are more than kUsualHeads.
   std::string parts;
   std::string how = "mean";  // mean, zero, resample
 };
 
-/// Rows: of each layer its attention and MLP, then its heads; of an encoder-decoder those of each
-/// of its stacks, which are models of their own: what its decoder foretells. A note says what it
-/// will cost. Throws as check_predicts_tokens(), and Error(usage) where one sequence is to be
-/// resampled, or pairs that differ in length.
+/// Rows: per layer its attention and MLP, then its heads. For an encoder-decoder, each stack is a
+/// model of its own, and losses are those of the decoder. A note reports high costs. Throws the
+/// errors of check_predicts_tokens(), and Error(usage) if resampling has a single sequence or pairs
+/// of different lengths.
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink);
 
 struct AblatePromptsRequest {
   PromptsRequest prompts;
   LayerSelection layers;
-  std::string parts;  // as of AblateRequest
-  std::string how;    // mean, zero; empty: what they give after corrupted prompts, which there are
+  std::string parts;  // see AblateRequest
+  std::string how;    // mean or zero; empty: patch between clean and corrupted prompts
 };
 
-/// Rows: as of run_ablate(), with the share of the preference for the right answers that each part
-/// restores or destroys. Throws as check_answers().
+/// Rows: as for run_ablate(), with the denoising and noising effects of each component. Throws the
+/// errors of check_answers().
 void run_ablate_prompts(std::span<const Model> models, const AblatePromptsRequest& request,
                         const Context& context, RowSink& sink);
 
-/// Arithmetic of run_ablate() with these parts on so many windows of so many tokens, in all layers.
-/// `source`: tokens of the source of each, of an encoder-decoder; else 0.
+/// FLOPs of run_ablate() with these components in all layers, for this number and length of
+/// windows. `source`: length of each source for an encoder-decoder; otherwise 0.
 double ablate_flops(const Model& model, const std::string& parts, std::int64_t windows,
                     std::int64_t length, std::int64_t source);
 

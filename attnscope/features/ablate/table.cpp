@@ -1,5 +1,5 @@
-// `ablate` for people: a line for each layer with what its attention, its MLP and each of its heads
-// are worth, in thousandths of a nat, and the parts that matter most.
+// The table of `ablate`: a line per layer with the loss increase (millinats) from ablating its
+// attention, its MLP and each head, followed by the most important heads.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,6 +9,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/features/all_tables.h"
+#include "attnscope/rows/field.h"
 #include "attnscope/rows/table/alignment.h"
 #include "attnscope/rows/table/cells.h"
 #include "attnscope/rows/table/layer_grid.h"
@@ -17,7 +18,7 @@
 namespace attnscope {
 namespace {
 
-/// Whether the increase is beyond two standard errors; that of one text is not judged.
+/// Whether the increase exceeds two standard errors; always true without a standard error.
 bool counts(const Record& row) {
   const auto error = number_field(row, "loss_increase_error");
   return !error || std::abs(number_field(row, "loss_increase").value_or(0)) > 2 * *error;
@@ -32,7 +33,7 @@ std::string cell(const Record& row, double largest, const Style& style) {
 
 void write_model(const std::vector<const Record*>& rows, const WriteOptions& options,
                  const Style& style, std::ostream& out) {
-  double largest = 1e-9;  // of heads and attention: MLPs dwarf them
+  double largest = 1e-9;  // without MLPs, whose effects are much larger
   for (const Record* row : rows) {
     if (text_field(*row, "component") == "mlp") continue;
     largest = std::max(largest, number_field(*row, "loss_increase").value_or(0));
@@ -53,8 +54,8 @@ void write_most(std::vector<const Record*> rows, const Style& style, std::ostrea
            number_field(*b, "loss_increase").value_or(0);
   });
   std::vector<std::vector<std::string>> lines = {
-      {style.bold("heads that matter most"), style.bold("loss increase"), style.bold("kl"),
-       style.bold("top_token_changed"), style.bold("direct_effect")}};
+      {style.bold("most important heads"), style.bold("loss increase"), style.bold("KL"),
+       style.bold("top-1 changed"), style.bold("direct effect")}};
   for (std::size_t at = 0; at < std::min(kShown, rows.size()); ++at) {
     const Record& row = *rows[at];
     std::string increase = number_text(row, "loss_increase", "{:+.4f}");
@@ -80,27 +81,26 @@ void write_ablate_table(const Report& report, const WriteOptions& options, std::
     write_model(rows, options, style, out);
     write_most(rows, style, out);
     out << '\n'
-        << fmt::format("loss {} nats, over {}\n\n", number_text(*rows.front(), "loss", "{:.4f}"),
+        << fmt::format("baseline loss {} nats over {}\n\n",
+                       number_text(*rows.front(), "loss", "{:.4f}"),
                        counted(integer_field(*rows.front(), "predicted"), "token"));
   }
   if (report.rows.empty()) return;
   const std::string how = text_field(report.parameters, "ablation");
-  // A text of an encoder-decoder is a source with its target.
+  // A text of an encoder-decoder is a pair of source and target.
   const bool pairs = integer_field(report.parameters, "target_length") > 0;
   const std::string text = pairs ? "pair" : "window";
   const std::string by = how == "zero"       ? "zeros"
-                         : how == "resample" ? "what it gave in the next " + text
+                         : how == "resample" ? "its output on the next " + text
                                              : "its mean over the text";
-  write_legend(
-      "By how many thousandths of a nat the loss rises where that part alone is replaced by " + by +
-          "; ·: within two standard errors over " + text +
-          "s. What parts are worth together is "
-          "not the sum: see each layer's attention beside its heads." +
-          scored_sentence(report.parameters),
-      options, out);
+  write_legend("Loss increase (millinats) when one component is replaced by " + by +
+                   ". ·: within 2 standard errors of 0, over " + text +
+                   "s. Effects are not additive: compare each layer's attention with its heads." +
+                   scored_sentence(report.parameters),
+               options, out);
 }
 
-// `ablate --induction` for people: what induction heads are without each earlier head.
+// The table of `ablate --induction`: the effect of each earlier head on induction heads.
 namespace {
 
 std::string head_title(const Record& row, const char* layer, const char* head) {
@@ -119,7 +119,7 @@ std::string from_to(const Record& row) {
 
 std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
-/// A line for each head that is replaced, with the later head that changes most.
+/// A line per ablated head, with the later head that changes most.
 void write_everywhere(const std::vector<const Record*>& rows, const Style& style,
                       std::ostream& out) {
   std::map<std::pair<std::int64_t, std::int64_t>, const Record*> most;
@@ -134,7 +134,7 @@ void write_everywhere(const std::vector<const Record*>& rows, const Style& style
   });
   constexpr std::size_t kShown = 12;
   std::vector<std::vector<std::string>> lines = {
-      {style.bold("without"), style.bold("loss increase"), style.bold("changes most"),
+      {style.bold("ablated head"), style.bold("loss increase"), style.bold("most affected head"),
        style.bold("its induction")}};
   for (std::size_t at = 0; at < std::min(kShown, lines_of.size()); ++at) {
     const Record& row = *lines_of[at];
@@ -146,11 +146,11 @@ void write_everywhere(const std::vector<const Record*>& rows, const Style& style
                      later ? from_to(row) : ""});
   }
   out << align(lines);
-  out << fmt::format("\nloss {} nats, on the second half\n\n",
+  out << fmt::format("\nbaseline loss {} nats on the second half\n\n",
                      number_text(*rows.front(), "loss", "{:.4f}"));
 }
 
-/// A line for each earlier head: out of the queries, the keys, the values.
+/// A line per earlier head, with the effects of its paths into queries, keys and values.
 void write_paths(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::string, const Record*>> heads;
   for (const Record* row : rows) {
@@ -161,8 +161,9 @@ void write_paths(const std::vector<const Record*>& rows, const Style& style, std
                      style.bold(head_title(*rows.front(), "receiver_layer", "receiver_head")),
                      number_text(*rows.front(), "induction_before", "{:.3f}"));
   std::vector<std::vector<std::string>> lines = {
-      {style.bold("taken out"), style.bold("of its queries"), style.bold("of its keys"),
-       style.bold("what it gives moves, by queries"), style.bold("keys"), style.bold("values")}};
+      {style.bold("ablated path from"), style.bold("induction: into queries"),
+       style.bold("into keys"), style.bold("output change: into queries"), style.bold("into keys"),
+       style.bold("into values")}};
   for (const auto& [place, paths] : heads) {
     std::vector<std::string> line = {fmt::format("L{}H{}", place.first, place.second)};
     for (const char* path : {"q", "k"}) {
@@ -199,18 +200,19 @@ void write_ablate_induction_table(const Report& report, const WriteOptions& opti
     }
   }
   if (report.rows.empty()) return;
-  write_legend(paths
-                   ? "Induction of one head where what an earlier one writes, but for its mean, "
-                     "is taken out of what it reads as queries, as keys or as values, and nothing "
-                     "else; and by how much what it gives to the output projection moves."
-                   : "Random tokens, then the same again; each head is replaced by its mean. "
-                     "Induction: mean weight from a repeated token to the one after its first "
-                     "occurrence, of the later head that changes most.",
-               options, out);
+  write_legend(
+      paths ? "Mean ablation of the direct path from each earlier head into the queries, keys "
+              "or values of the receiver. Induction: mean attention from a repeated token "
+              "to the token after its first occurrence. Output change: relative change of "
+              "the receiver's output before the output projection."
+            : "Random tokens repeated twice; each head is mean-ablated. Induction: mean "
+              "attention from a repeated token to the token after its first occurrence, for "
+              "the most affected later head.",
+      options, out);
 }
 
-// `ablate --prompts` for people: what share of the preference for the right answers each part
-// restores or destroys, and the heads that do most of it.
+// The table of `ablate --prompts`: the denoising or noising effect of each component on the logit
+// difference, followed by the heads with the largest effects.
 namespace {
 
 std::string whole_percent(double share) {
@@ -234,7 +236,7 @@ std::string share_with_error(const Record& row, const char* measure) {
          (error ? fmt::format(" ±{:.1f}", 100 * *error) : "");
 }
 
-/// By the first of the measures.
+/// Sorted by the first measure.
 void write_heads(std::vector<const Record*> rows, const std::vector<const char*>& measures,
                  const Style& style, std::ostream& out) {
   const char* by = measures.front();
@@ -247,8 +249,9 @@ void write_heads(std::vector<const Record*> rows, const std::vector<const char*>
     return std::abs(*number_field(*a, by)) > std::abs(*number_field(*b, by));
   });
   std::vector<std::vector<std::string>> lines(1);
-  lines[0].push_back(style.bold("heads that do most"));
-  for (const char* measure : measures) lines[0].push_back(style.bold(measure));
+  lines[0].push_back(style.bold("heads with the largest effect"));
+  for (const char* measure : measures)
+    lines[0].push_back(style.bold(heading("ablate_prompts", measure)));
   for (std::size_t at = 0; at < std::min(kShown, rows.size()); ++at) {
     auto& line = lines.emplace_back();
     line.push_back(part_title(*rows[at]));
@@ -279,7 +282,7 @@ void write_ablate_prompts_table(const Report& report, const WriteOptions& option
     out << fmt::format("\nlogit difference {}",
                        number_text(*rows.front(), "logit_difference", "{:+.4f}"));
     if (patched) {
-      out << fmt::format(", after corrupted prompts {}",
+      out << fmt::format(", on corrupted prompts {}",
                          number_text(*rows.front(), "corrupted_logit_difference", "{:+.4f}"));
     }
     out << ", over " << counted(integer_field(*rows.front(), "prompts"), "prompt") << "\n\n";
@@ -287,12 +290,11 @@ void write_ablate_prompts_table(const Report& report, const WriteOptions& option
   if (report.rows.empty()) return;
   const std::string what =
       patched
-          ? "What share, in %, of the right answers' lead over the wrong ones a part restores "
-            "after corrupted prompts where it alone is as after the clean ones"
-          : "What share, in %, of the right answers' lead over the wrong ones is lost where that "
-            "part alone is replaced by " +
-                std::string(how == "zero" ? "zeros" : "its mean over the prompts");
-  write_legend(what + "; ·: within two standard errors over prompts. Shares do not add up.",
+          ? "Logit difference recovered (%) when one component is patched from the clean into the "
+            "corrupted run."
+          : "Logit difference lost (%) when one component is replaced by " +
+                std::string(how == "zero" ? "zeros." : "its mean over the prompts.");
+  write_legend(what + " ·: within 2 standard errors of 0, over prompts. Effects are not additive.",
                options, out);
 }
 

@@ -6,8 +6,8 @@
 namespace attnscope {
 namespace {
 
-/// Of at least one value, which it reorders. An even number of values has the mean of the two in
-/// the middle.
+/// Median of at least one value, which it reorders. For an even number of values: the mean of the
+/// two middle ones.
 double median_magnitude(std::vector<float>& magnitudes) {
   const auto middle = magnitudes.begin() + std::ssize(magnitudes) / 2;
   std::nth_element(magnitudes.begin(), middle, magnitudes.end());

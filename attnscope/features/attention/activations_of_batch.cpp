@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// Whoever observed before goes first.
+/// Existing observers are called first.
 template <class... Args, class Observer>
 void add_observer(std::function<void(Args...)>& all, Observer observer) {
   all = [before = std::move(all), observer = std::move(observer)](Args... args) {
@@ -19,10 +19,10 @@ void add_observer(std::function<void(Args...)>& all, Observer observer) {
   };
 }
 
-/// The list of a row names no more than these; `outlier_count` counts all.
+/// Maximum length of the list in a row; `outlier_count` counts all outlier dimensions.
 constexpr std::size_t kListedOutliers = 16;
 
-/// Stands for the ratio of a sequence without a query that counts.
+/// Stored instead of the ratio of a sequence without a scored query.
 constexpr double kNoRatio = -1;
 
 }  // namespace
@@ -54,7 +54,7 @@ void ActivationsOfBatch::watch(const ForwardPass& pass, ForwardObserver& observe
     if (wants(index)) stream_norms_ = row_norms(stream);
   });
   if (options_.across)
-    return;  // the stream, and what self-attention reads, are of the decoder's own rows
+    return;  // the residual stream and the attention input belong to the decoder's own rows
   add_observer(observer.on_inputs,
                [this](std::int64_t layer, Role role, MatrixView<const float> input) {
                  if (role != Role::query || !wants(layer)) return;
@@ -76,7 +76,8 @@ void ActivationsOfBatch::add_heads(const ForwardPass& pass, std::int64_t layer,
       double sum = 0;
       const auto add = [&](std::int64_t position) {
         const double stream = stream_norms_[static_cast<std::size_t>(row + position)];
-        if (stream > 0) sum += norms(head, row + position) / stream;  // zeros have no scale
+        if (stream > 0)
+          sum += norms(head, row + position) / stream;  // a zero residual stream has no ratio
       };
       if (options_.queries) {
         for (const std::int64_t position : *options_.queries) add(position);

@@ -1,5 +1,5 @@
-// The activations of a batch, next to the measures of its maps: the largest ones of the residual
-// stream, outlier dimensions, and how much each head adds.
+// Activations of a batch, in addition to the measures of its maps: the largest activations of the
+// residual stream, outlier dimensions, and the norm of each head's output.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ namespace attnscope {
 
 class ActivationsOfBatch {
  public:
-  /// `options`: of the batch's maps, must outlive it.
+  /// `options`: options of the batch's maps; must outlive this object.
   ActivationsOfBatch(const WorkItem& item, const AttentionMapOptions& options,
                      const Compute& compute)
       : item_(item), options_(options), compute_(compute) {}
 
-  /// The pass then runs to the end of the batch's last layer at least.
+  /// Adds observers to the pass. It then runs at least to the end of the batch's last layer.
   void watch(const ForwardPass& pass, ForwardObserver& observer);
-  /// Adds what was seen to the outcome of each layer.
+  /// Adds the results to the outcome of each layer.
   void add_to(std::vector<Outcome>& outcomes) const;
 
  private:
   struct Layer {
     Matrix<double> output_ratios;            // (sequences, H)
-    std::vector<LargestActivation> largest;  // of each sequence, of the stream after the layer
-    std::vector<std::int64_t> outliers;      // (D,): at how many positions
+    std::vector<LargestActivation> largest;  // per sequence, of the residual stream after the layer
+    std::vector<std::int64_t> outliers;      // (D,): number of positions
   };
 
   bool wants(std::int64_t layer) const;
@@ -42,17 +42,18 @@ class ActivationsOfBatch {
   const WorkItem& item_;
   const AttentionMapOptions& options_;
   const Compute& compute_;
-  std::vector<std::int64_t> lengths_;  // rows of each sequence
-  std::vector<double> stream_norms_;   // of each row, as it enters the layer under way
+  std::vector<std::int64_t> lengths_;  // number of rows per sequence
+  std::vector<double> stream_norms_;   // per row, of the residual stream before the current layer
   std::map<std::int64_t, Layer> layers_;
 };
 
-/// What the rows of one layer say of its activations, over batches.
+/// Activations in the rows of one layer, averaged over batches.
 class ActivationSums {
  public:
   explicit ActivationSums(std::size_t heads) : output_ratios_(heads) {}
 
-  /// Adds what ActivationsOfBatch gave an outcome; nothing if it has none, as of given maps.
+  /// Adds the results of ActivationsOfBatch from an outcome; nothing if it has none, as for given
+  /// maps.
   void add(const Record& fields);
   void add_head_fields(std::size_t head, Record& row) const;
   void add_layer_fields(Record& row) const;

@@ -25,7 +25,7 @@ double energy_of(const Arguments& arguments) {
   const std::vector<double> shares = arguments.shares("energy");
   if (shares.size() == 1) return shares.front();
   throw Error(ErrorKind::usage,
-              {.parameter = "energy", .problem = "takes one share of the energy"});
+              {.parameter = "energy", .problem = "expected a single energy threshold"});
 }
 
 std::vector<std::string> shown(const Tokenizer& tokenizer, const std::vector<TokenIds>& one) {
@@ -43,7 +43,7 @@ void keep_first(ShownTokens& tokens) {
   cut(tokens.media_input);
 }
 
-/// Of the first sequence of each model.
+/// Draws the map of the first sequence of each model.
 void run_heatmap_of(const Arguments& arguments, const Session& session,
                     const std::vector<Model>& models, const Context& context, RowSink& sink) {
   AttentionMapRequest request{.place = *arguments.find<HeadIndex>("heatmap"),
@@ -65,21 +65,20 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
   run_attention_map(models, request, context, sink);
 }
 
-/// Throws Error(usage) if the mean over maps would be of several sizes.
+/// Throws Error(usage) if the maps to average differ in size.
 void check_one_length(const BatchInputs& inputs) {
   for (const auto& sequences : {inputs.tokens, inputs.sources}) {
     for (const TokenIds& ids : sequences) {
       if (ids.size() == sequences.front().size()) continue;
-      throw Error(ErrorKind::usage,
-                  {.parameter = "maps_of",
-                   .problem = "mean needs maps of one size, and the lines differ in length",
-                   .hint = "{maps_of} first"});
+      throw Error(ErrorKind::usage, {.parameter = "maps_of",
+                                     .problem = "mean requires lines of equal length",
+                                     .hint = "pass {maps_of} first"});
     }
   }
 }
 
-/// run_attention() of one model; its maps, (layers, H, T, T) or (layers, H, T, S), go to a file,
-/// with the numbers of the layers and the tokens, where it reads some.
+/// Calls run_attention() for one model and writes its maps, (layers, H, T, T) or (layers, H, T, S),
+/// to a file. The file also has the layer indices and the token ids, if any.
 void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
                      const AttentionRequest& request, const Context& context, RowSink& sink) {
   const std::int64_t heads = model.dimensions().heads.heads;
@@ -133,8 +132,8 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   if (arguments.given("maps") && models.size() > 1) {
     const bool stacks = !models.front().stack().empty();
     throw Error(ErrorKind::usage, {.parameter = "maps",
-                                   .problem = "holds the maps of one model",
-                                   .hint = stacks ? "name one {stack}" : ""});
+                                   .problem = "saves the maps of a single model",
+                                   .hint = stacks ? "select one with {stack}" : ""});
   }
   const StoringContext context(arguments, session);
   if (arguments.flag("induction")) {
@@ -158,7 +157,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   run_attention(models, request, context, sink);
 }
 
-/// What has no meaning beside an image or sound.
+/// Options that images and audio exclude.
 const std::vector<std::string> kOfTexts = {"text",      "text_file",      "tokens", "token_file",
                                            "sequences", "length",         "seed",   "consecutive",
                                            "lines",     "score_positions"};
@@ -167,27 +166,32 @@ Parameters attention_parameters() {
   return {energy_parameter({0.9}),
           {.name = "exclude_first_token",
            .type = flag,
-           .help = "leave key 0 out of ranks and columns: an attention sink hides the rest"},
+           .help = "exclude the first token, usually an attention sink, from energy ranks and "
+                   "energy_columns"},
           {.name = "induction",
            .type = flag,
-           .help = "instead: induction and duplicate-token heads, on random tokens repeated twice"},
+           .group = OptionGroup::mode,
+           .help = "score induction and duplicate-token heads on random tokens repeated twice"},
           {.name = "heatmap",
            .type = head,
-           .help = "instead: the map of one head on the first sequence, drawn in a table",
+           .group = OptionGroup::mode,
+           .help = "draw the attention map of one head on the first sequence",
            .metavariable = "HEAD"},
           {.name = "maps",
            .type = file,
-           .help = "keep maps in this .safetensors file too",
+           .group = OptionGroup::output,
+           .help = "also save the attention maps to this .safetensors file",
            .metavariable = "FILE",
            .use = FileUse::written,
            .endings = {".safetensors"}},
           {.name = "maps_of",
            .type = choice,
-           .help = "the first sequence, or the mean over all",
+           .group = OptionGroup::output,
+           .help = "maps to save, of the first sequence or averaged over all",
            .metavariable = "WHICH",
            .choices = {"first", "mean"},
            .default_text = "first"},
-          {.name = "log", .type = flag, .help = "draw it on a logarithmic scale"}};
+          {.name = "log", .type = flag, .help = "with {heatmap}: use a logarithmic scale"}};
 }
 
 }  // namespace
@@ -210,7 +214,7 @@ void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink&
 Command attention_command() {
   return {
       .name = "attention",
-      .summary = "what attention maps are like on text: their rank, columns, and where they look",
+      .summary = "Measure attention maps: rank, entropy, attended positions",
       .examples = {{{"models", "examples/shakespeare-gpt2"}, {"text", "To be, or not to be"}},
                    {{"models", "MODEL"},
                     {"text_file", "book.txt"},
@@ -244,7 +248,7 @@ Command attention_command() {
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "exclude_first_token",
              "score_positions"},
-            "gives one map as it is"}},
+            "shows a single map unchanged"}},
           joined_exclusions(
               media_exclusions(kOfTexts),
               joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),

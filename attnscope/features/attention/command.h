@@ -1,4 +1,4 @@
-// What `attention` asks for, for those who have tokens already.
+// The request of `attention`, for callers that already have tokens.
 #pragma once
 
 #include "attnscope/features/attention/run.h"
@@ -8,10 +8,10 @@
 
 namespace attnscope {
 
-/// What the arguments of `attention` ask for, without sequences. Throws Error(usage).
+/// The request of the arguments of `attention`, without sequences. Throws Error(usage).
 AttentionRequest attention_request(const Arguments& arguments);
 
-/// Adds the sequences of the next model, and a note where its tokenizer knows little of the text.
+/// Adds the sequences of the next model, and a note if most of its tokens are unknown.
 void add_sequences(AttentionRequest& request, TokenSequences sequences, RowSink& sink);
 
 }  // namespace attnscope

@@ -21,9 +21,9 @@ std::int64_t count_of(const std::vector<std::vector<std::int64_t>>& kept, std::i
   return kept.empty() ? all : std::ssize(kept[static_cast<std::size_t>(sequence)]);
 }
 
-/// Places that are kept, as a run where they follow each other.
+/// Positions that are kept; consecutive positions are a range.
 struct KeptPositions {
-  const std::vector<std::int64_t>* list = nullptr;  // null: all
+  const std::vector<std::int64_t>* list = nullptr;  // null: consecutive
   std::int64_t count = 0;
 
   std::int64_t operator[](std::int64_t at) const {
@@ -39,13 +39,14 @@ KeptPositions places_of(const std::vector<std::vector<std::int64_t>>& kept, std:
   return {.list = &list, .count = std::ssize(list)};
 }
 
-/// How far from 1 a sum of so many weights of this type may be: each weight is rounded by half a
-/// unit of the type, and softmax sums its terms in float32.
+/// Tolerance for a sum of this many weights of a dtype being 1. Each weight is rounded by half a
+/// unit of the dtype, and softmax sums in float32.
 double sum_tolerance(DType dtype, std::int64_t keys) {
   const auto of_keys = static_cast<double>(keys);
   const double sums = of_keys * 0x1p-23;
   switch (dtype) {
-    case DType::f16: return sums + 0x1p-11 + of_keys * 0x1p-25;  // subnormal ones by 2^-25
+    case DType::f16:
+      return sums + 0x1p-11 + of_keys * 0x1p-25;  // subnormal numbers are rounded by 2^-25
     case DType::bf16: return sums + 0x1p-8;
     case DType::f32:
     case DType::f64: return sums;
@@ -104,16 +105,16 @@ void check_map(MatrixView<const float> map, const MapLocationText& place,
     MapLocationText at = place;
     at.query = queries[row];
     if (!std::isfinite(check.sum)) at.refuse("holds NaN or Inf");
-    if (check.negative) at.refuse("has negative weights", "maps are wanted after softmax");
+    if (check.negative) at.refuse("has negative weights", "pass maps after softmax");
     const bool sums_to_1 =
         place.given.sinks ? check.sum <= 1 + tolerance : std::abs(check.sum - 1) <= tolerance;
     if (sums_to_1) continue;
     std::array<char, 32> sum{};
     std::snprintf(sum.data(), sum.size(), "%.6g", check.sum);
     at.refuse("the weights sum to " + std::string(sum.data()) + ", not to 1",
-              check.sum < 1 ? "maps are wanted after softmax and without dropout; {sinks} allows "
+              check.sum < 1 ? "pass maps after softmax and without dropout; {sinks} allows "
                               "for learned sinks"
-                            : "maps are wanted after softmax and without dropout");
+                            : "pass maps after softmax and without dropout");
   }
 }
 
@@ -131,7 +132,7 @@ SeenKeys seen_in(MatrixView<const float> map) {
   return seen;
 }
 
-/// Whether a query gives weight to a key of an earlier run of `chunk` tokens.
+/// Whether a query attends to a key of an earlier chunk of `chunk` tokens.
 bool crosses(MatrixView<const float> map, std::int64_t chunk) {
   for (std::int64_t row = chunk; row < map.rows; ++row) {
     const float* line = map.data + row * map.row_stride;
@@ -175,7 +176,7 @@ std::int64_t UserMaps::key_count(std::int64_t sequence) const {
 }
 
 void SeenKeys::add(const SeenKeys& other) {
-  // Runs of different lengths are none.
+  // Chunks of different lengths are not chunked attention.
   crosses_chunks = crosses_chunks || other.crosses_chunks || before != other.before;
   before = std::max(before, other.before);
   after = std::max(after, other.after);
@@ -222,7 +223,7 @@ FloatMaps float_maps(const UserMaps& user_maps, std::int64_t sequence, std::int6
 
 namespace {
 
-/// Maps that are decoded together, at least kLeastTogether.
+/// Maps that are decoded at the same time, at least kLeastTogether.
 constexpr std::int64_t kDecodedBytes = std::int64_t{64} << 20, kLeastTogether = 8;
 
 struct Measured {
@@ -285,7 +286,7 @@ std::vector<Outcome> measure_user_maps(const UserMaps& user_maps, AttentionMapOp
     };
     for (; end < user_maps.sequences() && is_alike(end); ++end) {
       for (AttentionMapMeasures& map : measured.of_sequences[static_cast<std::size_t>(end)]) {
-        // Without sinks, what is missing from 1 is the rounding of the weights' type.
+        // Without learned sinks, a sum below 1 is only due to the rounding of the dtype.
         if (!user_maps.sinks) map.values[learned_sink_mass] = 0;
         run.push_back(std::move(map));
       }

@@ -1,4 +1,4 @@
-// Attention maps that a program gives: cut from its arrays without padding, and checked.
+// Attention maps passed in by a program: removes padding from its arrays and checks them.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,37 @@
 
 namespace attnscope {
 
-/// The maps of some sequences from one layer, after softmax.
+/// Maps of some sequences from one layer, after softmax.
 struct UserMaps {
-  std::size_t model = 0;  // which of those that LiveAttention was told of
+  std::size_t model = 0;  // index of a model added to LiveAttention
   std::int64_t layer = 0;
-  std::string name;                   // of the layer, in errors
-  TensorView maps;                    // (N, H, T, S), of class real, with addresses
-  std::shared_ptr<const void> owner;  // keeps their memory
-  bool cross = false;                 // keys are of another text than queries
-  bool sinks = false;                 // a query may leave some of its weight to no key
-  std::vector<std::vector<std::int64_t>> queries, keys;  // of each sequence: see kept()
+  std::string name;                   // name of the layer, for errors
+  TensorView maps;                    // (N, H, T, S), a real dtype, in memory
+  std::shared_ptr<const void> owner;  // keeps the memory alive
+  bool cross = false;                 // cross-attention: keys belong to another text
+  bool sinks = false;                 // learned sinks: weights may sum to less than 1
+  std::vector<std::vector<std::int64_t>> queries, keys;  // per sequence: see kept()
 
   std::int64_t sequences() const { return maps.shape[0]; }
   std::int64_t heads() const { return maps.shape[1]; }
 
-  /// The places of a sequence's tokens, ascending; those of padding are left out. Empty lists:
-  /// there is no padding.
+  /// The positions of a sequence's tokens without padding, in ascending order. Empty lists: there
+  /// is no padding.
   std::int64_t query_count(std::int64_t sequence) const;
   std::int64_t key_count(std::int64_t sequence) const;
 };
 
-/// Which keys were looked at, by any head of any sequence: what their mask must have let through.
+/// The keys that any head of any sequence attended to, which the mask must have allowed.
 struct SeenKeys {
-  std::int64_t before = 0, after = 0;  // the farthest of the query, in tokens
-  /// Of layers whose runs of before + 1 tokens see only each other no weight crosses their borders.
+  std::int64_t before = 0, after = 0;  // largest distance from the query, in tokens
+  /// For chunked attention: no attention crosses the borders of chunks of before + 1 tokens.
   bool crosses_chunks = false;
 
   void add(const SeenKeys& other);
   AttentionMask mask(std::int64_t tokens) const;
 };
 
-/// Some heads' maps of one sequence in float32: read where they lie, where that can be, or else
+/// Maps of some heads of one sequence in float32: views of the given memory if possible, otherwise
 /// decoded.
 struct FloatMaps {
   std::vector<MatrixView<const float>> maps;
@@ -54,18 +54,17 @@ struct FloatMaps {
   SeenKeys seen;
 };
 
-/// Heads [first, first + count) of a sequence. Throws Error(numerical) that names layer, sequence,
-/// head and query where a weight is not finite or negative, or where a query's weights do not sum
-/// to 1 within the rounding of their type.
+/// The heads [first, first + count) of a sequence. Throws Error(numerical) with layer, sequence,
+/// head and query if a weight is not finite or negative. Also throws it if the weights of a query
+/// do not sum to 1 within the rounding of their dtype.
 FloatMaps float_maps(const UserMaps& user_maps, std::int64_t sequence, std::int64_t first,
                      std::int64_t count, const Compute& compute);
 
-// From maps that a program gives to what they say.
+// Computes the measures of given maps.
 
-/// An attention_outcome() for each run of sequences of one length, in their order, with whether the
-/// layer is `causal`. `options`: energy and exclude_first_token. The null that stands beside the
-/// measures is of even attention over the keys that some head looked at. Throws as head_maps()
-/// does.
+/// Returns an attention_outcome() for each run of sequences of equal length, in order, with the
+/// flag `causal` of the layer. `options`: energy and exclude_first_token. The baseline is uniform
+/// attention over all keys that any head attended to. Throws the errors of head_maps().
 std::vector<Outcome> measure_user_maps(const UserMaps& user_maps, AttentionMapOptions options,
                                        const Compute& compute);
 

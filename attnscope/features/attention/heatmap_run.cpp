@@ -27,7 +27,7 @@ void add_map_rows(const Model& model, const HeadIndex& place, const ShownTokens&
   }
 }
 
-/// The keys of cross attention, for those who draw its map.
+/// The keys of cross-attention, for drawing its map.
 Value::List source_list(const ShownTokens& tokens) {
   Value::List list;
   for (std::size_t at = 0; at < tokens.source.front().size(); ++at) {
@@ -38,14 +38,13 @@ Value::List source_list(const ShownTokens& tokens) {
   return list;
 }
 
-/// Says so where a text needs more memory than there should be: all maps of a layer are made
-/// together.
+/// Adds a note if a text exceeds the memory limit: all maps of a layer are computed together.
 void note_memory(const Model& model, std::int64_t tokens, std::int64_t source,
                  const Context& context, RowSink& sink) {
   const std::uint64_t bytes = run_bytes(model, /*sequences=*/1, tokens, source);
   if (bytes <= context.memory_bytes) return;
-  sink.add_note(model.name() + ": a text of " + counted(tokens, "token") + " takes about " +
-                memory_text(bytes) + ", more than {memory} allows");
+  sink.add_note(model.name() + ": a text of " + counted(tokens, "token") + " needs about " +
+                memory_text(bytes) + ", more than the {memory} limit");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Attention maps themselves: one head's map on one text, row by row.
+// The attention map of one head on one text, row by row.
 #pragma once
 
 #include <span>
@@ -14,13 +14,13 @@
 
 namespace attnscope {
 
-/// One sequence, and its tokens as people read them; none where the model has no tokenizer.
+/// A sequence and the texts of its tokens; no texts if the model has no tokenizer.
 struct ShownTokens {
-  std::vector<TokenIds> ids;  // one, or none of a model that reads no tokens
+  std::vector<TokenIds> ids;  // one; empty for models that do not take tokens
   std::vector<std::string> texts = {};
-  std::vector<TokenIds> source = {};  // likewise, of a decoder: what its encoder runs on
+  std::vector<TokenIds> source = {};  // for a decoder: one source
   std::vector<std::string> source_texts = {};
-  std::vector<MediaInput> media_input = {};  // what is run in place of one of these
+  std::vector<MediaInput> media_input = {};  // replaces `ids` or `source`
 
   BatchInputs inputs() const {
     return {.tokens = ids, .media_inputs = media_input, .sources = source};
@@ -29,13 +29,13 @@ struct ShownTokens {
 
 struct AttentionMapRequest {
   HeadIndex place;                  // a negative layer counts from the end
-  std::vector<ShownTokens> tokens;  // of each model
-  Record text;                      // what the report says of where they come from
-  bool log_scale = false;           // of the drawing that tables make of it
+  std::vector<ShownTokens> tokens;  // per model
+  Record text;                      // report parameters that describe their source
+  bool log_scale = false;           // of the heatmap in tables
 };
 
-/// A row for each query: the weights that it gives to the keys. Throws Error(usage) where a model
-/// has no such layer or head, and as ForwardPass does.
+/// Rows: the attention of each query to the keys. Throws Error(usage) if a model has no such layer
+/// or head, and the errors of ForwardPass.
 void run_attention_map(std::span<const Model> models, const AttentionMapRequest& request,
                        const Context& context, RowSink& sink);
 

@@ -19,17 +19,18 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kLabelColumns = 10;      // that a row's token may take
-constexpr std::size_t kLabelLines = 8;          // that a column's token may take
-constexpr std::int64_t kLeastColumns = 16;      // of a map, however narrow the terminal is
-constexpr std::int64_t kLargestMagnified = 64;  // columns of a map whose cells are drawn larger
-constexpr double kDecades = 4;                  // of a logarithmic scale
+constexpr std::int64_t kLabelColumns = 10;      // maximum width of a row label
+constexpr std::size_t kLabelLines = 8;          // maximum height of a column label
+constexpr std::int64_t kLeastColumns = 16;      // minimum width of a map, even on narrow terminals
+constexpr std::int64_t kLargestMagnified = 64;  // maximum number of columns for enlarged cells
+constexpr double kDecades = 4;                  // range of the logarithmic scale
 
 struct Rgb {
   int red, green, blue;
 };
 
-/// From dark violet (0) over green to yellow (1). Source: matplotlib's viridis (CC0), at eighths.
+/// Color map from dark violet (0) through green to yellow (1): matplotlib's viridis (CC0), sampled
+/// at eighths.
 Rgb ramp(double share) {
   constexpr std::array kColors = {Rgb{68, 1, 84},    Rgb{71, 44, 122},  Rgb{59, 81, 139},
                                   Rgb{44, 113, 142}, Rgb{33, 144, 141}, Rgb{39, 173, 129},
@@ -44,7 +45,7 @@ Rgb ramp(double share) {
   return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
 }
 
-/// The nearest of the 6 × 6 × 6 colours that terminals of 256 colours have.
+/// The nearest color of the 6 × 6 × 6 cube of 256-color terminals.
 int cube_color(const Rgb& color) {
   const auto step = [](int value) { return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40; };
   return 16 + 36 * step(color.red) + 6 * step(color.green) + step(color.blue);
@@ -103,7 +104,7 @@ std::string HeatMap::color(double share, bool background) const {
   return fmt::format("\x1b[{};2;{};{};{}m", ground, rgb.red, rgb.green, rgb.blue);
 }
 
-/// Tokens from the top down, each ending over its column. Not of blocks, which hold several.
+/// Writes each token vertically above its column. Blocks of several tokens have no labels.
 void HeatMap::draw_column_labels(std::ostream& out) const {
   if (block_ > 1) return;
   std::vector<std::vector<std::string>> characters;
@@ -126,10 +127,10 @@ void HeatMap::draw_column_labels(std::ostream& out) const {
   }
 }
 
-/// Numbers of keys, as often as there is room for.
+/// Writes key positions, as densely as fits.
 void HeatMap::draw_ticks(std::ostream& out) const {
   const std::int64_t apart = (index_width_ + 3 + cell_columns_) / cell_columns_;
-  // Every fifth or tenth cell is easier to count on from than every seventh.
+  // Counting from every fifth or tenth cell is easier than from every seventh.
   const std::int64_t each = apart <= 5 ? 5 : 10;
   std::string text;
   for (std::int64_t cell = 0; cell < cells_; cell += each) {
@@ -147,7 +148,7 @@ void HeatMap::draw_half_blocks(bool log_scale, std::ostream& out) const {
     const bool begins = upper % cell_columns_ == 0;
     out << (begins ? row_label(row)
                    : std::string(static_cast<std::size_t>(index_width_ + kLabelColumns + 2), ' '));
-    std::string line, now;  // now: the colours that are set
+    std::string line, now;  // now: the active colors
     for (std::int64_t col = 0; col < cells_; ++col) {
       const auto share_at = [&](std::int64_t at) {
         return at >= row_cells()
@@ -203,14 +204,14 @@ void HeatMap::draw_scale(bool log_scale, std::ostream& out) const {
   out << style.dim("weights " + cell_weight_text(lowest)) << (options_.color ? " " : " [") << scale
       << (options_.color ? " " : "] ")
       << style.dim(cell_weight_text(top_) + (log_scale ? ", logarithmic" : ", linear") +
-                   (options_.color ? "; nothing is drawn of what is exactly 0" : ""))
+                   (options_.color ? "; exact zeros are blank" : ""))
       << '\n';
   if (block_ > 1) {
-    out << style.dim(fmt::format("Each cell is the largest of {0} × {0} weights.", block_)) << '\n';
+    out << style.dim(fmt::format("Each cell is the maximum of {0} × {0} weights.", block_)) << '\n';
   }
 }
 
-// `attention --heatmap` for people: a drawing of the map.
+// The table of `attention --heatmap`: a drawing of the attention map.
 namespace {
 
 class AttentionMapTable : public ReportCollector {
@@ -228,7 +229,7 @@ class AttentionMapTable : public ReportCollector {
       const bool of_tokens = integer_field(row, "token", /*fallback=*/-1) >= 0;
       drawn.title = fmt::format("layer {} head {}: {} {}", integer_field(row, "layer"),
                                 integer_field(row, "head"), grouped(keys),
-                                noun_for(keys, of_tokens ? "token" : "place"));
+                                noun_for(keys, of_tokens ? "token" : "position"));
     }
     drawn.map->add_row(weights, row_label(row));
   }
@@ -241,8 +242,8 @@ class AttentionMapTable : public ReportCollector {
       const auto found = maps_.find(text_field(model, "name"));
       if (found == maps_.end()) continue;
       out_ << style.bold(found->first) << "  " << style.dim(model_title(model)) << '\n'
-           << style.bold(found->second.title)
-           << style.dim(", rows: where from (query), columns: where to (key)") << "\n\n";
+           << style.bold(found->second.title) << style.dim(", rows: queries, columns: keys")
+           << "\n\n";
       found->second.map->draw(log_scale, out_);
       out_ << '\n';
       found->second.map->draw_scale(log_scale, out_);
@@ -257,7 +258,7 @@ class AttentionMapTable : public ReportCollector {
     return std::to_string(integer_field(row, "token", integer_field(row, "query")));
   }
 
-  /// Of cross attention: the tokens of the source, or of sound the places of its frames. Else none.
+  /// For cross-attention: the tokens of the source, or the frame numbers of audio. Otherwise empty.
   std::vector<std::string> column_labels(const Record& row, std::int64_t keys) const {
     const std::string name = text_field(row, "model");
     std::vector<std::string> labels;

@@ -1,4 +1,4 @@
-// Induction and duplicate-token heads, on random tokens repeated twice.
+// Induction and duplicate-token scores, on random tokens repeated twice.
 #include "attnscope/features/attention/induction_run.h"
 
 #include <array>
@@ -17,8 +17,8 @@
 namespace attnscope {
 namespace {
 
-/// What is asked of a head's map, and `after`: how many keys after the one that holds the query's
-/// token it looks.
+/// A score of a head's map. `after`: offset of the scored key from the earlier occurrence of the
+/// query's token.
 struct RepeatScore {
   const char* name;
   std::optional<double> (*of_map)(MatrixView<const float> map, std::int64_t block,
@@ -104,7 +104,7 @@ class InductionRows {
  private:
   struct ScoreSums {
     std::vector<RunningMean> heads;
-    double of_uniform = 0;  // of even attention
+    double of_uniform = 0;  // under uniform attention
   };
 
   RowSink& sink_;
@@ -130,7 +130,7 @@ void run_induction(std::span<const Model> models, const InductionRequest& asked,
                    const Context& context, RowSink& sink) {
   const ReadyModels ready(models, context);
   const InductionRequest request = fitted(asked, ready, models.size());
-  // Stores keep runs apart by them: means over several would count sequences twice.
+  // Stores separate runs by these parameters: means over several runs would count sequences twice.
   const Record parameters = {{"sequences", request.sequences},
                              {"length", 2 * *request.block},
                              {"seed", static_cast<std::int64_t>(request.seed)},

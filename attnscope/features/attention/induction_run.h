@@ -1,4 +1,4 @@
-// How strongly heads do induction: on random tokens, repeated twice.
+// Induction and duplicate-token scores of heads, on random tokens repeated twice.
 #pragma once
 
 #include <span>

@@ -1,5 +1,4 @@
-// `attention --induction` for people: the heads that look most at what followed a token before, and
-// at the token itself.
+// The table of `attention --induction`: the strongest induction and duplicate-token heads.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,15 +13,15 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kStrongestHeads = 10;  // heads that the table shows
+constexpr std::size_t kStrongestHeads = 10;  // maximum number of heads in the table
 
 struct Head {
   double score = 0;
-  std::string text;   // which one
-  std::string cells;  // its score
+  std::string text;   // layer and head
+  std::string cells;  // score
 };
 
-/// The strongest heads of one model, the earlier row first where two are equal.
+/// The strongest heads of a model. Equal scores stay in row order.
 std::vector<Head> strongest(const Report& report, const std::string& model, const char* field,
                             const Style& style) {
   std::vector<Head> heads;
@@ -38,8 +37,8 @@ std::vector<Head> strongest(const Report& report, const std::string& model, cons
   return heads;
 }
 
-/// What even attention has in the layers of one model: "0.014", or "0.010–0.014" where some see
-/// less than others.
+/// The score of uniform attention in a model: "0.014", or a range such as "0.010–0.014" if layers
+/// have different windows.
 std::string uniform_text(const Report& report, const std::string& model, const char* field) {
   std::optional<double> least, most;
   for (const Record& row : report.rows) {
@@ -74,7 +73,7 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
       add(duplicate);
     }
     if (const std::string even = uniform_text(report, name, "uniform_induction"); !even.empty()) {
-      lines.push_back({style.dim("even"), style.dim(even), "", style.dim("even"),
+      lines.push_back({style.dim("uniform"), style.dim(even), "", style.dim("uniform"),
                        style.dim(uniform_text(report, name, "uniform_duplicate_token"))});
     }
     out << style.bold(name) << "  " << style.dim(model_title(model)) << "\n\n"
@@ -82,9 +81,9 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
   }
   write_skipped(report, out);
   write_legend(
-      "Mean weight from a repeated random token to the one after its first occurrence "
-      "(induction), and to that occurrence (duplicate token); ±: standard error; even: "
-      "of queries that look alike at all keys that they see. " +
+      "Mean attention from a repeated random token to the token after its first occurrence "
+      "(induction), and to that occurrence (duplicate token). ±: standard error. uniform: "
+      "uniform attention. " +
           sequences_text(report.parameters),
       options, out);
 }

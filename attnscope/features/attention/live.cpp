@@ -25,8 +25,8 @@ constexpr std::string_view kAnalysis = "attention";
 
 std::uint64_t bytes_of(const UserMaps& maps) { return maps.maps.bytes.size(); }
 
-/// Facts of a model that nobody has read; what only weights say is null. `layers`: at least so
-/// many.
+/// Model info for a model that was not read; values that require weights are null. `layers`:
+/// minimum number of layers.
 Record facts_of(const LiveModel& model, std::int64_t layers, std::int64_t heads, bool causal) {
   Record facts = {{"name", model.name},
                   {"architecture", model.architecture},
@@ -50,7 +50,7 @@ Record facts_of(const LiveModel& model, std::int64_t layers, std::int64_t heads,
   return facts;
 }
 
-/// What the outcomes of maps depend on beside the analysis: the maps.
+/// The inputs of the outcomes of maps: the maps themselves.
 std::string inputs_of(const UserMaps& user_maps) {
   const auto lists = [](const std::vector<std::vector<std::int64_t>>& kept) {
     Value::List all;
@@ -146,17 +146,17 @@ class LiveAttention::Worker {
     rows.finish();
     sink.end();
     if (context_.store == nullptr || !begun_) return;
-    context_.store->begin(stored_run());  // with the facts that are known now
+    context_.store->begin(stored_run());  // with the info known so far
     context_.store->finish();
   }
 
  private:
   struct Known {
     LiveModel told = {};
-    std::optional<std::vector<std::int64_t>> wanted = {};  // layers; none: all
+    std::optional<std::vector<std::int64_t>> wanted = {};  // layers; empty: all
     std::map<std::int64_t, std::vector<Outcome>> outcomes = {};
-    std::map<std::int64_t, std::int64_t> sequences = {};  // of each layer that were measured
-    std::int64_t heads = 0;                               // of the layer that has most
+    std::map<std::int64_t, std::int64_t> sequences = {};  // number of measured sequences per layer
+    std::int64_t heads = 0;                               // of the layer with most
     bool causal = true;
 
     Record facts() const {
@@ -175,7 +175,8 @@ class LiveAttention::Worker {
       while (measure_next(team.compute())) {
       }
     } catch (...) {
-      std::deque<UserMaps> dropped;  // whose owners may wait for others to let go of the mutex
+      std::deque<UserMaps>
+          dropped;  // destroyed without the mutex, because their owners may wait for another lock
       const std::scoped_lock lock(mutex_);
       failure_ = std::current_exception();
       dropped.swap(queue_);
@@ -183,7 +184,7 @@ class LiveAttention::Worker {
     }
   }
 
-  /// False: the run is over.
+  /// Returns false if the run is over.
   bool measure_next(const Compute& compute) {
     UserMaps maps;
     {
@@ -195,7 +196,7 @@ class LiveAttention::Worker {
     }
     const std::uint64_t bytes = bytes_of(maps);
     measure(maps, compute);
-    maps = {};  // their memory goes before there is room for others
+    maps = {};  // frees the memory before others may use it
     const std::scoped_lock lock(mutex_);
     buffered_bytes_ -= bytes;
     changed_.notify_all();
@@ -268,12 +269,12 @@ class LiveAttention::Worker {
   Context context_;
   Record parameters_;
   std::stop_source stop_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::deque<Known> models_;
   std::deque<UserMaps> queue_;
-  std::uint64_t buffered_bytes_ = 0;  // that wait or are measured
-  std::size_t begun_ = 0;             // how many models the store was told of
+  std::uint64_t buffered_bytes_ = 0;  // bytes of maps that wait or are being measured
+  std::size_t begun_ = 0;             // number of models that the store knows
   std::exception_ptr failure_;
   bool over_ = false;
   std::thread thread_;

@@ -1,5 +1,5 @@
-// Attention maps of somebody else's forward pass, measured on threads of their own while it goes
-// on: the rows of `attention`, without a model's weights.
+// Measures attention maps of a forward pass in another program while it runs, on separate threads.
+// Rows are those of `attention`, without a model's weights.
 #pragma once
 
 #include <chrono>
@@ -17,47 +17,48 @@
 
 namespace attnscope {
 
-/// A model, or one stack of it, of which its maps are known and what their giver says.
+/// A model, or a stack of it, whose maps are passed in, with the information from the caller.
 struct LiveModel {
   std::string name;
-  std::string stack;  // as Model::stack()
+  std::string stack;  // see Model::stack()
   std::string architecture;
   std::optional<std::int64_t> parameters = {}, layers = {}, width = {};
 };
 
 struct LiveRequest {
   AttentionMapOptions measures;  // energy and exclude_first_token
-  Record text;                   // what the report says of where maps come from
-  std::string tokens_hash;       // equal where the same tokens were run
+  Record text;                   // report parameters that describe the source of the maps
+  std::string tokens_hash;       // equal for runs on the same tokens
   LayerSelection layers;
 };
 
-/// One run. Its functions are called from one thread.
+/// One run. Call its functions from a single thread.
 class LiveAttention {
  public:
   /// `context`: threads, kernels, store.
   LiveAttention(LiveRequest request, const Context& context);
-  /// Stops what is under way.
+  /// Stops work in progress.
   ~LiveAttention();
   LiveAttention(const LiveAttention&) = delete;
   LiveAttention& operator=(const LiveAttention&) = delete;
 
-  /// A model or a stack, whose rows follow those of the ones before it. Throws Error(usage) where
-  /// it lacks a layer that was asked for.
+  /// Adds a model or stack; its rows follow those of the previous ones. Throws Error(usage) if it
+  /// lacks a requested layer.
   std::size_t add_model(LiveModel model);
 
-  /// Whether the layer's maps were asked for.
+  /// Whether the maps of the layer are requested.
   bool wants(std::size_t model, std::int64_t layer) const;
 
-  /// Takes maps where there is room for them: one layer's maps wait or are measured at a time, of
-  /// which `maps` may be a part. False: there was none for so long. Sequences of a layer are
-  /// numbered as they come. Throws what measuring threw, see measure_user_maps().
+  /// Takes maps, or returns false if no memory becomes available within the given time: the maps of
+  /// one layer wait or are measured at a time. `maps` may be a part of them. Sequences of a layer
+  /// are numbered in order of arrival. Throws the errors of the measurement: see
+  /// measure_user_maps().
   bool put(UserMaps& maps, std::uint64_t layer_bytes, std::chrono::milliseconds most);
 
-  /// Whether all is measured. Throws likewise.
+  /// Whether all maps are measured. Throws the same errors.
   bool wait(std::chrono::milliseconds most);
 
-  /// The rows of all that was measured.
+  /// Writes the rows of all measured maps.
   void give(RowSink& sink);
 
  private:

@@ -28,7 +28,7 @@ std::int64_t rank_from(std::span<const double> values, MatrixView<const float> m
   return energy_rank(solve_one_by_one(fallback_solvers(), exact.view(), compute).values, threshold);
 }
 
-/// Of maps whose queries and keys are of two texts.
+/// Ranks of cross-attention maps, which are not square.
 std::vector<std::int64_t> rectangular_ranks(std::span<const MatrixView<const float>> maps,
                                             double threshold, const Compute& compute) {
   std::vector<Matrix<double>> exact;

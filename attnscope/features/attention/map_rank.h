@@ -10,8 +10,8 @@
 
 namespace attnscope {
 
-/// The energy rank of each map (T, S), all of one shape and finite: that of the singular values
-/// that LAPACK finds in float64. Throws Error(numerical) where no solver converges.
+/// The energy rank of each map (T, S), from float64 singular values of LAPACK. All maps are finite
+/// and have the same shape. Throws Error(numerical) if no solver converges.
 std::vector<std::int64_t> map_energy_ranks(std::span<const MatrixView<const float>> maps,
                                            double threshold, const Compute& compute = {});
 

@@ -19,13 +19,14 @@ namespace attnscope {
 
 struct MapFacts {
   MatrixView<const float> map;
-  std::int64_t energy_rank;  // as features/spectrum/measures.h has it
+  std::int64_t energy_rank;  // see features/spectrum/measures.h
   MapSums sums;
-  std::vector<std::size_t> columns;  // fewest with the energy asked for, see largest_columns()
-  std::span<const double> column_squares;  // of all that count
-  bool across;                             // as in AttentionMapOptions
+  std::vector<std::size_t>
+      columns;  // smallest set with the requested energy: see largest_columns()
+  std::span<const double> column_squares;  // of all included columns
+  bool across;                             // see AttentionMapOptions
   std::optional<PatchGrid> grid;
-  const std::vector<std::int64_t>* chosen;  // as AttentionMapOptions::queries; null: all
+  const std::vector<std::int64_t>* chosen;  // see AttentionMapOptions::queries; null: all
 
   double queries() const {
     return static_cast<double>(chosen == nullptr ? map.rows : std::ssize(*chosen));
@@ -34,14 +35,14 @@ struct MapFacts {
 
 namespace {
 
-/// A sum that meets its threshold but for rounding counts as meeting it, as for energy_rank.
+/// A sum that reaches its threshold within rounding counts, as for energy_rank.
 constexpr double kSumRounding = 1e-12;
 
-/// A query that leaves less than this is one whose weights sum to 1: those of float32 miss it by
-/// far less, and a learned sink that takes as little does nothing.
+/// Below this limit, a query's missing mass is zero: it is rounding of float32 weights, or a
+/// learned sink without effect.
 constexpr double kLeastLearnedSinkMass = 1e-6;
 
-/// Maps that are worked on together: as many as the widest registers hold in one call.
+/// Number of maps to process together: as many as the widest registers hold in one call.
 constexpr std::size_t kMapsPerPart = 32;
 
 /// Mean weight from query t to key t − back, over queries from `first` to before `last`.
@@ -55,7 +56,7 @@ std::optional<double> mean_behind(MatrixView<const float> map, std::int64_t back
   return sum / static_cast<double>(last - first);
 }
 
-/// The same over the queries that count.
+/// The same over the scored queries.
 std::optional<double> mean_behind(const MapFacts& facts, std::int64_t back) {
   if (facts.chosen == nullptr) return mean_behind(facts.map, back, back, facts.map.rows);
   double sum = 0, count = 0;
@@ -67,13 +68,13 @@ std::optional<double> mean_behind(const MapFacts& facts, std::int64_t back) {
   return count == 0 ? std::nullopt : std::optional(sum / count);
 }
 
-/// A sum over the queries that count, as a mean.
+/// Mean over the scored queries.
 std::optional<double> mean_over_queries(const MapFacts& facts, double sum) {
   const double count = facts.queries();
   return count == 0 ? std::nullopt : std::optional(sum / count);
 }
 
-/// Of those rows of a map alone.
+/// Measures of only these rows of a map.
 MapSums sums_over(MatrixView<const float> map, const std::vector<std::int64_t>& queries) {
   MapSums sums;
   for (const std::int64_t query : queries) {
@@ -96,7 +97,7 @@ std::optional<double> columns_of(const MapFacts& facts) {
   return static_cast<double>(facts.columns.size());
 }
 
-/// Of the squared weights; none in a zero map.
+/// Share of the squared weights; empty for a zero map.
 std::optional<double> first_column_share_of(const MapFacts& facts) {
   if (facts.columns.empty()) return std::nullopt;
   const auto& squares = facts.column_squares;
@@ -116,7 +117,7 @@ std::optional<double> mean_on_first(const MapFacts& facts) {
   return mean_over_queries(facts, sum);
 }
 
-/// Of the queries that have a token before them; none where T = 1.
+/// Over queries with a previous token; empty if T = 1.
 std::optional<double> mean_on_previous(const MapFacts& facts) {
   if (facts.across) return std::nullopt;
   return mean_behind(facts, 1);
@@ -143,7 +144,7 @@ std::optional<double> mean_learned_sink_mass(const MapFacts& facts) {
   return left < kLeastLearnedSinkMass ? 0 : left;
 }
 
-/// Of maps of images: mean over queries that are patches, of the weights on keys that are, which
+/// For maps of images: mean over queries that are patches. The weights on keys that are patches
 /// count as if they summed to 1. Source: Dosovitskiy et al. 2021 (arXiv 2010.11929), figure 7.
 std::optional<double> mean_patch_distance(const MapFacts& facts) {
   if (!facts.grid) return std::nullopt;
@@ -184,16 +185,16 @@ std::optional<double> uniform_on_line(const UniformAttention& uniform) {
   return uniform.queries ? uniform_diagonality(*uniform.queries, uniform.tokens) : std::nullopt;
 }
 
-/// All centres are one.
+/// Under uniform attention, all centers are equal.
 std::optional<double> even_in_order(const UniformAttention& uniform) {
   if (!uniform.queries || *uniform.queries < 2 || uniform.tokens < 2) return std::nullopt;
   return 0.5;
 }
 
-/// Every measure of maps, in the order in which rows have them.
+/// All measures of maps, in the order of rows.
 constexpr std::array kMapMeasures = {
     MapMeasure{"energy_rank", "energy_rank", energy_rank_of, nullptr, /*whole=*/true},
-    // Fewest columns with that share of all squared weights. arXiv 2404.08634
+    // Smallest number of columns with that share of all squared weights. arXiv 2404.08634
     MapMeasure{"energy_columns", "energy_columns", columns_of, nullptr, /*whole=*/true},
     MapMeasure{"first_column_share", "first_column_share", first_column_share_of},
     // Means over queries q: −Σ_k A_qk ln A_qk in nats, A_q0, A_q,q−1, A_qq, Σ_k A_qk |q − k|.
@@ -202,18 +203,18 @@ constexpr std::array kMapMeasures = {
     MapMeasure{"previous_token", "previous_token", mean_on_previous, previous_token},
     MapMeasure{"current_token", "current_token", mean_on_own},
     MapMeasure{"distance", "mean_distance", mean_distance},
-    // 1 − Σ_k A_qk: what a learned sink takes.
+    // 1 − Σ_k A_qk: the mass on a learned sink.
     MapMeasure{"learned_sink_mass", "learned_sink_mass", mean_learned_sink_mass},
     MapMeasure{"patch_distance", "patch_distance", mean_patch_distance, patch_distance,
                /*whole=*/false, /*of_some=*/true},
-    // How a map of two texts aligns them: alignment.h.
+    // Alignment of a cross-attention map: see measures.h.
     MapMeasure{"diagonality", "diagonality", diagonality_of, uniform_on_line,
                /*whole=*/false, /*of_some=*/true},
     MapMeasure{"monotonicity", "monotonicity", monotonicity_of, even_in_order,
                /*whole=*/false, /*of_some=*/true},
 };
 
-/// The map with zeros for key 0: the singular values of what is left, and one that is 0.
+/// The map with zeros for key 0, so that its column adds one singular value of 0.
 Matrix<float> exclude_first_token(MatrixView<const float> map) {
   Matrix<float> out(map.rows, map.cols);
   for (std::int64_t query = 0; query < map.rows; ++query) {
@@ -232,7 +233,7 @@ std::vector<std::int64_t> ranks_of(std::span<const MatrixView<const float>> maps
   for (const MatrixView<const float>& map : maps) {
     const std::int64_t rest = map.rows - 1;
     if (options.causal) {
-      views.push_back(map.block(1, rest, 1, rest));  // query 0 sees key 0 alone
+      views.push_back(map.block(1, rest, 1, rest));  // query 0 sees only key 0
     } else {
       views.push_back(std::as_const(copies.emplace_back(exclude_first_token(map))).view());
     }
@@ -257,7 +258,7 @@ std::size_t map_measure_index(std::string_view name) {
   const auto found = std::find_if(kMapMeasures.begin(), kMapMeasures.end(),
                                   [&](const MapMeasure& each) { return each.name == name; });
   if (found == kMapMeasures.end())
-    throw std::out_of_range("no measure of maps: " + std::string(name));
+    throw std::out_of_range("unknown measure of maps: " + std::string(name));
   return static_cast<std::size_t>(found - kMapMeasures.begin());
 }
 
@@ -302,7 +303,7 @@ std::vector<std::size_t> largest_columns(std::span<const double> squares, std::s
   if (total == 0) return {};
   std::vector<std::size_t> order(counted.size());
   std::iota(order.begin(), order.end(), first);
-  // Equal columns by their place, so that no order of sorting shows.
+  // Ties are ordered by position, so that the result does not depend on the sorting algorithm.
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return squares[a] != squares[b] ? squares[a] > squares[b] : a < b;
   });
@@ -328,7 +329,7 @@ std::optional<double> duplicate_token_score(MatrixView<const float> map, std::in
 
 namespace {
 
-/// `weight(query, key)`: of a row they sum to 1.
+/// `weight(query, key)`: sums to 1 over each row.
 template <class Weight>
 std::optional<double> nearness_to_line(std::int64_t queries, std::int64_t keys,
                                        const Weight& weight) {
@@ -347,7 +348,7 @@ std::optional<double> nearness_to_line(std::int64_t queries, std::int64_t keys,
         std::max(std::abs(place(0, keys) - own), std::abs(place(keys - 1, keys) - own));
     sum += 1 - distance / furthest;
   }
-  return std::max(sum / static_cast<double>(queries), 0.0);  // but for rounding
+  return std::max(sum / static_cast<double>(queries), 0.0);  // within rounding
 }
 
 }  // namespace

@@ -10,11 +10,10 @@
 namespace attnscope {
 namespace {
 
-/// What stands for "none" in an array, where every value is a share.
+/// Stands for a missing value in an array, where all values are shares.
 constexpr double kNone = -1;
 
-/// Measures of one layer's maps, sequence by sequence and head by head, as arrays (sequences,
-/// heads) that a store can keep.
+/// Measures of one layer's maps as arrays (sequences, heads), in the form of stores.
 Record layer_record(std::int64_t layer, std::int64_t heads, double energy,
                     std::span<const AttentionMapMeasures> maps) {
   Record record = {{"layer", layer}, {"energy", energy}};
@@ -37,8 +36,8 @@ Record layer_record(std::int64_t layer, std::int64_t heads, double energy,
                                          std::move(top_columns)});
 }
 
-/// What is the same for every sequence and head of a layer: how many keys its ranks are of, and
-/// what even attention has.
+/// Values that all sequences and heads of a layer share: the number of keys of its ranks, and the
+/// values of uniform attention.
 void add_uniform_baseline(Record& record, const UniformAttention& uniform,
                           const AttentionMapOptions& options) {
   const std::int64_t directions =
@@ -55,15 +54,16 @@ std::optional<double> value_of(double number) {
   return number == kNone ? std::nullopt : std::optional(number);
 }
 
-/// What add_uniform_baseline() was given.
+/// The uniform values that add_uniform_baseline() added.
 struct UniformMeasures {
   std::int64_t keys = 0, columns = 0;
-  std::vector<std::optional<double>> of_uniform;  // of map_measures(), in their order
+  std::vector<std::optional<double>> of_uniform;  // in the order of map_measures()
 
   bool operator==(const UniformMeasures&) const = default;
 };
 
-/// Over sequences, whose lengths differ where texts were padded: the fewest keys, and means.
+/// Over sequences, whose lengths differ if texts were padded: the smallest number of keys, and mean
+/// uniform values.
 class UniformMeans {
  public:
   void add(const UniformMeasures& uniform, std::int64_t sequences) {
@@ -76,7 +76,7 @@ class UniformMeans {
     for (const Part& part : parts_) fewest = std::min(fewest, part.uniform.keys);
     return fewest;
   }
-  /// A whole number where all sequences have the same.
+  /// An integer if all sequences have the same value.
   Value columns() const {
     if (parts_.size() == 1) return parts_.front().uniform.columns;
     return mean([](const UniformMeasures& uniform) {
@@ -119,10 +119,10 @@ UniformMeasures read_uniform_baseline(const Record& record) {
   return uniform;
 }
 
-/// The measures of one sequence's maps, one for each head.
+/// The measures of one sequence's maps, one per head.
 using HeadMaps = std::vector<AttentionMapMeasures>;
 
-/// Adds to each map of each sequence its number of this measure, which `array` holds.
+/// Adds the values of this measure in `array` to the maps of all sequences.
 template <class T>
 void add_numbers(MatrixView<const T> array, const MapMeasure& measure,
                  std::vector<HeadMaps>& sequences) {
@@ -138,7 +138,7 @@ void add_numbers(MatrixView<const T> array, const MapMeasure& measure,
   }
 }
 
-/// What layer_record() was given.
+/// The content of an outcome from layer_record().
 std::vector<HeadMaps> read_maps(const Record& record) {
   const auto ranks = expect_matrix<std::int64_t>(record, "energy_rank");
   const auto top = expect_matrix<std::int64_t>(record, "top_columns");
@@ -168,7 +168,7 @@ void add_mean(Record& row, const std::string& name, const MeanWithError& value) 
   row.add(name, value.mean).add(name + "_error", value.standard_error);
 }
 
-/// Adds up batches and gives the rows of a model when its last one has come.
+/// Accumulates batches and writes the rows of a model after its last batch.
 class AttentionRows {
  public:
   explicit AttentionRows(RowSink& sink) : sink_(sink) {}
@@ -265,7 +265,8 @@ RowMaker attention_row_maker(RowSink& sink) { return gathered_rows<AttentionRows
 
 namespace {
 
-/// What a head reads of a key is divided by the scale of its own query where branches have norms.
+/// With norms after branches, a head's contribution per key also depends on the norm scale at its
+/// query, so it is not additive.
 bool has_attended_token_effect(const ForwardPass& pass) {
   return LinearHead::obstacle(pass).empty() && !LinearHead::norms_branches(pass);
 }
@@ -278,7 +279,8 @@ void AttendedTokenEffects::prepare(const ForwardPass& pass, std::span<const Toke
   TokenIds all;
   for (const TokenIds& ids : sequences) {
     for (const std::int64_t id : ids) {
-      if (id >= pass.logits_width()) return;  // a head may know fewer tokens than the embedding
+      if (id >= pass.logits_width())
+        return;  // the LM head may have fewer tokens than the embedding
       all.push_back(id);
     }
   }

@@ -1,4 +1,4 @@
-// What the maps of one layer said, as stores keep it, and the rows that it makes.
+// The measures of one layer's maps in the form of stores, and the rows made from them.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +17,31 @@
 
 namespace attnscope {
 
-/// The measures of one layer's maps: of each head of a sequence, then of the next one. `uniform`:
-/// what its rows have beside them; all sequences have its number of tokens.
+/// The outcome of one layer's maps: of each head of the first sequence, then of the next one.
+/// `uniform`: values of uniform attention; all sequences have its number of tokens.
 Outcome attention_outcome(std::int64_t layer, std::int64_t heads,
                           std::span<const AttentionMapMeasures> maps,
                           const UniformAttention& uniform, const AttentionMapOptions& options);
 
-/// Adds up such outcomes, model by model: each layer's heads, then the layer. The same order of
-/// sequences gives the same digits.
+/// Accumulates such outcomes, model by model, and writes rows: each layer's heads, then the layer.
+/// The same order of sequences gives identical results.
 RowMaker attention_row_maker(RowSink& sink);
 
-// `raises` of the heads of a batch, beside the measures of their maps.
+// `attended_token_effect` of the heads of a batch, in addition to the measures of their maps.
 
 class AttendedTokenEffects {
  public:
-  /// Gives the items of one model the mean output row of its whole text, without which they have no
-  /// `raises`: nothing where its logits are no sum of what heads write.
+  /// Adds the mean unembedding row of the whole text to the items of a model, which
+  /// `attended_token_effect` requires. Does nothing if its logits are not a sum of head outputs.
   static void prepare(const ForwardPass& pass, std::span<const TokenIds> sequences,
                       std::span<WorkItem> items);
 
   AttendedTokenEffects(const WorkItem& item, const Compute& compute)
       : item_(item), compute_(compute) {}
 
-  /// Where the item can have them, the pass then runs to its end.
+  /// If the item can have effects, the pass then runs to its end.
   void watch(const ForwardPass& pass, ForwardObserver& observer);
-  /// Adds `raises` (sequences, H) to the outcome of each layer.
+  /// Adds `attended_token_effect` (sequences, H) to the outcome of each layer.
   void add_to(std::vector<Outcome>& outcomes) const;
 
  private:
@@ -51,7 +51,7 @@ class AttendedTokenEffects {
   std::optional<AttendedTokenEffect> attended_token_effect_;
 };
 
-/// Adds an outcome's `raises` to the means of each head; nothing where it has none.
+/// Adds the effects of an outcome to the means of each head; nothing if it has none.
 void add_attended_token_effects(const Record& fields, std::vector<RunningMean>& heads);
 
 }  // namespace attnscope

@@ -22,7 +22,7 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
       .exclude_first_token = expect<bool>(item.parameters, "exclude_first_token"),
       .across = source.model->stack() == "cross"};
   if (!item.batch->scored.empty()) {
-    // A batch holds sequences whose tokens at the same positions count.
+    // A batch contains sequences with the same scored positions.
     options.queries = scored_rows(item.batch->scored.front(), predicts_next(*source.model));
   }
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
@@ -53,8 +53,8 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
   return outcomes;
 }
 
-/// That of the pass, and of what each head adds: another product of the output projection, whose
-/// rows are held.
+/// The cost of the pass plus the cost of head outputs: another product with the output projection,
+/// whose rows are kept in memory.
 Cost attention_cost(const WorkItem& item, const ModelSource& source) {
   Cost cost = batch_cost(item, source);
   const SequenceBatch& batch = *item.batch;
@@ -118,7 +118,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
     note_past_context(ready.pass(index), inputs, sink);
     const std::size_t known = plan.items.size();
     add_batches(plan, index, model, inputs, layers, BatchOf::alike);
-    // Of two texts, or of none, no head raises what it reads.
+    // Effects on attended tokens require that queries and keys are tokens of the same text.
     if (!inputs.sources.empty() || !inputs.media_inputs.empty()) continue;
     AttendedTokenEffects::prepare(ready.pass(index), inputs.tokens,
                                   std::span(plan.items).subspan(known));

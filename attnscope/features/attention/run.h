@@ -1,5 +1,5 @@
-// Attention maps on text: their rank and where their queries look, means over sequences, layer by
-// layer and head by head.
+// Measures of attention maps on text: energy rank and attended positions, as means over sequences
+// per layer and head.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,27 @@
 namespace attnscope {
 
 struct AttentionRequest {
-  std::vector<std::vector<TokenIds>> sequences;  // of each model
-  /// Of each model: in their place, or of a decoder in place of its sources; all of one shape.
+  std::vector<std::vector<TokenIds>> sequences;  // per model
+  /// Per model: replace the sequences, or the sources of a decoder; all of the same shape.
   std::vector<std::vector<MediaInput>> media_inputs = {};
-  /// Of each model; none but of decoders and their cross attention: what the encoder runs on for
-  /// each of those.
+  /// Per model: the encoder input of each sequence. Empty except for decoders and their
+  /// cross-attention.
   std::vector<std::vector<TokenIds>> sources = {};
-  /// Of each model: which tokens of its sequences count; none: all.
+  /// Per model: which tokens count; empty: all.
   std::vector<ScoredTokens> scored = {};
 
   BatchInputs inputs_of(std::size_t model) const;
-  Record text;  // what the report says of where they come from
+  Record text;  // report parameters that describe their source
   LayerSelection layers;
-  /// What is asked of each map: "energy", the share of ranks and columns, and
-  /// "exclude_first_token", whether key 0 is left out of them.
+  /// Options: "energy", the threshold of ranks and columns, and "exclude_first_token", whether to
+  /// exclude key 0 from them.
   Record options;
 };
 
-/// One pass over a batch of sequences, whose maps are measured as they appear.
+/// Items: one pass over a batch of sequences, whose maps are measured as they are computed.
 const Analysis& attention_analysis();
 
-/// Rows: each layer's heads, then the layer. Throws as ForwardPass does.
+/// Rows: each layer's heads, then the layer. Throws the errors of ForwardPass.
 void run_attention(std::span<const Model> models, const AttentionRequest& request,
                    const Context& context, RowSink& sink);
 

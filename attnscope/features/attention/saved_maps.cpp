@@ -14,13 +14,13 @@ namespace {
 
 using Take = std::function<void(std::span<const float>)>;
 
-/// Numbers of one layer's maps of one sequence.
+/// Number of elements of one layer's maps of one sequence.
 std::size_t map_numbers(const LayerMaps& layer) {
   const MatrixView<const float>& map = layer.maps.front();
   return static_cast<std::size_t>(layer.heads) * static_cast<std::size_t>(map.rows * map.cols);
 }
 
-/// Of the first sequence, (H, T, T) or (H, T, S).
+/// Calls take() with the maps of the first sequence, (H, T, T) or (H, T, S).
 std::vector<float> first_maps(const LayerMaps& layer) {
   std::vector<float> maps;
   maps.reserve(map_numbers(layer));
@@ -52,15 +52,16 @@ void check_memory(const Model& model, const SavedMapsRequest& request, const Con
     if (bytes) bytes = checked_mul(*bytes, size);
   }
   if (bytes && *bytes <= context.memory_bytes) return;
-  throw Error(ErrorKind::usage,
-              {.parameter = "maps",
-               .problem = "the mean of the maps needs " +
-                          (bytes ? std::to_string(*bytes) + " bytes" : "too many bytes") +
-                          " of sums, and {memory} gives " + std::to_string(context.memory_bytes),
-               .hint = "name fewer {layers}, or {maps_of} first"});
+  throw Error(
+      ErrorKind::usage,
+      {.parameter = "maps",
+       .problem = "the mean of the maps needs " +
+                  (bytes ? std::to_string(*bytes) + " bytes" : "too many bytes") +
+                  " of memory, but the {memory} limit is " + std::to_string(context.memory_bytes),
+       .hint = "select fewer {layers}, or pass {maps_of} first"});
 }
 
-/// Sums of a layer's maps over sequences, each head's numbers in the order of the sequences.
+/// Sums of a layer's maps over sequences, added per head in the order of the sequences.
 void add(const LayerMaps& layer, std::vector<double>& sums, const Compute& compute) {
   sums.resize(map_numbers(layer));
   const auto sequences = std::ssize(layer.maps) / layer.heads;
@@ -136,7 +137,7 @@ void SavedMaps::give(const Context& context, const Take& take) {
   for (const std::vector<float>& maps : std::exchange(held_, {})) take(maps);
 }
 
-/// Little beside what a run takes, so that nobody need count it.
+/// Small compared with the memory of a run, so it is not included in the estimate.
 bool SavedMaps::fits_in(const Context& context) const {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
   const std::int64_t tokens = request_.map_rows(model_);
@@ -147,8 +148,8 @@ bool SavedMaps::fits_in(const Context& context) const {
   return bytes && *bytes <= std::min(kMaxBytes, context.memory_bytes / 4);
 }
 
-/// Other sequences in its batch may change the last digits of a map, and visit_saved_maps() runs
-/// the first one alone.
+/// Only if the first sequence is alone in its batch: other sequences may change the last digits of
+/// its maps, and visit_saved_maps() runs it alone.
 void SavedMaps::on_maps(const WorkItem& batch, const LayerMaps& maps) {
   const bool alone = batch.batch->first == 0 && batch.batch->count() == 1;
   const auto& layers = request_.layers;

@@ -1,4 +1,4 @@
-// The attention maps of a model on text, layer by layer, for files that keep them.
+// Attention maps of a model on text, layer by layer, for saving to files.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +14,39 @@
 namespace attnscope {
 
 struct SavedMapsRequest {
-  std::span<const TokenIds> sequences;     // of a mean, all of one length T
+  std::span<const TokenIds> sequences;     // for a mean, all of length T
   std::vector<std::int64_t> layers;        // ascending
-  bool mean = false;                       // over all sequences; else of the first one
-  std::span<const TokenIds> sources = {};  // of a decoder; of a mean, all of one length
-  std::span<const MediaInput> media_inputs =
-      {};  // in place of sequences, or of a decoder of sources
+  bool mean = false;                       // over all sequences; otherwise of the first one
+  std::span<const TokenIds> sources = {};  // for a decoder; for a mean, all of the same length
+  std::span<const MediaInput> media_inputs = {};  // replace sequences, or the sources of a decoder
 
   BatchInputs inputs() const;
-  /// T, and the keys of maps: S, those of a source, across; else T.
+  /// Number of rows T and of columns of the maps: S for cross-attention, otherwise T.
   std::int64_t map_rows(const Model& model) const;
   std::int64_t map_columns(const Model& model) const;
 };
 
-/// Calls take() for each layer in turn with its maps (H, T, T), across (H, T, S). Of the first
-/// sequence nothing larger is held; a mean needs the sums of all layers, in float64, added up in
-/// the order of the sequences. Throws Error(usage) where those exceed the memory budget, and as
-/// ForwardPass does.
+/// Calls take() for each layer in order with its maps (H, T, T), or (H, T, S) for cross-attention.
+/// For the first sequence, the maps of one layer are held at a time. A mean holds float64 sums of
+/// all layers, added in the order of the sequences. Throws Error(usage) if these exceed the memory
+/// limit, and the errors of ForwardPass.
 void visit_saved_maps(const Model& model, const SavedMapsRequest& request, const Context& context,
                       const std::function<void(std::span<const float>)>& take);
 
-/// visit_saved_maps() of the first sequence for those who also measure it: where the maps are few,
-/// they are held while they are measured, and the model is not run again.
+/// visit_saved_maps() for the first sequence of a run that also measures it. If the maps are small,
+/// they are kept during the run, so that the model does not run again.
 class SavedMaps : public PassWatcher {
  public:
-  /// The model and the sequences must outlive it.
+  /// The model and the sequences must outlive this object.
   SavedMaps(const Model& model, SavedMapsRequest request);
 
   const std::vector<std::int64_t>& layers() const { return request_.layers; }
 
-  /// The context in which attention is to be measured for the maps to be held; valid as long as
-  /// this.
+  /// The context for measuring attention, in which the maps are kept; valid as long as this object.
   Context watching(const Context& context);
 
-  /// Calls take() as visit_saved_maps() does, which it is where the maps were not held, and lets go
-  /// of them. Throws the same.
+  /// Calls take() like visit_saved_maps(), which it calls if the maps were not kept, and frees the
+  /// maps. Throws the same errors.
   void give(const Context& context, const std::function<void(std::span<const float>)>& take);
 
  private:
@@ -57,7 +55,7 @@ class SavedMaps : public PassWatcher {
 
   const Model& model_;
   SavedMapsRequest request_;
-  std::vector<std::vector<float>> held_;  // of each layer, (H, T, T)
+  std::vector<std::vector<float>> held_;  // per layer, (H, T, T)
 };
 
 }  // namespace attnscope

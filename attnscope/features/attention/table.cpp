@@ -1,5 +1,5 @@
-// `attention` for people: a line for each layer with its heads' ranks, the heads with the most and
-// the least, and how many layers come before the collapse.
+// The table of `attention`: a line per layer with the energy ranks of its heads, then the heads
+// with the most extreme values, then the collapsed layers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,14 +50,14 @@ bool has_collapsed(const LayerRows& rows) {
   return rows.layer != nullptr && flag_in(*rows.layer, "collapsed").value_or(false);
 }
 
-/// How a head's rank is shown: the widest way in which the heads of a layer fit on a line.
+/// How ranks are shown: the widest form in which the heads of a layer fit on one line.
 enum class CellForm { tenths, whole, block };
 
 std::string rank_text(double rank, CellForm form) {
   return fmt::format(fmt::runtime(form == CellForm::tenths ? "{:.1f}" : "{:.0f}"), rank);
 }
 
-/// The ranks of one model's heads, as cells of one width.
+/// The ranks of a model's heads as cells of equal width.
 class RankCells {
  public:
   RankCells(const ModelRows& rows, std::size_t room) {
@@ -78,7 +78,7 @@ class RankCells {
 
   CellForm form() const { return form_; }
 
-  /// As many lines as the heads take.
+  /// The ranks of the heads of a layer, on as many lines as needed.
   std::vector<std::string> lines(const std::vector<const Record*>& heads,
                                  const Style& style) const {
     std::vector<std::string> out(1);
@@ -124,12 +124,12 @@ std::string layers_text(const ModelRows& rows, const Style& style, int width) {
   std::size_t widest = 0;
   for (const std::string& line : lines) widest = std::max(widest, display_width(line));
   constexpr std::size_t kGap = 2;
-  constexpr std::size_t kLeast = 20;  // heads take at least that, however narrow the terminal is
+  constexpr std::size_t kLeast = 20;  // minimum for the heads, even on narrow terminals
   const auto columns = static_cast<std::size_t>(std::max(width, 0));
   const RankCells ranks(rows, std::max(columns, widest + kGap + kLeast) - widest - kGap);
   std::string out = pad_right(lines.front(), widest + kGap) + " " +
-                    style.bold(ranks.form() == CellForm::block ? "its heads, dark to full"
-                                                               : "mean ranks of its heads") +
+                    style.bold(ranks.form() == CellForm::block ? "rank per head, low to high"
+                                                               : "mean rank per head") +
                     '\n';
   std::size_t number = 1;
   for (const auto& [layer, of_layer] : rows) {
@@ -142,44 +142,44 @@ std::string layers_text(const ModelRows& rows, const Style& style, int width) {
   return out;
 }
 
-/// What a head can have most of, or least.
+/// A measure for which the heads with the largest or smallest values are listed.
 struct Trait {
   const char* name;
   const char* field;
   const char* format;
   const char* error_format;
   const char* unit = "";
-  bool least = false;     // the smallest first
-  bool of_sinks = false;  // not shown where no head has any
-  bool of_texts = false;  // not shown of images, whose rows follow each other line by line
+  bool least = false;     // smallest values first
+  bool of_sinks = false;  // hidden if all heads have zero
+  bool of_texts = false;  // hidden for images, whose patches are not a sequence
 };
 constexpr std::array kTraits = {
-    Trait{.name = "most on previous token",
+    Trait{.name = "attention to previous token",
           .field = "previous_token",
           .format = "{:.2f}",
           .error_format = "{:.2f}",
           .of_texts = true},
-    Trait{"most on first token", "sink_mass", "{:.2f}", "{:.2f}"},
-    Trait{"most on no token", "learned_sink_mass", "{:.2f}", "{:.2f}", "", /*least=*/false,
+    Trait{"attention to first token", "sink_mass", "{:.2f}", "{:.2f}"},
+    Trait{"attention to learned sink", "learned_sink_mass", "{:.2f}", "{:.2f}", "", /*least=*/false,
           /*of_sinks=*/true},
-    Trait{"most on itself", "current_token", "{:.2f}", "{:.2f}"},
-    Trait{.name = "farthest, in tokens",
+    Trait{"attention to current token", "current_token", "{:.2f}", "{:.2f}"},
+    Trait{.name = "largest distance (tokens)",
           .field = "mean_distance",
           .format = "{:.1f}",
           .error_format = "{:.1f}",
           .of_texts = true},
-    Trait{"farthest, in patches", "patch_distance", "{:.1f}", "{:.1f}"},
-    Trait{"nearest, in patches", "patch_distance", "{:.1f}", "{:.1f}", "", /*least=*/true},
-    Trait{"most diagonal", "diagonality", "{:.2f}", "{:.2f}"},
-    Trait{"most in order", "monotonicity", "{:.2f}", "{:.2f}"},
-    Trait{"most diffuse, in nats", "entropy", "{:.2f}", "{:.2f}"},
-    Trait{"most focused, in nats", "entropy", "{:.2f}", "{:.2f}", "", /*least=*/true},
+    Trait{"largest distance (patches)", "patch_distance", "{:.1f}", "{:.1f}"},
+    Trait{"smallest distance (patches)", "patch_distance", "{:.1f}", "{:.1f}", "", /*least=*/true},
+    Trait{"highest diagonality", "diagonality", "{:.2f}", "{:.2f}"},
+    Trait{"highest monotonicity", "monotonicity", "{:.2f}", "{:.2f}"},
+    Trait{"highest entropy (nats)", "entropy", "{:.2f}", "{:.2f}"},
+    Trait{"lowest entropy (nats)", "entropy", "{:.2f}", "{:.2f}", "", /*least=*/true},
     Trait{"highest rank", "energy_rank", "{:.1f}", "{:.1f}"},
     Trait{"lowest rank", "energy_rank", "{:.1f}", "{:.1f}", "", /*least=*/true},
 };
 
 std::string outstanding_text(const ModelRows& rows, const Style& style, int width) {
-  const std::size_t shown = width < 90 ? 2 : 3;  // beside each other
+  const std::size_t shown = width < 90 ? 2 : 3;  // heads per line
   std::vector<const Record*> heads;
   for (const auto& [layer, of_layer] : rows) {
     heads.insert(heads.end(), of_layer.heads.begin(), of_layer.heads.end());
@@ -206,11 +206,10 @@ std::string outstanding_text(const ModelRows& rows, const Style& style, int widt
                      mean_and_error(head, trait.field, trait.format, trait.error_format));
     }
   }
-  return style.bold("the most and the least of all heads") + '\n' +
-         align(lines, /*left_columns=*/4);
+  return style.bold("heads with the most extreme values") + '\n' + align(lines, /*left_columns=*/4);
 }
 
-/// What Inheritune would keep: the layers before the first that has collapsed.
+/// The layers before the first collapsed one, which Inheritune would keep.
 std::string collapse_text(const ModelRows& rows, const Record& model) {
   const std::string name = text_field(model, "name") + ": ";
   const bool judged = std::any_of(rows.begin(), rows.end(), [](const auto& entry) {
@@ -226,18 +225,18 @@ std::string collapse_text(const ModelRows& rows, const Record& model) {
                          : "none of these layers has collapsed");
   }
   if (!whole) {
-    return name + fmt::format("the first of these layers that has collapsed is {}", first->first);
+    return name + fmt::format("first collapsed layer among these: {}", first->first);
   }
   return name + fmt::format(
-                    "{} leading layers of {} come before the first that has collapsed: "
-                    "Inheritune would keep those",
+                    "{} of {} layers come before the first collapsed layer; Inheritune would keep "
+                    "them",
                     first->first, all);
 }
 
-/// Ranks and columns are of whole maps, other means of heads are over some queries.
+/// Ranks and columns cover whole maps; other measures average over the scored queries.
 std::string scored_means(const Record& parameters) {
   const std::string words = scored_words(parameters);
-  return words.empty() ? "" : "; other means are over the queries that predict " + words;
+  return words.empty() ? "" : " Other means: over the queries that predict " + words + ".";
 }
 
 std::string attention_legend(const Report& report) {
@@ -245,12 +244,11 @@ std::string attention_legend(const Report& report) {
   const auto exclude_first_token =
       flag_in(report.parameters, "exclude_first_token").value_or(false);
   return fmt::format(
-             "Rank: singular values of a map with {} of its energy; columns: fewest keys that have "
-             "it; "
-             "mean "
-             "max: over {}; ±: standard error{}",
+             "Rank: singular values needed for {} of the energy of an attention map. Columns: "
+             "smallest number of keys with the same share. Mean max: mean over {}. ±: standard "
+             "error.{}",
              energy ? shortest_decimal(*energy) : "a share", sequences_text(report.parameters),
-             exclude_first_token ? "; without key 0" : "") +
+             exclude_first_token ? " First token excluded." : "") +
          scored_means(report.parameters);
 }
 

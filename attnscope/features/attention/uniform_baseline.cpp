@@ -6,7 +6,7 @@
 namespace attnscope {
 namespace {
 
-/// Mean of of_query(query) over the queries that count, from `first` on.
+/// Mean of of_query(query) over the scored queries, from `first` on.
 template <class Of>
 std::optional<double> uniform_mean(const UniformAttention& uniform, std::int64_t first,
                                    const Of& of_query) {
@@ -57,7 +57,7 @@ Matrix<double> patch_distances(const PatchGrid& grid) {
   return out;
 }
 
-/// The mean over all pairs of patches: of n rows, 2 (n - r) pairs are r > 0 rows apart.
+/// The mean over all pairs of patches. Of n rows, 2 (n - r) pairs are r > 0 rows apart.
 std::optional<double> patch_distance(const UniformAttention& uniform) {
   if (!uniform.grid) return std::nullopt;
   const PatchGrid& grid = *uniform.grid;
@@ -76,8 +76,8 @@ std::optional<double> patch_distance(const UniformAttention& uniform) {
 }
 
 std::int64_t columns(const UniformAttention& uniform, double energy, bool exclude_first_token) {
-  // The keys of a query are neighbours: what it adds to the columns' squares begins at the first
-  // of them and ends after the last.
+  // The keys of a query are contiguous, so its contribution to the columns' squares starts at its
+  // first key and ends after its last.
   std::vector<double> begins(static_cast<std::size_t>(uniform.tokens) + 1), ends(begins);
   for (std::int64_t query = 0; query < uniform.tokens; ++query) {
     const double weight = uniform.weight(query, query);

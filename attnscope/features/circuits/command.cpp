@@ -40,6 +40,7 @@ Parameters circuits_parameters() {
   return {
       {.name = "circuit",
        .type = roles,
+       .help = "circuits to analyze",
        .metavariable = "NAMES",
        .choices = {"qk", "ov"},
        .default_words = "both",
@@ -47,28 +48,29 @@ Parameters circuits_parameters() {
       energy_parameter({0.9, 0.99}),
       {.name = "fold_norm",
        .type = choice,
-       .help = "multiply Q, K and V by the gain of the norm that feeds them; centred also takes "
-               "out the means that LayerNorms take out, as TransformerLens does",
-       .metavariable = "HOW",
+       .help = "fold the gain of the preceding norm into Q, K and V; centered also subtracts the "
+               "means that LayerNorms subtract, as in TransformerLens",
+       .metavariable = "MODE",
        .choices = {"gain", "centered"},
        .implied_text = "gain"},
       {.name = "with_bias",
        .type = flag,
-       .help = "take biases of Q, K and V as one more input coordinate"},
+       .help = "include the biases of Q, K and V as an extra input coordinate"},
       {.name = "rope_offset",
        .type = integer,
-       .help = "of rotary models: the circuit qk at this key position minus query position",
+       .help = "RoPE models: evaluate qk at this key position minus query position",
        .metavariable = "TOKENS",
        .least = -kMaxOffset,
        .most = kMaxOffset,
        .default_text = "0"},
       {.name = "all_eigenvalues",
        .type = flag,
-       .help = "copying scores of sums over heads of order above 1024 too; may take minutes"},
+       .help = "also compute copying scores of sums over heads of order above 1024, which may take "
+               "minutes"},
       {.name = "composition",
        .type = flag,
-       .help = "instead: how much every head's weights align with what each head of earlier "
-               "layers writes"}};
+       .group = OptionGroup::mode,
+       .help = "compute composition scores of each head with the heads of earlier layers"}};
 }
 
 }  // namespace
@@ -78,9 +80,9 @@ Command circuits_command() {
   exclusions.push_back(
       {"composition", {"circuit", "energy", "all_eigenvalues"}, "compares pairs of heads"});
   exclusions.push_back(
-      {"composition", {"with_bias"}, "reads what heads write, where no bias is a coordinate"});
+      {"composition", {"with_bias"}, "measures head outputs, which have no bias coordinate"});
   return {.name = "circuits",
-          .summary = "what the circuits QK and OV of layers and heads are like, by their weights",
+          .summary = "Analyze QK and OV circuits from the weights",
           .examples =
               {{{"models", "examples/shakespeare-llama"}},
                {{"models", "MODEL"}, {"fold_norm", ""}, {"rope_offset", "-1"}, {"circuit", "qk"}},

@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// Four sums that the compiler turns into a vector.
+/// Sum of squares in four partial sums, which the compiler vectorizes.
 double sum_of_squares(const double* values, std::int64_t count) {
   std::array<double, 8> sums{};
   std::int64_t at = 0;
@@ -35,8 +35,8 @@ void copy_rows(MatrixView<const double> from, MatrixView<double> to, std::int64_
   }
 }
 
-/// A matrix in memory that its owner keeps. Temporary matrices of this size by malloc would lie
-/// between small things that live on, and leave holes.
+/// A matrix in memory that its owner keeps. With malloc, temporary matrices of this size would
+/// fragment the heap between small long-lived allocations.
 MatrixView<double> reserved(AlignedBuffer<double>& memory, std::int64_t rows, std::int64_t cols) {
   return {memory.reserve(static_cast<std::size_t>(rows * cols)), rows, cols, cols, 1};
 }
@@ -47,13 +47,13 @@ Matrix<double> zeros(std::int64_t rows, std::int64_t cols) {
   return out;
 }
 
-/// How many heads of `rank` rows each are worked on at once: the fewest that fill whole panels, so
-/// that they can be set and multiplied without the others.
+/// Number of heads of `rank` rows to process at once: the smallest number that fills whole panels,
+/// so that groups are independent of each other.
 std::int64_t heads_at_once(std::int64_t rank) {
   return std::lcm(rank, PackedMatrix::kRowStep) / rank;
 }
 
-/// Calls part(first, count) for heads_at_once(rank) of `heads` at a time, on any thread.
+/// Calls part(first, count) for groups of heads_at_once(rank) heads, on any thread.
 template <class Part>
 void run_by_heads(const Compute& compute, std::int64_t heads, std::int64_t rank, Part part) {
   const std::int64_t step = heads_at_once(rank), parts = (heads + step - 1) / step;
@@ -63,8 +63,8 @@ void run_by_heads(const Compute& compute, std::int64_t heads, std::int64_t rank,
   });
 }
 
-/// R of the right factor of every key/value head that `heads` read, from the first on; no rows
-/// where it is not finite.
+/// R of the right factor of every key/value head of `heads`; no rows for a factor that is not
+/// finite.
 std::vector<Matrix<double>> right_roots(const CircuitWeights& weights, HeadRange heads,
                                         const Compute& compute) {
   const HeadShape& shape = weights.heads;
@@ -79,8 +79,8 @@ std::vector<Matrix<double>> right_roots(const CircuitWeights& weights, HeadRange
   return out;
 }
 
-/// R of the right factor times the left one, R_K W_Q or R_V W_Oᵀ, of each of `heads` above each
-/// other: zeros for a head that is not finite. Sets their norms, which are those of the circuits.
+/// R of the right factor times the left factor, R_K W_Q or R_V W_Oᵀ, stacked over `heads`; zeros
+/// for a head that is not finite. Sets the norms of the circuits.
 PackedMatrix reduced_heads(const CircuitWeights& weights, HeadRange heads,
                            std::vector<std::optional<double>>& norms, const Compute& compute) {
   const HeadShape& shape = weights.heads;
@@ -108,8 +108,8 @@ PackedMatrix reduced_heads(const CircuitWeights& weights, HeadRange heads,
   return out;
 }
 
-/// Norms of the blocks (rank, rank of writers) of `met`, whose rows belong to one reader after the
-/// other from `first_reader`, into scores.
+/// Converts norms of the blocks (rank, rank of writers) of `met` into scores. Its rows are grouped
+/// by reader, starting with `first_reader`.
 void add_scores(MatrixView<const double> met, std::int64_t rank, const ReadingHeads& readers,
                 std::int64_t first_reader, const WritingHeads& writers, Matrix<double>& scores) {
   for (std::int64_t reader = 0; reader < met.rows / rank; ++reader) {
@@ -152,7 +152,7 @@ ReadingHeads prepare_readers(const CircuitWeights& weights, ReadingKind kind, He
     out.readers = reduced_heads(weights, heads, out.norms, compute);
     return out;
   }
-  // ‖W_Qᵀ W_K X‖ = ‖R_Q (W_K X)‖: query heads of a group share W_K X.
+  // ‖W_Qᵀ W_K X‖ = ‖R_Q (W_K X)‖. The query heads of a group share W_K X.
   const CircuitFactors any = head_factors(weights, heads.first);
   const std::int64_t inner = any.left.rows, rank = std::min(inner, any.left.cols);
   const std::int64_t group = weights.heads.group_size(), kv_heads = heads.count / group;

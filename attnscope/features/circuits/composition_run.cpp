@@ -1,5 +1,5 @@
-// How much of what an earlier head writes into the residual stream a later head reads.
-// Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
+// Composition of heads: how much a later head reads of what an earlier head writes to the residual
+// stream. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 #include "attnscope/features/circuits/composition_run.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace attnscope {
 namespace {
 
-/// Adds an outcome for each pair of heads, later head before earlier.
+/// Adds an outcome per pair of heads, sorted by later head, then earlier head.
 void add_pairs(std::vector<Outcome>& outcomes, std::int64_t earlier_layer,
                const WritingHeads& writers, std::int64_t later_layer, const ReadingHeads& readers,
                double baseline, const Compute& compute) {
@@ -40,8 +40,8 @@ void add_pairs(std::vector<Outcome>& outcomes, std::int64_t earlier_layer,
   }
 }
 
-/// Both circuits of a layer: why there is nothing to compare, heads that take part in no pair, and
-/// notes. The pairs themselves say nothing of it, so that each layer is told of once.
+/// Checks both circuits of a layer: reasons for skipping, heads excluded from all pairs, and notes.
+/// Pairs do not repeat them, so that each layer is reported once.
 std::vector<Outcome> layer_outcomes(const Model& model, std::int64_t layer,
                                     const CircuitVariant& variant, const Compute& compute) {
   std::vector<Outcome> out;
@@ -90,7 +90,8 @@ PreparedLayer read_readers(const Model& model, std::int64_t layer, const Circuit
   return out;
 }
 
-/// R_K W_Q of every head, W_K and W_V of every key/value head, and the roots of W_Q and W_O.
+/// Size of R_K W_Q of every head, W_K and W_V of every key/value head, and the roots of W_Q and
+/// W_O.
 std::uint64_t readers_bytes(const Dimensions& dimensions) {
   const HeadShape& shape = dimensions.heads;
   const std::int64_t rows =
@@ -110,7 +111,7 @@ std::vector<Outcome> pair_outcomes(const Model& model, PreparedLayers& layers,
   const std::uint64_t reading = readers_bytes(model.dimensions(layer));
   const std::uint64_t writing = writers_bytes(model.dimensions(earlier_layer));
   const PreparedLayers::Room room(layers, reading + writing);
-  // Writers first: of pairs that start together each has its own, while the readers are one's.
+  // Writers first: concurrent pairs have different writers but share readers.
   std::vector<Outcome> out;
   const auto earlier =
       layers.get({.model = &model, .layer = earlier_layer, .writes = true}, writing, compute,
@@ -134,29 +135,29 @@ std::vector<Outcome> compute_pair(const WorkItem& item, const ModelSource& sourc
   if (item.earlier_layer) {
     return pair_outcomes(*source.model, layers, *item.earlier_layer, *item.layer, variant, compute);
   }
-  // Its own memory may be that of layers that no pair under way needs.
+  // The reserved memory may be used by cached layers that no running pair needs.
   const PreparedLayers::Room none(layers, 0);
   return layer_outcomes(*source.model, *item.layer, variant, compute);
 }
 
-/// Products of all heads with all heads, by queries, keys and values.
+/// FLOPs of the products of all heads with all heads, for queries, keys and values.
 double pair_flops(const Dimensions& dimensions) {
   const auto width = static_cast<double>(dimensions.width);
   const auto inner = static_cast<double>(dimensions.heads.heads * dimensions.heads.head_dim);
   return 6 * width * inner * inner;
 }
 
-/// The weights of the larger circuit of a layer.
+/// Size of the weights of the larger circuit of a layer.
 std::uint64_t factor_bytes(const Dimensions& dimensions) {
   return std::max(circuit_factor_bytes(dimensions, Role::qk),
                   circuit_factor_bytes(dimensions, Role::ov));
 }
 
-/// Readers and writers, the weights that one of them is made from, and what some heads of the one
-/// and all of the other meet in.
+/// Size of readers, writers, the weights that one of them is computed from, and the products of
+/// some heads of one with all heads of the other.
 std::uint64_t pair_bytes(const Dimensions& dimensions) {
   const HeadShape& shape = dimensions.heads;
-  constexpr std::int64_t kMeeting = 2048;  // rows, of products and what is made from them
+  constexpr std::int64_t kMeeting = 2048;  // number of rows
   return readers_bytes(dimensions) + writers_bytes(dimensions) + factor_bytes(dimensions) +
          float64_bytes(kMeeting, shape.heads * shape.value_dim) + kPackedBytes;
 }
@@ -164,7 +165,7 @@ std::uint64_t pair_bytes(const Dimensions& dimensions) {
 Cost composition_cost(const WorkItem& item, const ModelSource& source) {
   const Dimensions dimensions = largest_dimensions(source.model->spec());
   if (item.earlier_layer) return {pair_flops(dimensions), pair_bytes(dimensions)};
-  // A layer alone is only checked for what will be skipped.
+  // An item of a single layer only checks what will be skipped.
   return {0.01 * pair_flops(dimensions), factor_bytes(dimensions)};
 }
 
@@ -174,11 +175,11 @@ void add_circuit_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
   add_variant_inputs(inputs, model, layer, circuit, variant);
 }
 
-/// Every weight of the later layer's circuits, and of what the earlier one writes.
+/// Adds every weight of the circuits of the later layer, and of the OV circuit of the earlier one.
 void add_composition_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source) {
   const Model& model = *source.model;
   const CircuitVariant variant = variant_of(item.parameters);
-  std::vector<std::int64_t> layers;  // rows say their numbers
+  std::vector<std::int64_t> layers;  // rows contain layer indices
   inputs.add_shape(model, *item.layer);
   add_circuit_inputs(inputs, model, *item.layer, Role::qk, variant);
   add_circuit_inputs(inputs, model, *item.layer, Role::ov, variant);
@@ -197,7 +198,7 @@ void refuse_bias(const CircuitVariant& variant) {
   if (variant.with_bias) {
     throw Error(ErrorKind::usage,
                 {.parameter = "with_bias",
-                 .problem = "has no meaning beside {composition}: what a head writes has no such "
+                 .problem = "cannot be combined with {composition}: head outputs have no bias "
                             "coordinate"});
   }
 }
@@ -255,15 +256,17 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
     if (!model.has(Role::qk) || !model.has(Role::ov)) {
-      throw Error(ErrorKind::usage, {.parameter = "composition",
-                                     .problem = model.name() + " has not all of q, k, v and o"});
+      throw Error(ErrorKind::usage,
+                  {.parameter = "composition",
+                   .problem = model.name() + " does not have all of q, k, v and o"});
     }
     check_variant(model, variant);
     if (model.norms_queries()) sink.add_note(query_norm_note(model));
     if (model.stack() == "cross") {
-      sink.add_note(model.name() +
-                    ": what an earlier layer finds in the encoder's output reaches later queries "
-                    "alone: composition with keys and values is of streams that do not meet");
+      sink.add_note(
+          model.name() +
+          ": cross-attention: only Q-composition is meaningful. Keys and values come from "
+          "the encoder, which earlier cross-attention layers do not write to");
     }
     auto layers = request.layers.resolve(model.dimensions().layers, model.name());
     std::erase_if(layers, [&](std::int64_t layer) {

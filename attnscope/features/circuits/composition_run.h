@@ -1,4 +1,4 @@
-// Composition of heads: `circuits --composition`.
+// Composition scores of heads: `circuits --composition`.
 #pragma once
 
 #include <span>
@@ -13,9 +13,9 @@ namespace attnscope {
 
 const Analysis& composition_analysis();
 
-/// How much of what an earlier head writes a later one reads, by its queries, keys or values:
-/// every head of every chosen layer with every head of every later one. Rows by model, later layer,
-/// earlier layer, kind, later head, earlier head. Needs both circuits; biases are refused.
+/// Computes Q-, K- and V-composition of every head of every selected layer with every head of every
+/// later one. Rows by model, later layer, earlier layer, type, later head, earlier head. Needs both
+/// circuits. Refuses biases.
 void run_composition(std::span<const Model> models, const CircuitsRequest& request,
                      const Context& context, RowSink& sink);
 

@@ -1,4 +1,4 @@
-// `circuits --composition` for people: the pairs of heads that compose most.
+// The table of `circuits --composition`: the pairs of heads with the strongest composition.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kStrongestPairs = 20;  // pairs that the table shows
+constexpr std::size_t kStrongestPairs = 20;  // maximum number of pairs in the table
 
 struct Pair {
   std::int64_t layer = 0, head = 0, receiver_layer = 0, receiver_head = 0;
@@ -25,10 +25,10 @@ struct Pair {
   double score = 0, excess = 0;
 };
 
-/// The strongest pairs of one model, the earlier row first where two are equal.
+/// The strongest pairs of a model. Pairs with equal excess stay in row order.
 struct Strongest {
-  std::vector<Pair> pairs;  // by falling excess
-  std::size_t count = 0;    // of all pairs
+  std::vector<Pair> pairs;  // by decreasing excess
+  std::size_t count = 0;    // number of all pairs
 
   void add(Pair pair) {
     ++count;
@@ -67,15 +67,15 @@ class CompositionTable : public ReportCollector {
     }
     write_skipped(report(), out_);
     out_ << style_.dim(fmt::format(
-                "Score: norm of the later head's circuit (by its queries, keys or values) times "
-                "the earlier head's OV, over both norms.\nExcess: over 1/sqrt(width), what random "
-                "heads give; {}.",
+                "Score: Frobenius norm of the later head's circuit (query, key or value input) "
+                "times the earlier head's OV circuit, divided by both norms.\nExcess: score minus "
+                "1/sqrt(hidden_size), the expected score of random heads. Variant: {}.",
                 variant_text(report().parameters)))
          << '\n';
   }
 
  private:
-  /// Whether layers that share weights have had a row of the same two heads.
+  /// Whether an earlier row already covers the same pair of heads in layers that share weights.
   bool repeats_another(const Record& row) {
     const std::string name = text_field(row, "model"), kind = text_field(row, "kind");
     for (const Record& model : report().models) {
@@ -104,9 +104,9 @@ class CompositionTable : public ReportCollector {
     }
     out_ << align(lines, /*left_columns=*/3) << '\n';
     if (strongest.count > strongest.pairs.size()) {
-      out_ << style_.dim(
-                  fmt::format("the strongest {} of {} {}pairs; the others are in csv and json",
-                              strongest.pairs.size(), strongest.count, shared ? "distinct " : ""))
+      out_ << style_.dim(fmt::format("the strongest {} of {} {}pairs; csv and json contain all",
+                                     strongest.pairs.size(), strongest.count,
+                                     shared ? "distinct " : ""))
            << "\n\n";
     }
   }
@@ -114,8 +114,8 @@ class CompositionTable : public ReportCollector {
   Style style_;
   std::ostream& out_;
   std::map<std::string, Strongest> strongest_;  // by model
-  /// Of models that share weights, by name: kind, layer and head of the earlier and the later one,
-  /// where each layer stands for all that are the same.
+  /// For models with shared weights, by name: kind, then layer and head of the earlier and the
+  /// later head. The first layer with the same weights represents all of them.
   using Heads = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
   std::map<std::string, std::set<Heads>> shared_;
 };

@@ -1,4 +1,4 @@
-// Rows of `circuits`: what QK and OV of layers and heads do, and how heads feed later ones.
+// Rows of `circuits`: measures of the QK and OV circuits, and composition scores of head pairs.
 #include <utility>
 
 #include "attnscope/features/common/fields.h"
@@ -25,7 +25,7 @@ Field count_by_threshold(std::string_view name, std::string_view heading, std::s
           .where = kCircuitsSection};
 }
 
-/// Null where what it divides by vanishes, or where the circuit is not square.
+/// Null if the divisor is zero or the circuit is not square.
 Field score(std::string_view name, std::string_view heading, std::string_view meaning) {
   return {.name = name,
           .nulls = Nulls::whole,
@@ -34,7 +34,7 @@ Field score(std::string_view name, std::string_view heading, std::string_view me
           .where = kCircuitsSection};
 }
 
-/// One of q, k, o, v: a circuit has two.
+/// One of q, k, o, v; each circuit has two of them.
 Field factor(std::string_view name, std::string_view meaning) {
   return {.name = name,
           .type = integer,
@@ -47,41 +47,48 @@ Field factor(std::string_view name, std::string_view meaning) {
 std::vector<Field> circuit_measures() {
   Field energy_rank = count_by_threshold(
       "energy_rank", "rank",
-      "the fewest singular values of the circuit that hold that share of their squares' sum");
+      "energy rank of the circuit: number of singular values needed for this share of the energy");
   energy_rank.columns = {"0.9", "0.99"};
   return {
       energy_rank,
       {.name = "factor_rank",
        .type = record,
        .form = by_threshold,
-       .meaning = "energy ranks of the circuit's two factors: q and k of qk, o and v of ov",
+       .meaning = "energy ranks of the two factors of the circuit: q and k for qk, o and v for ov",
        .where = kCircuitsSection,
-       .fields = {factor("q", "energy rank of the queries' factor, of qk"),
-                  factor("k", "energy rank of the keys' factor, of qk"),
-                  factor("o", "energy rank of the output's factor, of ov"),
-                  factor("v", "energy rank of the values' factor, of ov")}},
-      count_by_threshold(
-          "head_space_rank", "",
-          "energy rank of the product the other way round, in the heads' space; null "
-          "where the circuit is not square",
-          Nulls::entries),
-      count_by_threshold("rank_drop", "rank_drop",
-                         "rank of K (of V) less the circuit's; may be negative"),
-      count_by_threshold("head_space_rank_drop", "in head",
-                         "rank of Q (of O) less that in the heads' space, likewise",
+       .fields = {factor("q", "energy rank of W_Q (qk circuit)"),
+                  factor("k", "energy rank of W_K (qk circuit)"),
+                  factor("o", "energy rank of W_O (ov circuit)"),
+                  factor("v", "energy rank of W_V (ov circuit)")}},
+      count_by_threshold("head_space_rank", "",
+                         "energy rank of the product in reverse order, in head space: W_K W_Qᵀ or "
+                         "W_V W_O. Null if the circuit is not square.",
                          Nulls::entries),
-      score("identity_cosine", "identity", "cosine between the circuit and the identity, -1 to 1"),
+      count_by_threshold("rank_drop", "rank drop",
+                         "rank drop of the product: rank W_K (or W_V) − rank of the circuit, as "
+                         "energy ranks. May be negative."),
+      count_by_threshold("head_space_rank_drop", "in head",
+                         "rank drop in head space: rank W_Q (or W_O) − head_space_rank. May be "
+                         "negative. Null if the circuit is not square.",
+                         Nulls::entries),
+      score("identity_cosine", "identity",
+            "cosine similarity of the circuit with the identity, -1 to 1"),
       score("identity_cosine_bound", "",
-            "what the magnitude of that cosine cannot exceed, by the circuit's possible rank"),
+            "upper bound of the magnitude of identity_cosine, given the maximum possible rank"),
       score("identity_distance", "",
-            "distance to the nearest multiple of the identity, over the circuit's norm"),
-      score("identity_scale", "", "that multiple"),
-      score("identity_residual", "", "distance to the identity itself, over that one's norm"),
-      score("symmetry", "symmetry", "1: symmetric, -1: antisymmetric"),
+            "Frobenius distance to the nearest multiple of the identity, divided by the circuit's "
+            "norm"),
+      score("identity_scale", "", "factor of the nearest multiple of the identity"),
+      score("identity_residual", "",
+            "Frobenius distance to the identity, divided by the norm of the identity"),
+      score("symmetry", "symmetry",
+            "symmetry of the circuit, from 1 (symmetric) to -1 (antisymmetric)"),
       score("positive_fraction", "positive",
-            "positive share of the eigenvalues of the symmetric part, 0 to 1"),
+            "share of the positive eigenvalues in the sum of eigenvalue magnitudes of the "
+            "symmetric part, 0 to 1"),
       score("copying_score", "copying",
-            "sum of the real parts of the eigenvalues over the sum of their magnitudes, -1 to 1"),
+            "copying score: sum of the real parts of the eigenvalues divided by the sum of their "
+            "magnitudes, -1 to 1"),
       frobenius_norm_field(),
       possible_rank_field(),
       latent_rms_field(),
@@ -95,32 +102,32 @@ std::vector<Field> circuit_parameters() {
            .type = text,
            .form = list,
            .nulls = Nulls::whole,
-           .meaning = "the circuits that were asked for; null: both",
+           .meaning = "requested circuits. Null for both.",
            .where = kParameters,
            .choices = {"qk", "ov"}},
           layers_parameter(),
           {.name = "fold_norm",
            .type = flag,
-           .meaning = "whether the gain of the norm before attention is part of the circuits, or "
-                      "also centred",
+           .meaning = "true: the gain of the norm before attention is folded into the circuits; "
+                      "centered: the means are removed, too",
            .where = kParameters,
            .choices = {"centered"}},
           {.name = "with_bias",
            .type = flag,
-           .meaning = "whether biases of Q, K and V are part of the circuits",
+           .meaning = "true: the circuits include the biases of Q, K and V",
            .where = kParameters},
           {.name = "rope_offset",
            .type = integer,
            .unit = "positions",
-           .meaning = "key position less query position at which qk was taken",
+           .meaning = "key position − query position at which the qk circuit is evaluated",
            .where = kParameters},
           {.name = "all_eigenvalues",
            .type = flag,
-           .meaning = "whether large sums over heads have a copying score too",
+           .meaning = "true: sums over heads of order above 1024 have a copying score, too",
            .where = kParameters},
           {.name = "composition",
            .type = flag,
-           .meaning = "whether rows are pairs of heads",
+           .meaning = "true: rows are pairs of heads",
            .where = kParameters}};
 }
 
@@ -134,16 +141,18 @@ RowKind circuits_rows() {
     if (field.name == "matrix") {
       field = {.name = "circuit",
                .type = text,
-               .meaning = "qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written",
+               .meaning =
+                   "circuit: qk (W_Qᵀ W_K, determines attention scores) or ov (W_O W_V, determines "
+                   "the head output)",
                .where = kCircuitsSection,
                .choices = {"qk", "ov"}};
     } else if (field.name == "head") {
-      field.meaning = "the query head, from 0; null: the sum over heads";
+      field.meaning = "query head index, from 0. Null for the sum over heads.";
     }
   }
   return {.name = "circuits",
           .command = "circuits",
-          .meaning = "what one circuit of a layer or head is like, by its weights",
+          .meaning = "measures of one circuit of a layer or head, from the weights",
           .revision = 4,
           .place = std::move(place),
           .fields = circuit_measures(),
@@ -154,49 +163,54 @@ RowKind circuits_rows() {
 }
 
 RowKind composition_rows() {
-  return {.name = "composition",
-          .command = "circuits",
-          .option = "composition",
-          .meaning = "how much a later head's weights align with an earlier one's",
-          .revision = 3,
-          .place = {model_field(), stack_field()},
-          .fields = {{.name = "kind",
-                      .type = text,
-                      .heading = "by",
-                      .meaning = "the later head's side: its queries, keys or values",
-                      .where = kWhereComposition,
-                      .choices = {"q", "k", "v"}},
-                     {.name = "layer",
-                      .type = integer,
-                      .heading = "earlier",
-                      .meaning = "the earlier head's layer, from 0",
-                      .where = kWhereComposition},
-                     {.name = "head",
-                      .type = integer,
-                      .meaning = "the earlier head, from 0",
-                      .where = kWhereComposition},
-                     {.name = "receiver_layer",
-                      .type = integer,
-                      .heading = "later",
-                      .meaning = "the later head's layer, from 0",
-                      .where = kWhereComposition},
-                     {.name = "receiver_head",
-                      .type = integer,
-                      .meaning = "the later head, from 0",
-                      .where = kWhereComposition},
-                     {.name = "score",
-                      .nulls = Nulls::whole,
-                      .heading = "score",
-                      .meaning = "norm of the product of both circuits over both norms, 0 to 1",
-                      .where = kWhereComposition},
-                     {.name = "excess",
-                      .nulls = Nulls::whole,
-                      .heading = "excess",
-                      .meaning = "the score less what random heads give",
-                      .where = kWhereComposition}},
-          .models = model_facts(),
-          .parameters = circuit_parameters(),
-          .has_view = true};
+  return {
+      .name = "composition",
+      .command = "circuits",
+      .option = "composition",
+      .meaning = "composition score of one pair of heads, from the weights",
+      .revision = 3,
+      .place = {model_field(), stack_field()},
+      .fields = {{.name = "kind",
+                  .type = text,
+                  .heading = "type",
+                  .meaning = "type of composition: Q-, K- or V-composition (into the queries, keys "
+                             "or values of the later head)",
+                  .where = kWhereComposition,
+                  .choices = {"q", "k", "v"}},
+                 {.name = "layer",
+                  .type = integer,
+                  .heading = "earlier",
+                  .meaning = "layer of the earlier head (the sender), from 0",
+                  .where = kWhereComposition},
+                 {.name = "head",
+                  .type = integer,
+                  .meaning = "index of the earlier head (the sender), from 0",
+                  .where = kWhereComposition},
+                 {.name = "receiver_layer",
+                  .type = integer,
+                  .heading = "later",
+                  .meaning = "layer of the later head (the receiver), from 0",
+                  .where = kWhereComposition},
+                 {.name = "receiver_head",
+                  .type = integer,
+                  .meaning = "index of the later head (the receiver), from 0",
+                  .where = kWhereComposition},
+                 {.name = "score",
+                  .nulls = Nulls::whole,
+                  .heading = "score",
+                  .meaning =
+                      "composition score: Frobenius norm of the product of both circuits divided "
+                      "by the product of their norms, 0 to 1. Null if a circuit is zero.",
+                  .where = kWhereComposition},
+                 {.name = "excess",
+                  .nulls = Nulls::whole,
+                  .heading = "excess",
+                  .meaning = "composition score minus the expected score of random heads. Null if "
+                             "the score is null.",
+                  .where = kWhereComposition}},
+      .models = model_facts(),
+      .parameters = circuit_parameters(),
+      .has_view = true};
 }
 
 }  // namespace attnscope

@@ -13,7 +13,7 @@
 namespace attnscope {
 namespace {
 
-/// Sums of eigenvalues at or below this are what rounding leaves of a zero.
+/// Sums of eigenvalues up to this limit are treated as zero with rounding errors.
 double rounding_of(const ProductFactor& left, const ProductFactor& right, std::size_t count) {
   return 4 * static_cast<double>(count) * std::numeric_limits<double>::epsilon() *
          left.singular_values.front() * right.singular_values.front();
@@ -35,7 +35,7 @@ double trace_of_square(const Matrix<double>& x) {
   return sum;
 }
 
-/// sqrt(Σσ²), `values` descending; relative to the largest so that no scale overflows.
+/// sqrt(Σσ²) of descending `values`, scaled by the largest to avoid overflow.
 double norm_of(std::span<const double> values) {
   if (values.empty() || values.front() == 0) return 0;
   double sum = 0;
@@ -66,8 +66,8 @@ std::optional<double> copying_score(std::span<const std::complex<double>> eigenv
   return in_range(real / all);
 }
 
-/// The measures of a square M. `norm` is ‖M‖_F of the scaled factors, as all numbers here but
-/// those that compare M with I itself, which are multiplied by 2^`exponent`.
+/// The measures of a square M. `norm` is ‖M‖_F of the scaled factors. All values here are of the
+/// scaled factors, except comparisons with I itself, which are multiplied by 2^`exponent`.
 void add_square_measures(CircuitMeasures& out, const ProductFactor& left,
                          const ProductFactor& right, double norm, int exponent,
                          bool with_eigenvalues, const Compute& compute) {

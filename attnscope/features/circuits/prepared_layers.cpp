@@ -19,7 +19,7 @@ PreparedLayers::Room::~Room() {
   layers_.room_bytes_ -= bytes_;
 }
 
-/// Drops layers that no item uses, those asked for longest ago first, until `bytes` more fit.
+/// Drops unused layers, least recently used first, until `bytes` more fit.
 void PreparedLayers::make_room(std::uint64_t bytes) {
   for (auto at = entries_.begin(); at != entries_.end() && kept_bytes_ + bytes > room_bytes_;) {
     const bool is_used = at->layer == nullptr || at->layer.use_count() > 1;

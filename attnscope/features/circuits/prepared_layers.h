@@ -1,5 +1,5 @@
-// Layers made ready for composition, shared by the pairs that they are in. An item computes the
-// same without: this saves time.
+// Cache of layers prepared for composition, shared by all pairs that contain them. Items give the
+// same results without it, but slower.
 #pragma once
 
 #include <atomic>
@@ -19,14 +19,13 @@
 
 namespace attnscope {
 
-/// A layer's heads as readers of what earlier layers write, or as writers; empty where its circuit
-/// is left out.
+/// The heads of a layer as readers or writers; empty if its circuit is skipped.
 struct PreparedLayer {
   std::vector<ReadingHeads> readers;
   std::vector<WritingHeads> writers;
 };
 
-/// Owned by one run, whose items all have the same parameters. Any thread may call.
+/// Belongs to one run, whose items all have the same parameters. Thread-safe.
 class PreparedLayers : public SharedResources {
  public:
   struct Key {
@@ -37,9 +36,8 @@ class PreparedLayers : public SharedResources {
     auto operator<=>(const Key&) const = default;
   };
 
-  /// Reserves memory for what one item needs. Prepared layers stay after the item ends, until
-  /// another item needs the memory. So they never take more than concurrent items have reserved at
-  /// some time.
+  /// Reserves memory for one item. Prepared layers stay after the item ends, until another item
+  /// needs the memory. So they never exceed the largest reservation of concurrent items.
   class Room {
    public:
     Room(PreparedLayers& layers, std::uint64_t bytes);
@@ -52,8 +50,9 @@ class PreparedLayers : public SharedResources {
     std::uint64_t bytes_;
   };
 
-  /// What prepare() returns, called by the first who asks; others help it meanwhile. `bytes` is
-  /// what it will take, covered by the caller's Room. Throws what prepare() throws, and Stopped.
+  /// Returns the result of prepare(). The first caller calls it; the others help meanwhile.
+  /// `bytes`: memory of the result, covered by the caller's Room. Throws the errors of prepare(),
+  /// and Stopped.
   std::shared_ptr<const PreparedLayer> get(const Key& key, std::uint64_t bytes,
                                            const Compute& compute,
                                            const std::function<PreparedLayer()>& prepare);
@@ -62,16 +61,16 @@ class PreparedLayers : public SharedResources {
   struct Entry {
     Key key;
     std::uint64_t bytes;
-    std::shared_ptr<const PreparedLayer> layer = nullptr;  // null while it is prepared
+    std::shared_ptr<const PreparedLayer> layer = nullptr;  // null while it is being prepared
     std::shared_ptr<std::atomic<bool>> over = std::make_shared<std::atomic<bool>>(false);
   };
 
   void make_room(std::uint64_t bytes);
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable prepared_;
-  std::list<Entry> entries_;      // the one asked for last comes last
-  std::uint64_t room_bytes_ = 0;  // of all items under way
+  std::list<Entry> entries_;      // least recently used first
+  std::uint64_t room_bytes_ = 0;  // of all running items
   std::uint64_t kept_bytes_ = 0;
 };
 

@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// Up to this order the eigenvalues of a sum over heads take seconds at most.
+/// Up to this order, the eigenvalues of a sum over heads take a few seconds at most.
 constexpr std::int64_t kMaxEigenvalues = 1024;
 
 constexpr std::array kCircuits = {Role::qk, Role::ov};
@@ -24,7 +24,7 @@ FactorNames factor_names(Role circuit) {
   return circuit == Role::qk ? FactorNames{"q", "k"} : FactorNames{"o", "v"};
 }
 
-/// An error that is one circuit's alone does not end the run.
+/// Turns an error of a single circuit into a skipped circuit, so that the run continues.
 Outcome measured_circuit(std::optional<std::int64_t> head, Role circuit, const ProductFactor& left,
                          const ProductFactor& right, bool with_eigenvalues,
                          const std::vector<double>& thresholds, const Compute& compute) {
@@ -65,7 +65,7 @@ std::vector<Outcome> compute_circuits(const WorkItem& item, const ModelSource& s
                                         with_eigenvalues, thresholds, compute));
     outcomes.back().note = loaded.note;
   }
-  ProductFactor right;  // serves every query head that reads the same key/value head
+  ProductFactor right;  // shared by all query heads of the same key/value head
   for (std::int64_t head = 0; head < shape.heads; ++head) {
     const CircuitFactors factors = head_factors(weights, head);
     if (head % shape.group_size() == 0) right = make_product_factor(factors.right, true, compute);
@@ -81,7 +81,7 @@ double circuit_flops(const Dimensions& dimensions, Role circuit, bool all_eigenv
   const HeadShape& shape = dimensions.heads;
   const auto width = static_cast<double>(dimensions.width);
   const auto inner = static_cast<double>(circuit == Role::qk ? shape.head_dim : shape.value_dim);
-  // Gram matrices and the head-space product; then eigenvalues, symmetric and not.
+  // Gram matrices and the head-space product, then symmetric and general eigenvalues.
   const auto product = [&](double order, bool with_eigenvalues) {
     return 4 * width * order * order + (with_eigenvalues ? 40 : 20) * order * order * order;
   };
@@ -90,17 +90,17 @@ double circuit_flops(const Dimensions& dimensions, Role circuit, bool all_eigenv
          static_cast<double>(shape.heads) * product(inner, true);
 }
 
-/// The sum over heads takes more than any head.
+/// The sum over heads needs more memory than any single head.
 std::uint64_t circuit_bytes(const Dimensions& dimensions, Role circuit,
                             const CircuitVariant& variant) {
   const std::int64_t width = dimensions.width;
   const std::int64_t inner = summed_rank(dimensions, circuit);
   const std::int64_t rank = std::min(inner, width);
   const std::uint64_t factors = circuit_factor_bytes(dimensions, circuit);
-  // A factor with its bias is made from the one without.
+  // A factor with its bias is a copy of the factor without it.
   const std::uint64_t loading = variant.with_bias ? 2 * factors : factors;
-  // The sum, and both factors packed, with two matrices of head space for each; then products in
-  // head space and in the up to 2 r dimensions that both factors span.
+  // Memory for the sum and both packed factors, and two head-space matrices for each. Then products
+  // in head space and in the space of up to 2 r dimensions that both factors span.
   const std::uint64_t packed = 3 * float64_bytes(inner, width) + 4 * float64_bytes(rank, rank);
   const std::int64_t spanned = std::min(2 * rank, width);
   const std::uint64_t solving =
@@ -184,8 +184,9 @@ void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
     const auto& own = circuits[index];
     if (own.empty()) {
       const bool reads_more = models[index].dimensions().attention_streams > 1;
-      sink.add_note(models[index].name() + " has none of these circuits" +
-                    (reads_more ? ": its attention reads more than the residual stream" : ""));
+      sink.add_note(
+          models[index].name() + " has none of these circuits" +
+          (reads_more ? ": its attention has inputs other than the residual stream" : ""));
     }
     const bool qk = std::find(own.begin(), own.end(), Role::qk) != own.end();
     if (!own.empty() && models[index].stack() == "cross") sink.add_note(cross_note(models[index]));

@@ -1,5 +1,5 @@
-// `circuits`: models × layers × circuits (summed over heads, then each head) → rows of measures;
-// with `composition`, pairs of heads of different layers.
+// `circuits`: measures per model, layer and circuit (sum over heads, then each head); with
+// `composition`, scores of pairs of heads in different layers.
 #pragma once
 
 #include <optional>
@@ -17,21 +17,21 @@
 namespace attnscope {
 
 struct CircuitsRequest {
-  std::vector<Role> circuits;  // of qk and ov; empty: those that each model has
+  std::vector<Role> circuits;  // qk, ov; empty: those that each model has
   LayerSelection layers;
-  /// What is asked of each: "energy", thresholds ascending, each in (0, 1); what variant_of()
-  /// reads; "all_eigenvalues", copying scores of sums over heads above order 1024 too.
+  /// Options: "energy", ascending thresholds in (0, 1); the fields that variant_of() reads;
+  /// "all_eigenvalues", copying scores of sums over heads of order above 1024, too.
   Record options;
-  bool composition = false;          // pairs of heads instead of heads
-  std::optional<MlaText> text = {};  // of models with latents; none: on white input
+  bool composition = false;          // pairs of heads instead of single heads
+  std::optional<MlaText> text = {};  // for MLA models; empty: white input
 };
 
-/// The report's parameters, which say all of it.
+/// The report's parameters, which contain the whole request.
 Record circuits_parameters(const CircuitsRequest& request);
 
 const Analysis& circuits_analysis();
 
-/// Rows by model, layer, circuit, then the sum over heads before each head.
+/// Rows by model, layer and circuit, the sum over heads before each head.
 void run_circuits(std::span<const Model> models, const CircuitsRequest& request,
                   const Context& context, RowSink& sink);
 

@@ -1,4 +1,4 @@
-// `circuits` for people: for each circuit a row per layer (the sum over heads) and per head.
+// The table of `circuits`: for each circuit a row per layer (sum over heads) and per head.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-/// The thresholds that ranks and overlaps were asked at, ascending.
+/// The energy thresholds of ranks and rank drops, in ascending order.
 std::vector<std::string> thresholds_of(const Report& report) {
   std::vector<std::string> thresholds;
   if (report.rows.empty()) return thresholds;
@@ -28,7 +28,7 @@ std::vector<std::string> thresholds_of(const Report& report) {
   return thresholds;
 }
 
-/// A count of a map of thresholds; none where it is null or absent.
+/// The entry of a map for a threshold; empty if it is null or absent.
 std::optional<std::int64_t> count_at(const Record& row, std::string_view name,
                                      const std::string& threshold) {
   const Value* value = row.find(name);
@@ -49,7 +49,7 @@ std::string share_cell(const std::optional<double>& share, const Style& style) {
   return share ? style.shade(*share, fmt::format("{:.2f}", *share)) : "-";
 }
 
-/// The rank, and of the highest threshold its share of the possible one.
+/// The rank; for the highest threshold also its share of the maximum possible rank.
 std::string circuit_rank_cell(const Record& row, const std::string& threshold, bool with_share,
                               const Style& style) {
   const auto count = count_at(row, "energy_rank", threshold);
@@ -68,7 +68,7 @@ constexpr const char* kOverlaps[] = {"rank_drop", "head_space_rank_drop"};
 constexpr const char* kScores[] = {"identity_cosine", "symmetry", "positive_fraction",
                                    "copying_score"};
 
-/// The names of the columns; of several thresholds a second line says which each is of.
+/// The column headings; with several thresholds, a second line shows the threshold.
 std::vector<std::vector<std::string>> head_lines(const std::string& circuit,
                                                  const std::vector<std::string>& thresholds,
                                                  const Style& style) {
@@ -110,7 +110,7 @@ std::string layer_head_text(std::int64_t layer, std::optional<std::int64_t> head
   return head ? style.dim(fmt::format("  head {}", *head)) : std::to_string(layer);
 }
 
-/// One circuit of one model: rows in the report's order, what was skipped after its layer's.
+/// Writes one circuit of a model: its rows by layer and head, including skipped ones.
 void write_circuit(const Report& report, const std::string& model, const std::string& circuit,
                    const std::vector<std::string>& thresholds, const WriteOptions& options,
                    std::ostream& out) {
@@ -155,8 +155,9 @@ void write_circuits_table(const Report& report, const WriteOptions& options, std
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(
-      fmt::format("At energy {}; overlap: rank of K (V) less the circuit's, in head: of Q (O) "
-                  "less that in the heads' space; a layer: the sum of its heads; {}",
+      fmt::format("Energy thresholds: {}. rank drop: rank W_K (W_V) − rank of the circuit; in "
+                  "head: rank W_Q (W_O) − rank of the product in head space. Layer rows: sum over "
+                  "heads. Variant: {}",
                   join_words(thresholds), variant_text(report.parameters)),
       options, out, style.key("0", "±1"));
 }

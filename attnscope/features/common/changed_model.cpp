@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kNested = "text_config";
 
-/// The object of config.json that holds the model's sizes.
+/// Returns the object of config.json that contains the model's sizes.
 nlohmann::json& sizes_of(nlohmann::json& config, const ModelSpec& spec) {
   const ConfigKey& layers = spec.architecture.keys.layers;
   const bool at_top = config.contains(layers.name) || config.contains(layers.other_name);
@@ -27,13 +27,13 @@ nlohmann::json& sizes_of(nlohmann::json& config, const ModelSpec& spec) {
   throw Error(ErrorKind::unsupported, {.file = model.spec().source, .problem = problem});
 }
 
-/// One part of a tensor that holds several: its rows, and how many of them each run has.
+/// One part of a fused tensor: its rows, and its number of rows per run.
 struct FusedPart {
   Matrix<double> matrix;
   std::int64_t rows_of_run = 0;
 };
 
-/// Rows of all parts in the order of the tensor's output axis.
+/// Interleaves the rows of all parts in the order of the tensor's output axis.
 Matrix<double> fused(const std::vector<FusedPart>& parts, std::int64_t runs) {
   std::int64_t rows = 0;
   for (const FusedPart& part : parts) rows += part.matrix.rows();
@@ -72,7 +72,7 @@ const Weight& present(const Model& model, std::int64_t layer, Role role) {
                                   .problem = verbatim(weight.missing)});
 }
 
-/// Of the first; bf16 where no numbers can be written as it has them.
+/// The dtype of the first projection; bf16 if that dtype cannot be written.
 DType dtype_of_projections(const Model& model) {
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const Role role : kProjections) {
@@ -111,11 +111,11 @@ ChangedModel::ChangedModel(const Model& model, std::optional<DType> dtype) : mod
   const ModelSpec& spec = model_.spec();
   nlohmann::json config = parse_python_json(spec.text, spec.source);
   if (!config.is_object() || config.contains("format")) {
-    refuse_change(model, "is a layout file: only what a config.json describes is written anew");
+    refuse_change(model, "is a layout file: only models with a config.json can be changed");
   }
   const bool decodes = model.stack() == "encoder" || model.stack() == "decoder";
   if (!model.stack().empty() && !decodes) {
-    refuse_change(model, "describes a model of which only encoder and decoder are written anew");
+    refuse_change(model, "only the encoder and decoder of this model can be changed");
   }
   for (const auto& [key, value] : sizes_of(config, spec).items())
     config_[key] = python_json_text(value);

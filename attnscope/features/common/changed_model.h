@@ -1,5 +1,5 @@
-// A model with other numbers, other shapes or fewer layers than the files say: opened in memory to
-// be run, or written as a folder (features/plan/writing/checkpoint_writer.h).
+// A copy of a model with changed values, shapes or number of layers. It is opened in memory to be
+// run, or written as a folder (features/plan/writing/checkpoint_writer.h).
 #pragma once
 
 #include <cstdint>
@@ -15,67 +15,67 @@
 
 namespace attnscope {
 
-/// The matrix in canonical orientation. Throws Error(io) where the file was cut, Error(unsupported)
-/// for a dtype that holds no real numbers, Error(format) where it is missing.
+/// Returns the matrix in canonical orientation. Throws Error(io) if the file was truncated,
+/// Error(unsupported) for a dtype without real numbers, Error(format) if the matrix is missing.
 Matrix<double> canonical_matrix(const Model& model, std::int64_t layer, Role role);
 
-/// Its bias, (rows,); empty where there is none.
+/// Returns the bias of the matrix, (rows,); empty if it has none.
 std::vector<double> canonical_bias(const Model& model, std::int64_t layer, Role role);
 
-/// What a method of compression makes of the matrices of one layer.
+/// The new matrices of one layer, as produced by a compression method.
 struct LayerMatrices {
   std::map<Role, Matrix<double>> weights;      // in canonical orientation
-  std::map<Role, std::vector<double>> biases;  // of roles whose rows change
+  std::map<Role, std::vector<double>> biases;  // for roles whose number of rows changes
 };
 
-/// Starts as the model is. Copies are cheap: they share what they do not change.
+/// Starts as an unchanged model. Copies are cheap: they share all unchanged data.
 class ChangedModel {
  public:
-  /// The model must be one that a config.json describes; else throws Error(unsupported). `dtype`
-  /// is what numbers that change are rounded to: where none is given that of the model's
-  /// projections; of one that cannot be written (quantised ones), bf16.
+  /// Throws Error(unsupported) unless a config.json describes the model. `dtype`: dtype of changed
+  /// values; by default the dtype of the model's projections, or bf16 if that cannot be written
+  /// (quantized dtypes).
   explicit ChangedModel(const Model& model, std::optional<DType> dtype = std::nullopt);
 
   const Model& source() const { return model_; }
 
-  /// Of numbers that change.
+  /// The dtype of changed values.
   DType dtype() const { return dtype_; }
 
-  /// The value of a key, as JSON, in place of what config.json says, in the object that holds the
-  /// model's sizes. Other keys stay as they are.
+  /// Sets a key (value as JSON) in the config.json object that contains the model's sizes. Other
+  /// keys stay unchanged.
   void set_config(const std::string& key, std::string json);
   void set_config(const std::string& key, std::int64_t number);
   void drop_config(const std::string& key);
-  /// The value as JSON; nothing where there is none.
+  /// Returns the value as JSON; empty if the key is missing.
   std::optional<std::string> config(const std::string& key) const;
   std::vector<std::string> config_keys() const;
-  /// The name by which this file, or a new one, says a number of the architecture.
+  /// Returns the name of this key in the config.json of the model.
   std::string key_of(const ConfigKey& key) const;
-  /// The text of the config.json: keys sorted, two spaces a level.
+  /// Returns the text of config.json: sorted keys, two spaces per level.
   std::string config_text() const;
 
-  /// A tensor, new or in place of another, rounded to dtype().
+  /// Adds or replaces a tensor, rounded to dtype().
   void put(const std::string& name, MatrixView<const double> matrix);
   void put(const std::string& name, std::span<const double> vector);
-  /// Elements that encode() made, for dtype() where none is given.
+  /// Adds or replaces a tensor with elements from encode(); `dtype` defaults to dtype().
   void put(const std::string& name, Shape shape, std::vector<std::byte> elements,
            std::optional<DType> dtype = std::nullopt);
-  /// The elements of a file of the model under this name.
+  /// Adds or replaces a tensor with the elements of a file of the model.
   void put(const std::string& name, const TensorView& view);
   void remove(const std::string& name) { tensors_.erase(name); }
-  /// Tensors that another change of a model of the same files gave other elements.
+  /// Copies the tensors that `other`, a change of the same model, has changed.
   void take(const ChangedModel& other);
   bool has(const std::string& name) const { return tensors_.contains(name); }
 
-  /// Replaces matrices, with biases where their rows change, in the tensors that hold them, which
-  /// may hold others too: all changes of one layer come in one call. Throws Error(unsupported) for
-  /// tensors that hold those of several layers.
+  /// Replaces matrices, and biases if their rows change, in the tensors that contain them. A tensor
+  /// may contain several matrices, so pass all changes of a layer in one call. Throws
+  /// Error(unsupported) for tensors that contain matrices of several layers.
   void set_layer(std::int64_t layer, const LayerMatrices& matrices);
 
-  /// By name.
+  /// All tensors by name.
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
 
-  /// The changed model. Shares the files and what was changed.
+  /// Opens the changed model. It shares the files and the changed tensors.
   Model open() const;
 
  private:
@@ -85,7 +85,8 @@ class ChangedModel {
   DType dtype_ = DType::f32;
   std::map<std::string, std::string> config_;  // the keys of the object with the sizes, as JSON
   std::map<std::string, TensorView> tensors_;
-  std::vector<std::shared_ptr<const std::vector<std::byte>>> changed_;  // what views point into
+  std::vector<std::shared_ptr<const std::vector<std::byte>>>
+      changed_;  // data that the views refer to
 };
 
 }  // namespace attnscope

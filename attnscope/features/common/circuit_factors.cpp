@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-/// (r, D): W_Q,h, or W_O,hᵀ.
+/// The rows of one head, (r, D): W_Q,h, or W_O,hᵀ.
 MatrixView<const double> left_of_head(const CircuitWeights& weights, std::int64_t query_head) {
   const Role left = factors_of(weights.circuit).front();
   const auto head = head_slice(weights.left, left, query_head, weights.heads);

@@ -15,11 +15,11 @@
 namespace attnscope {
 namespace {
 
-/// How the layer's queries and keys turn in a text that is just long enough for the offset.
+/// Rotation of the layer's queries and keys for a text that is just long enough for the offset.
 RopeFrequencies frequencies_at_offset(const Model& model, std::int64_t layer, std::int64_t offset) {
   const ModelSpec& spec = model.spec();
   const auto& rope = spec.layers[static_cast<std::size_t>(layer)].attention.rope;
-  if (!rope) return {};  // some models have layers that do not rotate
+  if (!rope) return {};  // layers without RoPE, which some models have
   return rope_frequencies(*rope, spec.dimensions_of(layer).heads.head_dim, std::abs(offset) + 1,
                           spec.source);
 }
@@ -41,8 +41,9 @@ std::string append_bias(const Model& model, const Weight& weight, Matrix<double>
 KeyRotation key_rotation(const Model& model, std::int64_t layer, std::int64_t offset) {
   const RopeFrequencies frequencies = frequencies_at_offset(model, layer, offset);
   const auto& rope = model.spec().layers[static_cast<std::size_t>(layer)].attention.rope;
-  KeyRotation rotation{.pairs = rope ? rope->pairs : RotaryPairs::halves,
-                       .factor = frequencies.gain * frequencies.gain};  // queries have it, too
+  KeyRotation rotation{
+      .pairs = rope ? rope->pairs : RotaryPairs::halves,
+      .factor = frequencies.gain * frequencies.gain};  // queries have the same gain
   for (const float radians : frequencies.radians_per_token) {
     rotation.angles.push_back(static_cast<double>(radians) * static_cast<double>(offset));
   }
@@ -65,14 +66,15 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
   if (variant.fold_norm != FoldNorm::none && spec.layers.empty()) {
     throw Error(ErrorKind::usage,
                 {.parameter = "fold_norm",
-                 .problem = model.name() + " does not say which norm feeds its projections"});
+                 .problem = model.name() + ": the norm before its projections is unknown"});
   }
   if (variant.fold_norm != FoldNorm::none && model.stack() == "cross") {
-    throw Error(ErrorKind::usage,
-                {.parameter = "fold_norm",
-                 .problem = model.name() +
-                            ": its queries read the decoder's stream, its keys and values the "
-                            "encoder's, and each has a norm of its own"});
+    throw Error(
+        ErrorKind::usage,
+        {.parameter = "fold_norm",
+         .problem = model.name() +
+                    ": its queries read the decoder's residual stream, its keys and values the "
+                    "encoder's, and the two have different norms"});
   }
   if (variant.rope_offset == 0) return;
   if (!spec.architecture.rope || spec.layers.empty()) {
@@ -87,14 +89,13 @@ void check_variant(const Model& model, const CircuitVariant& variant) {
 
 std::string cross_note(const Model& model) {
   return model.name() +
-         ": its circuits join two streams: qk takes a query of the decoder's to keys of the "
-         "encoder's, ov what the encoder gave to the decoder; symmetry, likeness to the identity "
-         "and copying compare directions of the one with those of the other";
+         ": cross-attention: queries come from the decoder, keys and values from the "
+         "encoder. Symmetry, identity cosine and copying score compare vectors from two "
+         "different spaces.";
 }
 
 std::string query_norm_note(const Model& model) {
-  return model.name() +
-         ": Q and K pass norms of their own, which are not linear and are left out of qk";
+  return model.name() + ": the norms of Q and K are not linear and are not included in qk";
 }
 
 void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t layer, Role circuit,

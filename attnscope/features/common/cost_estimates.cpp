@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// Of the long side, converted to float64 at once.
+/// Number of columns of the long side that are converted to float64 at once.
 constexpr std::int64_t kBlock = 1024;
 
 std::uint64_t projection_bytes(const Model& model, std::int64_t layer, Role role,
@@ -34,8 +34,8 @@ double spectrum_flops(double rows, double cols) {
 
 std::uint64_t spectrum_bytes(std::int64_t rows, std::int64_t cols) {
   const std::int64_t n = std::min(rows, cols), m = std::max(rows, cols);
-  // The triangle of the Gram matrix would be half, and so would the float32 copy of a nearly square
-  // matrix that is reduced itself; LAPACK, where there are no kernels, takes all.
+  // An upper bound for all solvers. The triangle of the Gram matrix takes half as much, and so does
+  // the float32 copy of a nearly square matrix. LAPACK, used without kernels, takes all of it.
   return float64_bytes(n, n) + float64_bytes(n, std::min(kBlock, m)) + kPackedBytes;
 }
 
@@ -53,7 +53,7 @@ std::uint64_t product_spectrum_bytes(const Model& model, std::int64_t layer, Rol
   }
   if (worth_forming(inner, width))
     return float64_bytes(width, width) + spectrum_bytes(width, width);
-  // The Gram matrices of both factors, a Cholesky factor and the matrix that is solved.
+  // The Gram matrices of both factors, a Cholesky factor, and the matrix that is decomposed.
   const std::int64_t k = std::min(inner, width);
   return 4 * float64_bytes(k, k) + spectrum_bytes(k, width);
 }
@@ -74,7 +74,7 @@ std::uint64_t decoded_bytes(const Model& model, std::int64_t layer, Role role) {
 std::uint64_t matrix_spectrum_bytes(const Model& model, std::int64_t layer, Role role) {
   const auto [rows, cols] = canonical_shape(model.dimensions(layer), role);
   const std::uint64_t decoded = decoded_bytes(model, layer, role);
-  // W_K stacked on W_V is made from both.
+  // W_K and W_V, which are stacked into kv, are both in memory.
   const std::uint64_t reading = role == Role::kv ? decoded : 0;
   return decoded + std::max(reading, role_spectrum_bytes(model, layer, role, rows, cols));
 }
@@ -95,7 +95,7 @@ std::uint64_t circuit_factor_bytes(const Dimensions& dimensions, Role circuit) {
   const std::uint64_t factors =
       float64_bytes((heads.heads + heads.kv_heads) * inner, dimensions.width);
   if (!dimensions.mla) return factors;
-  // What they are made from, and the factors of the sum.
+  // The original factors, and the factors of the sum.
   const std::uint64_t of_queries =
       is_of_queries(circuit) && dimensions.mla->query > 0
           ? float64_bytes(heads.heads * inner + dimensions.width, dimensions.mla->query)

@@ -24,7 +24,7 @@ std::optional<std::int64_t> expert_number(std::string_view text) {
   return number;
 }
 
-/// The medians of what several records say under the same names.
+/// Medians of the values that several records have under the same names.
 Value median_of(const std::vector<const Value*>& values);
 
 template <class T>
@@ -65,7 +65,7 @@ Record median_record(const std::vector<const Record*>& records) {
       const Value* own = record->find(name);
       if (own != nullptr && !own->is_null()) values.push_back(own);
     }
-    // Bins of one histogram are not another's.
+    // Histograms of different matrices have different bins, so they have no median.
     out.add(name, values.empty() || name == "histogram" ? Value() : median_of(values));
   }
   return out;
@@ -98,8 +98,8 @@ std::vector<std::int64_t> ExpertSelection::resolve(std::int64_t experts,
     const auto last = dash == std::string::npos ? first : expert_number(part.substr(dash + 1));
     if (!first || !last || *first > *last) {
       refuse_experts('\'' + part +
-                     "' is not an expert or a range of experts, such as 0-7,12; all "
-                     "takes every one");
+                     "' is not an expert or a range of experts, e.g. 0-7,12; 'all' "
+                     "selects every expert");
     }
     if (*last >= experts) {
       refuse_experts('\'' + part + "': " + std::string(model) + " has experts 0 to " +
@@ -136,10 +136,10 @@ void add_layers_and_experts(Plan& plan, std::span<const Model> models,
     any = any || asked;
     if (!asked || !experts.text.empty() || std::ssize(chosen) == count) continue;
     notes.add_note(model.name() + ": " + std::to_string(chosen.size()) + " of " +
-                   counted(count, "expert") + " stand for a layer's (every " +
-                   std::to_string(chosen[1]) + "th); experts: all takes every one");
+                   counted(count, "expert") + "sampled per layer (every " +
+                   std::to_string(chosen[1]) + "th); pass {experts} all for all");
   }
-  if (!any && !experts.text.empty()) refuse_experts("none of these matrices is an expert's");
+  if (!any && !experts.text.empty()) refuse_experts("none of these matrices belongs to an expert");
 }
 
 std::vector<Outcome> expert_outcomes(

@@ -1,4 +1,4 @@
-// Fields that rows of several kinds have.
+// Fields shared by several kinds of rows.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/base/role.h"
 
@@ -12,8 +12,8 @@ std::vector<Field> place_of_matrix() {
   fields.push_back({.name = "head",
                     .type = integer,
                     .nulls = Nulls::whole,
-                    .meaning = "the head, from 0 (of k, v and kv a key/value head); null: the "
-                               "whole matrix",
+                    .meaning = "head index, from 0; a key/value head for k, v and kv. Null for the "
+                               "whole matrix.",
                     .where = "formats.md#rows"});
   return fields;
 }
@@ -24,7 +24,7 @@ std::vector<Field> place_of_whole_matrix() {
           layer_field(),
           {.name = "matrix",
            .type = text,
-           .meaning = "the projection or product, by its name: q, gate, qk, …",
+           .meaning = "weight matrix or product: q, gate, qk, …",
            .where = "metrics.md#matrices",
            .choices = {kRoleNames.begin(), kRoleNames.end()}}};
 }
@@ -44,8 +44,8 @@ Field replaced_part_field(std::string_view where) {
   return {.name = "component",
           .type = text,
           .meaning =
-              "what is replaced: what one head gives to the output projection, or all of a "
-              "layer's heads, or what its MLP gives",
+              "ablated component: the output of one head before the output projection (head), of "
+              "all heads of a layer (attention), or of its MLP (mlp)",
           .where = where,
           .choices = {"head", "attention", "mlp"}};
 }
@@ -54,13 +54,13 @@ std::vector<Field> expert_fields() {
   constexpr std::string_view kWhere = "metrics.md#experts";
   return {{.name = "expert",
            .type = integer,
-           .meaning = "the expert whose matrix it is, from 0; absent from rows of other matrices",
+           .meaning = "expert index, from 0. Absent if the matrix does not belong to an expert.",
            .where = kWhere,
            .optional = true},
           {.name = "experts",
            .type = integer,
-           .meaning = "of a row that sums up the experts of a layer: how many; its numbers are "
-                      "their medians, of two middle ones the lower",
+           .meaning = "number of experts that this row summarizes. Its values are medians over "
+                      "them (the lower of two middle values). Absent from other rows.",
            .where = kWhere,
            .optional = true}};
 }
@@ -68,7 +68,7 @@ std::vector<Field> expert_fields() {
 Field experts_parameter_field() {
   return {.name = "experts",
           .type = text,
-          .meaning = "the experts of each layer that were asked for",
+          .meaning = "requested experts of each layer",
           .where = "formats.md#parameters",
           .with = "experts"};
 }
@@ -77,7 +77,7 @@ Field model_field() {
   return {.name = "model",
           .type = text,
           .heading = "model",
-          .meaning = "the model, by its name in models",
+          .meaning = "model name, as in models",
           .where = "formats.md#rows"};
 }
 
@@ -85,8 +85,8 @@ Field stack_field() {
   return {.name = "stack",
           .type = text,
           .meaning =
-              "which stack of the model: encoder, decoder, cross (the decoder's attention "
-              "to what the encoder gives), text or vision; absent where it has one",
+              "stack of the model: encoder, decoder, cross (the decoder's cross-attention), "
+              "text or vision. Absent if the model has a single stack.",
           .where = "formats.md#stacks",
           .optional = true};
 }
@@ -95,7 +95,7 @@ Field layer_field() {
   return {.name = "layer",
           .type = integer,
           .heading = "layer",
-          .meaning = "the layer, from 0",
+          .meaning = "layer index, from 0",
           .where = "formats.md#rows"};
 }
 
@@ -104,32 +104,36 @@ Field possible_rank_field() {
           .type = integer,
           .unit = "singular values",
           .heading = "of",
-          .meaning = "the largest rank that a matrix of this shape, or such a product, can have",
+          .meaning = "maximum possible rank of a matrix or product of this shape",
           .where = "metrics.md#matrices"};
 }
 
 Field frobenius_norm_field() {
   return {.name = "frobenius_norm",
           .heading = "Frobenius",
-          .meaning = "the square root of the sum of squared entries",
+          .meaning = "Frobenius norm: square root of the sum of squared entries",
           .where = "metrics.md#spectrum"};
 }
 
 Field latent_rms_field() {
   constexpr std::string_view kWhere = "metrics.md#latents";
-  return {.name = "latent_rms",
-          .type = record,
-          .meaning = "of a matrix that is made of latents: what their norms are taken to divide by",
-          .where = kWhere,
-          .optional = true,
-          .fields = {{.name = "q",
-                      .meaning = "that of the latent of queries, where they have one",
-                      .where = kWhere,
-                      .optional = true},
-                     {.name = "kv",
-                      .meaning = "that of the latent of keys and values, where it is in the matrix",
-                      .where = kWhere,
-                      .optional = true}}};
+  return {
+      .name = "latent_rms",
+      .type = record,
+      .meaning =
+          "RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if the "
+          "matrix contains no latent projection.",
+      .where = kWhere,
+      .optional = true,
+      .fields = {
+          {.name = "q",
+           .meaning = "RMS used for the query latent. Absent if queries have no latent.",
+           .where = kWhere,
+           .optional = true},
+          {.name = "kv",
+           .meaning = "RMS used for the key/value latent. Absent if the matrix does not use it.",
+           .where = kWhere,
+           .optional = true}}};
 }
 
 std::vector<Field> mla_text_parameter_fields() {
@@ -144,41 +148,41 @@ Field histogram_field() {
   return {.name = "histogram",
           .type = record,
           .nulls = Nulls::whole,
-          .meaning = "how many values lie in each bin",
+          .meaning = "histogram of the values",
           .where = kWhere,
           .with = "histogram",
           .fields = {{.name = "edges",
                       .form = list,
-                      .meaning = "the edges of the bins, ascending, one more than bins",
+                      .meaning = "bin edges in ascending order, one more than there are bins",
                       .where = kWhere},
                      {.name = "counts",
                       .type = integer,
                       .form = list,
                       .unit = "values",
-                      .meaning = "how many values each bin holds; the last one has both its edges",
+                      .meaning = "number of values per bin; the last bin includes both edges",
                       .where = kWhere},
                      {.name = "density",
                       .form = list,
                       .nulls = Nulls::whole,
                       .unit = "share of values per unit of width",
-                      .meaning = "counts over the bins' widths and the sum of counts",
+                      .meaning = "counts divided by the bin width and by the sum of all counts",
                       .where = kWhere},
                      {.name = "outside",
                       .type = integer,
                       .unit = "values",
-                      .meaning = "how many values lie in no bin",
+                      .meaning = "number of values outside all bins",
                       .where = kWhere}}};
 }
 
 std::vector<Field> matrix_row_fields() {
   return {{.name = "row",
            .type = integer,
-           .meaning = "the row of the matrix, from 0",
+           .meaning = "row index of the matrix, from 0",
            .where = "formats.md#rows"},
           {.name = "values",
            .form = list,
            .nulls = Nulls::entries,
-           .meaning = "the entries of that row; null: not finite",
+           .meaning = "entries of the row. Null where an entry is not finite.",
            .where = "formats.md#rows"}};
 }
 
@@ -186,7 +190,7 @@ Field energy_parameter() {
   return {.name = "energy",
           .form = list,
           .unit = "share of the energy",
-          .meaning = "the thresholds at which energy ranks are given, ascending",
+          .meaning = "energy thresholds of the energy ranks, in ascending order",
           .where = "formats.md#parameters"};
 }
 
@@ -195,7 +199,7 @@ Field matrix_parameter() {
           .type = text,
           .form = list,
           .nulls = Nulls::whole,
-          .meaning = "the matrices that were asked for; null: the command's usual ones",
+          .meaning = "requested matrices. Null for the command's default.",
           .where = "formats.md#parameters"};
 }
 
@@ -203,33 +207,32 @@ Field layers_parameter() {
   return {.name = "layers",
           .type = text,
           .nulls = Nulls::whole,
-          .meaning = "the layers that were asked for; null: all",
+          .meaning = "requested layers. Null for all layers.",
           .where = "formats.md#parameters"};
 }
 
 Field per_head_parameter() {
   return {.name = "per_head",
           .type = flag,
-          .meaning = "whether heads have rows of their own",
+          .meaning = "true if there is a row per head",
           .where = "formats.md#parameters"};
 }
 
 std::vector<Field> histogram_parameters() {
   return {{.name = "histogram",
            .type = flag,
-           .meaning = "whether histograms were asked for",
+           .meaning = "true if histograms were requested",
            .where = "formats.md#parameters"},
           {.name = "bins",
            .type = integer,
-           .meaning = "how many bins each histogram has; fd: by the rule of Freedman & Diaconis",
+           .meaning = "number of bins per histogram; fd: Freedman-Diaconis rule",
            .where = "formats.md#parameters",
            .with = "histogram",
            .choices = {"fd"}},
           {.name = "range",
            .form = list,
            .nulls = Nulls::whole,
-           .meaning = "the lowest and the highest edge; null: from the smallest to the largest "
-                      "value",
+           .meaning = "lowest and highest bin edge. Null for the smallest and largest value.",
            .where = "formats.md#parameters",
            .with = "histogram"}};
 }

@@ -1,4 +1,4 @@
-// Fields that rows of several features have.
+// Fields shared by rows of several features.
 #pragma once
 
 #include <string_view>
@@ -8,48 +8,47 @@
 
 namespace attnscope {
 
-/// model, layer, matrix, head.
+/// model, stack, layer, matrix, head.
 std::vector<Field> place_of_matrix();
-/// model, layer, matrix: of rows that have none for single heads.
+/// model, stack, layer, matrix: for rows that are never per head.
 std::vector<Field> place_of_whole_matrix();
-/// model, stack, layer, head: of a head, or of what `head` says that a row without one is of.
+/// model, stack, layer, head. `head`: the meaning of the field head.
 std::vector<Field> place_of_part(
-    std::string_view head = "the query head, from 0; null: of the layer");
-/// component: which of these an ablation replaces.
+    std::string_view head = "query head index, from 0. Null for rows of a whole layer.");
+/// component: the component that is ablated.
 Field replaced_part_field(std::string_view where);
-/// expert, experts: first among the fields of rows that experts may have.
+/// expert, experts: the first fields of rows that may describe experts.
 std::vector<Field> expert_fields();
 Field experts_parameter_field();
 Field model_field();
-/// Of models of several stacks.
+/// For models with several stacks.
 Field stack_field();
 Field layer_field();
 Field possible_rank_field();
 Field frobenius_norm_field();
-/// Of rows of models with latents.
+/// For rows of MLA models.
 Field latent_rms_field();
 /// Added by `histogram`.
 Field histogram_field();
-/// One row of a matrix.
+/// For one row of a matrix.
 std::vector<Field> matrix_row_fields();
 
-/// Parameters: thresholds, the choice of matrices and layers, bins and their range.
+/// Parameters: energy thresholds, requested matrices and layers, bins and their range.
 Field energy_parameter();
 Field matrix_parameter();
 Field layers_parameter();
 Field per_head_parameter();
 std::vector<Field> histogram_parameters();
-/// Where the tokens of a run come from (attention.cpp).
+/// The source of the tokens of a run (defined in attention/fields.cpp).
 std::vector<Field> text_parameter_fields();
-/// Which tokens of it count, of commands that take losses or means over positions.
+/// Which tokens count, for commands that average over positions.
 std::vector<Field> example_parameter_fields();
 Field source_tokens_fact();
 Field tokens_hash_parameter();
-/// Of runs on prompts with answers: the file's name, and what their rows tell
-/// of the model's preference.
+/// For runs on prompts with answers: the file name, and the fields about the model's preference.
 Field prompts_parameter_field();
 std::vector<Field> preference_fields();
-/// The same of commands that need no text.
+/// text_parameter_fields() for commands whose text is optional (MLA models).
 std::vector<Field> mla_text_parameter_fields();
 
 }  // namespace attnscope

@@ -18,7 +18,7 @@ namespace {
   throw Error(ErrorKind::usage, {.parameter = "layers", .problem = std::move(problem)});
 }
 
-/// "layers 0-2, 4 have Gated DeltaNet in place of attention".
+/// Returns, for example, "layers 0-2, 4 have Gated DeltaNet in place of attention".
 std::string other_mixers(const Dimensions& dimensions, std::span<const std::int64_t> layers) {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> of_name;
   for (const std::int64_t layer : layers) {
@@ -40,19 +40,19 @@ std::string other_mixers(const Dimensions& dimensions, std::span<const std::int6
 
 void note_set_aside(std::span<const Model> models, RowSink& notes) {
   for (const Model& model : models) {
-    std::map<std::string, std::string> reasons;  // of roles
+    std::map<std::string, std::string> reasons;  // by role
     for (const TensorRule& rule : model.spec().architecture.others) {
       if (!rule.set_aside.empty()) reasons[rule.role] = rule.set_aside;
     }
     if (reasons.empty()) continue;
-    std::map<std::string, std::size_t> found;  // by reason
+    std::map<std::string, std::size_t> found;  // number of tensors by reason
     for (const TensorSummary& tensor : take_inventory(model, {}).tensors) {
       const auto reason = reasons.find(tensor.role);
       if (reason != reasons.end()) ++found[reason->second];
     }
     for (const auto& [reason, tensors] : found) {
       notes.add_note(model.name() + ": " + counted(tensors, "tensor") +
-                     (tensors == 1 ? " is" : " are") + " listed and not analysed: " + reason);
+                     (tensors == 1 ? " is" : " are") + "not analyzed: " + reason);
     }
   }
 }
@@ -61,8 +61,8 @@ std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                                std::span<const Role> wanted, RowSink& notes,
                                                bool of_experts) {
   if (of_experts && wanted.empty()) note_set_aside(models, notes);
-  // What layers should have and the files lack will be skipped with a reason; what was not asked
-  // for by name and no layer should have is left out.
+  // A matrix that a layer should have but the files lack is skipped with a reason. A matrix that no
+  // layer should have is omitted, unless it was requested by name.
   const auto applies = [&](const Model& model, Role role) {
     if (of_experts && model.describes_of_expert(role)) return true;
     if (wanted.empty()) return is_expected(model, role) && !is_mla_product(role);

@@ -1,4 +1,4 @@
-// Which layers and matrices a command looks at.
+// Selects the layers and matrices to analyze.
 #pragma once
 
 #include <array>
@@ -25,36 +25,36 @@ inline constexpr auto kEveryRole = [] {
   return all;
 }();
 
-/// The matrices to look at in each model: those of `wanted` that its architecture has, in the order
-/// of `wanted`; where nothing is wanted, the projections that its files have. Throws Error(usage)
-/// for a wanted one that no model has. A model that has none of them gives a note. `of_experts`:
-/// those of experts count as the MLP's.
+/// Returns the matrices to analyze in each model. These are the `wanted` ones that its architecture
+/// has, in that order; by default the projections in its files. Throws Error(usage) for a wanted
+/// matrix that no model has. Adds a note for a model without any of them. `of_experts`: matrices of
+/// experts count as matrices of the MLP.
 std::vector<std::vector<Role>> select_matrices(std::span<const Model> models,
                                                std::span<const Role> wanted, RowSink& notes,
                                                bool of_experts = false);
 
-/// Says which weights of each model are listed by `info` and looked at by no analysis, and why.
+/// Adds notes about weights that `info` lists but no analysis covers, with the reason.
 void note_set_aside(std::span<const Model> models, RowSink& notes);
 
-/// The chosen layers that attend; a note names those that do not. Throws Error(usage) where none
-/// does.
+/// Returns the selected layers that have attention; a note names the others. Throws Error(usage) if
+/// none has attention.
 std::vector<std::int64_t> attention_layers(const LayerSelection& layers, const Model& model,
                                            RowSink* notes = nullptr);
 
-/// Whether nobody asked by number for a layer that has no matrix of that role by its kind.
+/// Whether the layer has no matrix of this role by its kind and was not requested by number.
 bool is_passed_over(const LayerSelection& layers, const Model& model, Role role,
                     std::int64_t layer);
 
-/// Says which layers of each model have something else than attention, where one of its roles is
-/// the attention's and no layer was asked for by number.
+/// Adds notes about layers that have another mixer instead of attention. Applies if one of the
+/// model's roles belongs to attention and no layer was requested by number.
 void note_other_mixers(std::span<const Model> models, std::span<const std::vector<Role>> roles,
                        const LayerSelection& layers, RowSink& notes);
 
-/// An item for each of a model's roles in each chosen layer that has it, layer by layer.
+/// Adds an item for each role of a model in each selected layer that has it, layer by layer.
 void add_layers(Plan& plan, std::span<const Model> models, std::span<const std::vector<Role>> roles,
                 const LayerSelection& layers, RowSink& notes);
 
-/// The names of roles as a list; null where there are none.
+/// The role names as a list; null if there are none.
 Value roles_value(std::span<const Role> roles);
 
 }  // namespace attnscope

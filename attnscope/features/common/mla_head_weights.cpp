@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// Some rows of each head, one head after the other. `of_head`: how many rows a head has.
+/// Selects rows of each head, head by head. `of_head`: number of rows per head.
 Matrix<double> rows_of_heads(MatrixView<const double> matrix, std::int64_t heads,
                              std::int64_t of_head, std::int64_t first, std::int64_t count) {
   Matrix<double> out(heads * count, matrix.cols);
@@ -30,14 +30,14 @@ Matrix<double> copied_block(MatrixView<const double> from) {
   return out;
 }
 
-/// The right side: `up` (H k, p) of `down` (p, columns). None of the latter: the latent itself.
+/// The right factor: `up` (H k, p) times `down` (p, columns). Without `down`: the latent itself.
 struct RightSide {
   Matrix<double> up;
   std::optional<Matrix<double>> down;
 };
 
-/// The queries' rows, of all dimensions: in the latent, or in the stream. `divided_by` gets what
-/// their latent was divided by.
+/// Returns the rows of all query dimensions, in the latent space or the residual stream space. Sets
+/// `divided_by` to the RMS used for the query latent.
 Read<Matrix<double>> read_queries(const Model& model, std::int64_t layer, bool in_latent,
                                   bool narrowed, LatentRms& divided_by,
                                   const std::optional<LatentRms>& rms, const Compute& compute) {
@@ -106,7 +106,7 @@ LoadedCircuit load_mla_product(const Model& model, std::int64_t layer, Role role
   const auto heads_of_left =
       of_values ? out.left.view() : std::as_const(out.left).view().transposed();
   const auto up = std::as_const(right.up).view();
-  // (p, columns of the left side): heads add up on the way.
+  // (p, columns of the left factor). This product also sums over heads.
   out.summed_left = multiply_transposed(up.transposed(), heads_of_left, compute);
   if (!right.down) {
     out.summed_right = Matrix<double>(rank, rank);
@@ -122,7 +122,8 @@ LoadedCircuit load_mla_product(const Model& model, std::int64_t layer, Role role
 
 namespace {
 
-/// Both sides of a circuit while it is made. W_O, and W_Q of queries without a latent, are plain.
+/// Both factors of a circuit under construction. W_O, and W_Q without a query latent, are plain
+/// matrices.
 struct Sides {
   std::optional<MlaFactors> left;
   Matrix<double> plain_left;
@@ -155,14 +156,15 @@ std::string fold_gain(const Model& model, std::int64_t layer, bool qk, FoldNorm 
   return "";
 }
 
-/// Biases before the latents become a column; those after them have no place there.
+/// Biases before the latents become a column. Biases after the latents cannot be represented.
 std::string add_biases(const Model& model, std::int64_t layer, bool qk, Sides& sides) {
   const auto append = [](MlaFactors& factors) {
     const Matrix<double>& bias = factors.bias_column;
     factors.down = with_column(factors.down, {bias.data(), static_cast<std::size_t>(bias.rows())});
   };
   for (const Role role : {Role::query_up, Role::kv_up}) {
-    if (model.weight(layer, role).bias != nullptr) return "a latent's heads have a bias";
+    if (model.weight(layer, role).bias != nullptr)
+      return "the up-projection of a latent has a bias";
   }
   append(sides.right);
   if (!qk) return "";
@@ -171,7 +173,7 @@ std::string add_biases(const Model& model, std::int64_t layer, bool qk, Sides& s
   return "";
 }
 
-/// The factors of the sum over heads, of the narrower latent's dimension.
+/// Computes the factors of the sum over heads, whose inner dimension is that of the smaller latent.
 void add_up_heads(const Sides& sides, bool qk, const Compute& compute, LoadedCircuit& out) {
   const auto heads_of_right = sides.right.up.view().transposed();  // (m, H d)
   const auto right = sides.right.down.view();
@@ -202,7 +204,7 @@ LoadedCircuit load_mla_circuit(const Model& model, std::int64_t layer, Role circ
   LoadedCircuit out{.circuit = circuit, .heads = model.dimensions().heads};
   const bool qk = circuit == Role::qk;
   if (model.dimensions().mla->key_value == 0) {
-    out.skipped = "queries of a latent with keys that have none are not multiplied";
+    out.skipped = "not supported: a query latent without a key/value latent";
     return out;
   }
   auto right = read_mla(model, layer, qk ? Role::key : Role::value, SharedRows::in_every_head,

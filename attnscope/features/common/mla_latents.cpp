@@ -20,7 +20,7 @@
 namespace attnscope {
 namespace {
 
-/// Of the rows of a latent (rank, D), before its norm.
+/// RMS of the latent for white input, from its rows (rank, D) before its norm.
 double rms_of(MatrixView<const double> rows, const Gain& input_gain) {
   double squares = 0;
   for (std::int64_t row = 0; row < rows.rows; ++row) {
@@ -32,7 +32,8 @@ double rms_of(MatrixView<const double> rows, const Gain& input_gain) {
   return std::sqrt(squares / static_cast<double>(rows.rows));
 }
 
-/// Rows of the latent times gain / rms; others stay. A latent of zeros stays zero.
+/// Multiplies the rows of the latent by gain / rms; other rows stay unchanged. A zero latent stays
+/// zero.
 void scale_rows(MatrixView<double> rows, const Gain& gain, double rms) {
   for (std::size_t row = 0; row < gain.size(); ++row) {
     const double factor = rms > 0 ? gain[row] / rms : 0;
@@ -54,7 +55,8 @@ Matrix<double> zeros_of(std::int64_t rows, std::int64_t cols) {
   return out;
 }
 
-/// From what is stored, (H (own + d_v), rank), to the rows of a role in coordinates of `down`.
+/// Expands the stored matrix (H (own + d_v), rank) to the rows of a role, in the coordinates of
+/// `down`.
 Matrix<double> up_rows(const Matrix<double>& stored, Role role, const HeadShape& heads,
                        SharedRows shared) {
   const std::int64_t rank = stored.cols(), of_key = heads.shared_key_dim;
@@ -83,7 +85,7 @@ Matrix<double> up_rows(const Matrix<double>& stored, Role role, const HeadShape&
   return up;
 }
 
-/// (m, 1), zeros where the matrix has no bias.
+/// Returns the bias as a column (m, 1); zeros if the matrix has no bias.
 Read<Matrix<double>> read_bias_column(const Model& model, const Weight& weight) {
   if (weight.bias == nullptr) return {zeros_of(weight.matrix.rows, 1), ""};
   return read_weight_float64(model, {.tensor = weight.bias, .matrix = weight.bias_column});
@@ -103,7 +105,7 @@ Read<MlaFactors> read_mla(const Model& model, std::int64_t layer, Role role, Sha
     if (!read->skipped.empty()) return {{}, read->skipped};
   }
   const std::int64_t rank = stored.values.cols();
-  if (model.spec().layers.empty()) return {{}, "nothing says which norm its latent has"};
+  if (model.spec().layers.empty()) return {{}, "the norm of its latent is unknown"};
   const MlaSpec& spec = *model.spec().layers[static_cast<std::size_t>(layer)].attention.mla;
   const auto gain = read_gain(model, of_queries ? *spec.query_norm : spec.norm, layer, rank);
   const auto input_gain = read_input_gain(model, layer);
@@ -123,7 +125,7 @@ Read<MlaFactors> read_mla(const Model& model, std::int64_t layer, Role role, Sha
   const Gain own = gain.values.empty() ? Gain(static_cast<std::size_t>(rank), 1.0) : gain.values;
   scale_rows(out.down.view(), own, rms);
   scale_rows(out.bias_column.view(), own, rms);
-  if (role == Role::value && out.down.rows() > rank) {  // values do not read the shared key
+  if (role == Role::value && out.down.rows() > rank) {  // values do not use the shared key
     for (Matrix<double>* whole : {&out.down, &out.bias_column}) {
       Matrix<double> latent(rank, whole->cols());
       set(latent.view(), whole->view().row_block(0, rank));
@@ -154,8 +156,8 @@ void add_latent_rms(std::vector<Outcome>& outcomes, const LatentRms& divided_by)
 
 std::string mla_note(const Model& model, bool on_a_text) {
   return model.name() +
-         ": q, k and v are made of latents, whose norms are taken to divide by one rms each, " +
-         (on_a_text ? "the mean on the text" : "that of white input");
+         ": q, k and v are MLA products; the norm of each latent divides by a constant RMS, " +
+         (on_a_text ? "the mean over the text" : "the RMS for white input");
 }
 
 std::int64_t latent_inner(const Dimensions& dimensions, Role role) {
@@ -175,7 +177,7 @@ std::uint64_t latent_bytes(const Dimensions& dimensions, Role role, std::int64_t
 
 namespace {
 
-/// Over all rows of what their norm divides by.
+/// Sum over all rows of the RMS that their norm divides by.
 double sum_of_rms(MatrixView<const float> rows, double epsilon) {
   double sum = 0;
   for (std::int64_t row = 0; row < rows.rows; ++row) {
@@ -189,7 +191,7 @@ double sum_of_rms(MatrixView<const float> rows, double epsilon) {
   return sum;
 }
 
-/// Of each layer, over the tokens of one batch; added up, over all of them.
+/// Per layer: sums over the tokens of a batch, or of all batches.
 struct Sums {
   double queries = 0, keys_and_values = 0;
 };
@@ -209,7 +211,8 @@ std::vector<Sums> sums_of(const ForwardPass& pass, std::span<const TokenIds> bat
   return sums;
 }
 
-/// The means of each layer. Batches are added up in their order, whichever ends first.
+/// Means per layer. Batches are added in a fixed order, so results do not depend on which batch
+/// ends first.
 std::vector<LatentRms> means_of(const Model& model, std::span<const TokenIds> sequences,
                                 const Context& context, RowSink& sink) {
   const ReadyModels ready({&model, 1}, context);
@@ -254,9 +257,9 @@ void check_mla_ranks(std::span<const Model> models) {
                   [](const Model& model) { return model.dimensions().mla.has_value(); })) {
     return;
   }
-  throw Error(
-      ErrorKind::usage,
-      {.problem = models.front().name() + " has no latents: its weights do not depend on a text"});
+  throw Error(ErrorKind::usage,
+              {.problem = models.front().name() +
+                          "is not an MLA model: its weights do not depend on a text"});
 }
 
 void add_text_parameters(Record& report, Record& of_items, const std::optional<MlaText>& text) {

@@ -1,4 +1,4 @@
-// A prompt of one model, and how its tokens appear in rows.
+// A prompt of a model, and its tokens in rows.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace attnscope {
 
-/// The tokens of one model's prompt.
+/// The tokens of a prompt of one model.
 struct Prompt {
-  TokenIds tokens;                       // of an encoder-decoder those of its decoder
-  TokenIds source = {};                  // then: those of its encoder
-  std::optional<MediaInput> audio = {};  // in place of `source`
-  TokenIds languages = {};               // see DecoderPrompt, whose tokens stand in `tokens`
-  const Tokenizer* tokenizer = nullptr;  // null: tokens have ids and no texts
+  TokenIds tokens;                       // for an encoder-decoder: decoder tokens
+  TokenIds source = {};                  // for an encoder-decoder: encoder tokens
+  std::optional<MediaInput> audio = {};  // replaces `source`
+  TokenIds languages = {};               // see DecoderPrompt, whose tokens are in `tokens`
+  const Tokenizer* tokenizer = nullptr;  // null: tokens have ids but no text
 };
 
-/// A token as readable text; null where no tokenizer knows it.
+/// The text of a token; null if the tokenizer does not know it.
 inline Value token_value(const Tokenizer* tokenizer, std::int64_t id) {
   if (tokenizer == nullptr || !tokenizer->spelling(id)) return {};
   return tokenizer->text(id);
 }
 
-/// Adds the fields of a token that is foretold: "token_id", "text", "logit", "probability".
+/// Adds the fields of a predicted token: "token_id", "text", "logit", "probability".
 inline void add_predicted(Record& row, const Tokenizer* tokenizer, const TokenScore& score) {
   row.add("token_id", score.token);
   row.add("text", token_value(tokenizer, score.token));
@@ -36,14 +36,15 @@ inline void add_predicted(Record& row, const Tokenizer* tokenizer, const TokenSc
   row.add("probability", score.probability);
 }
 
-/// Sees a prompt run: is told of it before, and of blocks of logits after it. On the thread that
-/// runs it; what it throws ends the run.
+/// Observes the run of a prompt. Its functions are called on the thread that runs the prompt; an
+/// exception ends the run.
 struct PromptWatcher {
-  /// `tokens`: none of an image or sound. `rows`: of its states.
+  /// Called before the run. `tokens`: empty for images and audio. `rows`: number of rows of the
+  /// states.
   std::function<void(const ForwardPass&, const TokenIds& tokens, std::int64_t rows)> begin;
   ForwardObserver observer;
-  ForwardObserver encoder_observer = {};  // of encoder-decoders, whose encoder runs first
-  /// Rows of all tokens, block after block; not called for models without logits.
+  ForwardObserver encoder_observer = {};  // for encoder-decoders, whose encoder runs first
+  /// Called with the logits of all tokens, block by block; not called for models without logits.
   std::function<void(MatrixView<const float>)> on_logits;
   std::function<void()> end;
 };

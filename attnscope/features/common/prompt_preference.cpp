@@ -17,7 +17,7 @@ double mean_of_all(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// a − b of each prompt, or a where `b` is empty.
+/// a − b per prompt, or a if `b` is empty.
 std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
   for (std::size_t at = 0; at < b.size(); ++at) a[at] -= b[at];
   return a;
@@ -40,10 +40,10 @@ void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts) {
   const Model& model = pass.model();
   check_predicts_tokens(pass, {}, MaskToken(0));
   if (!model.spec().causal) {
-    throw Error(ErrorKind::unsupported,
-                {.parameter = "prompts",
-                 .problem = verbatim(model.name()) +
-                            " sees texts both ways, and foretells no next tokens"});
+    throw Error(
+        ErrorKind::unsupported,
+        {.parameter = "prompts",
+         .problem = verbatim(model.name()) + " is bidirectional and does not predict next tokens"});
   }
   const std::int64_t known = std::min(pass.vocabulary(), pass.logits_width());
   for (const std::vector<TokenIds>* texts : {&prompts.clean, &prompts.corrupted}) {
@@ -79,12 +79,12 @@ MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& 
 
 void note_preference(const std::string& model, const Preference& preference, RowSink& sink) {
   if (preference.whole() > 0) return;
-  const std::string than = preference.corrupted ? fmt::format("than after corrupted ones ({:+.3f})",
+  const std::string than = preference.corrupted ? fmt::format("than on corrupted prompts ({:+.3f})",
                                                               *preference.corrupted)
-                                                : "than the wrong one";
+                                                : "than zero";
   sink.add_note(verbatim(model) +
-                fmt::format(": after clean prompts the right answer is preferred no more ({:+.3f}) "
-                            "{}: there are no shares of it",
+                fmt::format(": the logit difference on clean prompts ({:+.3f}) is not larger "
+                            "{}, so no shares are reported",
                             preference.clean, than));
 }
 

@@ -29,7 +29,7 @@ Read<Matrix<double>> read_product(const Model& model, std::int64_t layer, Role r
   return {product_of(read.values), ""};
 }
 
-/// Whether the role is a matrix that latents stand for.
+/// Whether the role is a matrix that is a product of MLA factors.
 bool is_of_latents(const Model& model, Role role) {
   return !is_product(role) && model.is_of_latents(role);
 }

@@ -21,10 +21,10 @@ InductionRequest fitted(InductionRequest request, const ReadyModels& ready, std:
     const ForwardPass& pass = ready.pass(index);
     request.block = std::min(*request.block, context_of(pass) / 2);
     if (*request.block >= 2) continue;
-    throw Error(ErrorKind::usage, {.parameter = "induction",
-                                   .problem = verbatim(pass.model().name()) + " has a context of " +
-                                              counted(context_of(pass), "token") +
-                                              ", and two tokens repeated twice are 4"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "induction",
+                 .problem = verbatim(pass.model().name()) + " has a context of " +
+                            counted(context_of(pass), "token") + ", expected at least 4"});
   }
   return request;
 }
@@ -47,16 +47,16 @@ std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int6
 void check_repeats_tokens(const std::vector<Model>& models) {
   for (const Model& model : models) {
     if (model.spec().stream.embedding.tokens.empty()) {
-      throw Error(ErrorKind::unsupported,
-                  {.parameter = "induction",
-                   .problem = "repeats tokens, and " + verbatim(model.name()) + " reads none"});
+      throw Error(ErrorKind::unsupported, {.parameter = "induction",
+                                           .problem = "requires token inputs, which " +
+                                                      verbatim(model.name()) + " does not have"});
     }
     if (!needs_target(model)) continue;
     throw Error(ErrorKind::unsupported,
                 {.parameter = "induction",
-                 .problem = "repeats tokens in one text, and " + verbatim(model.name()) +
-                            " is of a decoder, which has two: a source and a target",
-                 .hint = "{stack} encoder, if its encoder is meant"});
+                 .problem = "does not support decoders of encoder-decoder models: " +
+                            verbatim(model.name()) + " needs a source and a target",
+                 .hint = "pass {stack} encoder to analyze its encoder"});
   }
 }
 
@@ -66,8 +66,8 @@ InductionRequest induction_request(const Arguments& arguments) {
   request.seed = static_cast<std::uint64_t>(arguments.integer("seed").value_or(0));
   if (const auto length = arguments.integer("length")) {
     if (*length < 4 || *length % 2 != 0) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = "length", .problem = "of repeated tokens is even, and 4 at least"});
+      throw Error(ErrorKind::usage, {.parameter = "length",
+                                     .problem = "must be even and at least 4 for repeated tokens"});
     }
     request.block = *length / 2;
   }

@@ -1,4 +1,4 @@
-// Random tokens that are repeated once: the input that shows induction heads.
+// Random tokens repeated twice: the input that reveals induction heads.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 
 namespace attnscope {
 
-/// Random tokens, then the same again: how much each head looks at what followed a token when it
-/// was there before, and at where it was.
+/// A run on random tokens repeated twice, which measures the induction and duplicate-token scores
+/// of each head.
 struct InductionRequest {
   static constexpr std::int64_t kUsualBlock = 50;
 
   std::int64_t sequences = 8;
-  /// Tokens of each half. None: kUsualBlock, or as many as all models have the context for.
+  /// Number of tokens of each half. Empty: kUsualBlock, or as many as fit into the contexts of all
+  /// models.
   std::optional<std::int64_t> block = {};
   std::uint64_t seed = 0;
   LayerSelection layers;
 };
-/// With a block. Throws Error(usage) if that is less than two tokens.
+/// Sets the block if it is empty. Throws Error(usage) if that is less than two tokens.
 InductionRequest fitted(InductionRequest request, const ReadyModels& ready, std::size_t models);
-/// Of a request with a block: ids drawn from the whole vocabulary, by a generator that C++ fixes to
-/// the bit.
+/// Draws ids from the whole vocabulary, for a request with a block. The generator's output is
+/// specified by the C++ standard, so results are reproducible.
 std::vector<TokenIds> repeated_tokens(const InductionRequest& request, std::int64_t vocabulary);
 
-/// What the arguments of a command ask for that runs random tokens twice. Throws Error(usage).
+/// The request of a command that runs random tokens repeated twice. Throws Error(usage).
 InductionRequest induction_request(const Arguments& arguments);
 
-/// Throws Error(unsupported) where random tokens twice over are no text for one of them: that reads
-/// no tokens, or has a source with its target.
+/// Throws Error(unsupported) if a model does not take tokens, or needs both a source and a target.
 void check_repeats_tokens(const std::vector<Model>& models);
 
 }  // namespace attnscope

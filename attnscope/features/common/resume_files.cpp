@@ -42,7 +42,7 @@ void ResumeFiles::write(const std::string& name,
   try {
     write_new_file(unfinished, unfinished, write);
   } catch (...) {
-    fs::remove(unfinished, failed);  // it may be what filled the disk
+    fs::remove(unfinished, failed);  // the unfinished file may have filled the disk
     throw;
   }
   fs::rename(unfinished, path, failed);
@@ -98,7 +98,7 @@ bool FinishedLayers::take(ChangedModel& changed, std::int64_t layer) const {
     file.check_intact();
     return true;
   } catch (const Error&) {
-    return false;  // as a failing disk leaves it: the layer is made anew
+    return false;  // unreadable, e.g. on a failing disk: the layer is recomputed
   }
 }
 
@@ -114,7 +114,7 @@ void FinishedLayers::keep(const std::map<std::string, TensorView>& before,
     SafetensorsWriter file(tensors, out);
     for (const SavedTensor& tensor : tensors) {
       file.write(tensor.type, changed.tensors().at(tensor.name).bytes);
-      if (!out) return;  // write_new_file() says why
+      if (!out) return;  // write_new_file() reports the error
     }
     file.end();
   });

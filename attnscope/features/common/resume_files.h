@@ -1,5 +1,4 @@
-// What a run keeps on the disk while it is under way, so that the next one goes on should it be
-// stopped.
+// Intermediate results that a run keeps on disk, so that it can be resumed.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +11,17 @@
 
 namespace attnscope {
 
-/// Files under a hidden name beside what the run makes: a destroyed one leaves them there for the
-/// next run; remove() ends that.
+/// Files in a hidden folder next to the result of a run. They outlive this object, so that the next
+/// run can resume; remove() deletes them.
 class ResumeFiles {
  public:
-  /// In ".NAME.ending", NAME that of `made`. `key`: a hash of all that decides what the files hold;
-  /// what a run with another key left goes.
+  /// Uses the folder ".NAME.ending", with the name of `made`. `key`: a hash of everything that
+  /// determines the contents. Files of runs with another key are deleted.
   ResumeFiles(const std::filesystem::path& made, const std::string& ending, std::string key);
 
-  /// Where a file of that name is, if it is.
+  /// The path of the file with this name, which may not exist.
   std::filesystem::path path_of(const std::string& name) const;
-  /// The file is whole or not there. Throws Error(io) where the disk is full or cannot be written.
+  /// Writes the file atomically. Throws Error(io) if the disk is full or not writable.
   void write(const std::string& name, const std::function<void(std::ostream&)>& write) const;
 
   void remove() const;
@@ -32,24 +31,24 @@ class ResumeFiles {
   std::string key_;
 };
 
-// Layers of a changed model that a run finished, kept until its folder is whole: a run that was
-// stopped goes on after the last of them.
+// Finished layers of a changed model, kept until its folder is complete. A stopped run resumes
+// after the last of them.
 
-/// A destroyed one leaves them for the next run; remove() ends that.
+/// The files outlive this object, so that the next run can resume; remove() deletes them.
 class FinishedLayers {
  public:
-  /// `folder`: of the new model. `key`: a hash of all that decides the layers.
+  /// `folder`: folder of the new model. `key`: a hash of everything that determines the layers.
   FinishedLayers(const std::filesystem::path& folder, const std::string& key)
       : files_(folder, "attnscope-layers", key) {}
 
-  /// Layers that follow are those of the next model, made of the one before.
+  /// The following layers belong to the next model, which is derived from the previous one.
   void begin_next() { ++stage_; }
 
-  /// Puts the tensors of the layer that a run before made, or calls make(), which puts them, and
-  /// keeps those. Throws Error(io) for a full disk.
+  /// Puts the tensors of the layer from an earlier run. Otherwise calls make(), which puts them,
+  /// and saves them. Throws Error(io) if the disk is full.
   void put(ChangedModel& changed, std::int64_t layer, const std::function<void()>& make);
 
-  /// Layers that a run before had made.
+  /// Number of layers taken from an earlier run.
   std::int64_t taken() const { return taken_; }
 
   void remove() const { files_.remove(); }

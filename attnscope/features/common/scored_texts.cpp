@@ -13,8 +13,9 @@ void check_predicts_tokens(const ForwardPass& pass, const std::vector<TokenIds>&
                            const MaskToken& mask, const std::vector<TokenIds>& sources) {
   const Model& model = pass.model();
   if (pass.reads_images() || pass.reads_audio()) {
-    throw Error(ErrorKind::unsupported, {.file = model.checkpoint().main_file().string(),
-                                         .problem = "reads no text that it could foretell"});
+    throw Error(ErrorKind::unsupported,
+                {.file = model.checkpoint().main_file().string(),
+                 .problem = "does not take text, so it cannot predict tokens"});
   }
   if (pass.encoder() != nullptr && sources.empty()) throw needs_source(model);
   pass.check_head();
@@ -25,18 +26,18 @@ void check_predicts_tokens(const ForwardPass& pass, const std::vector<TokenIds>&
   if (!model.spec().causal && !mask) {
     throw Error(ErrorKind::unsupported,
                 {.file = model.checkpoint().main_file().string(),
-                 .problem = "sees texts both ways, and foretells tokens under masks: only a "
-                            "tokenizer with a mask says which token is one"});
+                 .problem = "is bidirectional and predicts masked tokens, but its tokenizer has "
+                            "no mask token"});
   }
   for (const TokenIds& sequence : sequences) {
     if (std::ssize(sequence) < 2) {
       throw Error(ErrorKind::usage,
-                  {.problem = "nothing to foretell: a text of " +
-                              counted(std::ssize(sequence), "token") + " has none that follows"});
+                  {.problem = "nothing to predict: a text of " +
+                              counted(std::ssize(sequence), "token") + " has no next token"});
     }
-    const bool is_target = !sources.empty();  // whose last token is not run
+    const bool is_target = !sources.empty();  // the last token of a target is not an input
     pass.check({sequence.begin(), sequence.end() - (is_target ? 1 : 0)});
-    // A head may know fewer tokens than the embedding.
+    // The LM head may have fewer tokens than the embedding.
     check_token_ids(sequence, std::min(pass.vocabulary(), pass.logits_width()), model.name());
   }
   for (const TokenIds& source : sources) pass.encoder()->check(source);

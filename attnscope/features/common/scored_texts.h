@@ -1,5 +1,4 @@
-// Texts on which it is measured how well a model foretells: which places count, and why a model
-// has none.
+// Texts whose losses are measured: which positions count, and why a model has none.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +10,19 @@
 
 namespace attnscope {
 
-/// The token that a model that sees texts both ways has in place of what it foretells; none of
-/// models that write.
+/// The mask token of a bidirectional model, which replaces the tokens to predict; empty for causal
+/// models.
 using MaskToken = std::optional<std::int64_t>;
 
-/// What each of several models is to foretell.
+/// The texts that each of several models has to predict.
 struct ScoredTexts {
-  std::vector<std::vector<TokenIds>> sequences;  // of each model, of one length but for targets
-  std::vector<MaskToken> masks;                  // of each model
-  Record parameters;                             // what the report says of where they come from
-  /// Of each model; none but of stacks of encoder-decoders: what the encoder reads for each of the
-  /// sequences, which are whole targets then, start token and all, of any lengths.
+  std::vector<std::vector<TokenIds>> sequences;  // per model, of equal length except for targets
+  std::vector<MaskToken> masks;                  // per model
+  Record parameters;                             // report parameters that describe their source
+  /// Per model; empty except for stacks of encoder-decoders. The encoder input of each sequence.
+  /// The sequences are then whole targets, including the start token, of any lengths.
   std::vector<std::vector<TokenIds>> sources = {};
-  /// Of each model: which tokens of its sequences count; none: all of every model.
+  /// Per model: which tokens of its sequences count; empty: all tokens of all models.
   std::vector<ScoredTokens> scored = {};
 
   const ScoredTokens& scored_of(std::size_t model) const {
@@ -36,16 +35,17 @@ struct ScoredTexts {
   }
 };
 
-/// What decides which tokens of texts are masked.
+/// Seed for the choice of masked tokens.
 inline constexpr std::uint64_t kMaskSeed = 0;
 
-/// Throws Error(unsupported) where nothing can be foretold: no logits, or no mask where one is
-/// needed; Error(usage) for sequences of fewer than two tokens, for ids that are no tokens, and as
-/// ForwardPass::check(). `sources`: of a decoder, those of its targets.
+/// Throws Error(unsupported) if the model cannot predict tokens: it has no logits, or no mask token
+/// although it needs one. Throws Error(usage) for sequences of fewer than two tokens, for invalid
+/// token ids, and for the errors of ForwardPass::check(). `sources`: for a decoder, the sources of
+/// its targets.
 void check_predicts_tokens(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
                            const MaskToken& mask, const std::vector<TokenIds>& sources = {});
 
-/// Of an item's batch; its parameters say the mask. The ids of the mask are written by
+/// The scored positions of an item's batch. The item's parameters contain the mask token, set by
 /// add_mask_parameter().
 ScoredPositions scored_positions(const WorkItem& item);
 void add_mask_parameter(WorkItem& item, const MaskToken& mask);

@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// Of a view, with all that lies between its elements.
+/// A tensor as a single row, including any gaps between the elements of a view.
 TensorMatrix as_one_row(const TensorView& tensor) {
   const std::int64_t count = tensor.strides.empty()
                                  ? tensor.element_count()
@@ -25,7 +25,7 @@ TensorMatrix as_one_row(const TensorView& tensor) {
           .block_stride = count};
 }
 
-/// Whether it is an encoder, of such a model.
+/// Whether the model is an encoder that has a decoder.
 bool has_decoder(const Model& model) {
   return model.stack() == "encoder" && model.sibling("decoder") != nullptr;
 }
@@ -120,13 +120,14 @@ std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
   return content_hash(record_text(record));
 }
 
-ReadyModels::ReadyModels(std::span<const Model> models, const Context& context, bool foretell)
+ReadyModels::ReadyModels(std::span<const Model> models, const Context& context,
+                         bool predicts_tokens)
     : rest_(context), models_(models) {
   const Compute compute{.kernels = context.kernels, .stop = context.stop};
   for (const Model& given : models) {
-    const bool decodes = foretell && has_decoder(given);
+    const bool decodes = predicts_tokens && has_decoder(given);
     const Model& model = decodes ? decoders_.emplace_back(given.beside("decoder")) : given;
-    // Cross attention is run by the pass of its decoder.
+    // Cross-attention is run by the pass of its decoder.
     const std::string stack = model.stack() == "cross" ? "decoder" : model.stack();
     const Model* made_of = model.sibling(stack);
     std::shared_ptr<const ForwardPass> pass = pass_of(made_of);
@@ -280,7 +281,7 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
 
 void add_whole_model(ItemInputs& inputs, const ModelSource& source) {
   inputs.add("config", content_hash(source.model->spec().text));
-  Value::List names;  // the same bytes under other names, or cut otherwise, are another model
+  Value::List names;  // the same bytes with other names or strides are another model
   for (const CheckpointTensor& tensor : source.checkpoint->tensors()) {
     if (dtype_info(tensor.view.dtype).kind != DTypeClass::real) continue;
     const Shape& strides = tensor.view.strides;

@@ -1,4 +1,4 @@
-// Work that runs models on sequences: cut into batches that are the items of a plan.
+// Runs models on sequences, in batches that are the items of a plan.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace attnscope {
 
-/// How many sequences of so many tokens are run together, at least one: products of fewer rows read
-/// the weights too often, of more they gain nothing.
+/// Number of sequences of this length to run together, at least one. With fewer rows, products read
+/// the weights too often; more rows are not faster.
 std::int64_t sequences_at_once(std::int64_t tokens);
 
-/// What one model is run on: see SequenceBatch.
+/// The inputs of one model: see SequenceBatch.
 struct BatchInputs {
   std::span<const TokenIds> tokens = {};
   std::span<const MediaInput> media_inputs = {};
@@ -30,36 +30,36 @@ struct BatchInputs {
   std::span<const TokenIds> scored = {};
 };
 
-/// Rows of the longest sequence that a model, and the encoder of a decoder, is run on; 0 where it
-/// has none. Throws as ForwardPass::length_of().
+/// Number of rows of the longest sequence of a model, or of its source; 0 if it has none. Throws
+/// the errors of ForwardPass::length_of().
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs);
 std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs);
 
-/// Which sequences one batch may hold.
+/// Which sequences may share a batch.
 enum class BatchOf {
   any,    // all
-  alike,  // those of one length (of sources, too) whose tokens at the same positions count
+  alike,  // equal lengths (also of sources) and equal scored positions
 };
 
 /// Adds the items of one model: batches of sequences_at_once().
 void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchInputs& inputs,
                  const std::vector<std::int64_t>& layers, BatchOf of = BatchOf::any);
 
-/// Of the sequences of all models: stores keep the rows of each text apart by it, since means of
-/// several would say nothing. `sources`: of decoders; else none.
-/// `scored`: which of their tokens count; none: all.
+/// Hash of the sequences of all models. Stores keep rows of different texts apart by this hash,
+/// because means over several texts would be meaningless. `sources`: for decoders; otherwise empty.
+/// `scored`: which tokens count; empty: all.
 std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
                         const std::vector<std::vector<TokenIds>>& sources = {},
                         const std::vector<std::vector<TokenIds>>& scored = {});
 std::string media_hash(std::span<const MediaInput> media_inputs);
 
-/// Sees the passes of a run's batches: see Context::watchers.
+/// Observes the forward passes of a run's batches: see Context::watchers.
 class PassWatcher : public BatchWatcher {
  public:
-  /// The attention maps of a batch, layer by layer.
+  /// Called with the attention maps of a batch, layer by layer.
   virtual void on_maps(const WorkItem& /*batch*/, const LayerMaps& /*maps*/) {}
-  /// Where routers send the batch's tokens, for each layer with experts. A batch whose routing is
-  /// wanted runs through all layers.
+  /// Called with the routing of a batch's tokens, per MoE layer. A batch whose routing is wanted
+  /// runs all layers.
   virtual bool wants_routing() const { return false; }
   virtual void on_routing(const WorkItem& /*batch*/, const LayerRouting& /*routing*/) {}
 };
@@ -69,33 +69,33 @@ struct ReadyPass : SharedResources {
   std::shared_ptr<const ForwardPass> pass;
 };
 
-/// Every model made ready to run, for the items of a plan. Stacks of one model share its passes.
+/// All models of a plan, ready to run. Stacks of one model share their passes.
 class ReadyModels {
  public:
-  /// `foretell`: in place of an encoder that has a decoder, that decoder is made ready.
-  ReadyModels(std::span<const Model> models, const Context& context, bool foretell = false);
+  /// `predicts_tokens`: prepares the decoder instead of its encoder.
+  ReadyModels(std::span<const Model> models, const Context& context, bool predicts_tokens = false);
 
   const ForwardPass& pass(std::size_t model) const { return *passes_[model]->pass; }
   std::vector<ModelSource> sources() const;
-  /// The context, less the memory that copies of weights took.
+  /// The context without the memory used by copies of weights.
   const Context& rest() const { return rest_; }
 
  private:
-  /// That was made of this stack of a model with several; null where there is none.
+  /// The pass created for this stack of a model with several stacks; null if there is none.
   std::shared_ptr<const ForwardPass> pass_of(const Model* stack) const;
 
   Context rest_;
   std::span<const Model> models_;
-  std::deque<Model> decoders_;        // in place of encoders
-  std::vector<const Model*> stacks_;  // of each pass: see Model::sibling(); null: it has none
+  std::deque<Model> decoders_;        // that replace encoders
+  std::vector<const Model*> stacks_;  // per pass: see Model::sibling(); null: it has none
   std::vector<std::unique_ptr<ReadyPass>> passes_;
 };
 
-/// What runs an item's model: the plan's pass, or its own where the plan made none ready.
+/// Runs an item's model: with the pass of the plan, or with its own if the plan has none.
 class ItemPass {
  public:
-  /// The source must outlive it. `predicts_tokens`: as ReadyModels has it. Throws as ForwardPass
-  /// does.
+  /// The source must outlive this object. `predicts_tokens`: see ReadyModels. Throws the errors of
+  /// ForwardPass.
   ItemPass(const ModelSource& source, const Compute& compute, bool predicts_tokens = false);
 
   const ForwardPass& operator*() const { return own_ ? *own_ : *shared_; }
@@ -106,28 +106,28 @@ class ItemPass {
   std::optional<ForwardPass> own_;
 };
 
-/// Throws what run_inputs() would throw for inputs that cannot be run.
+/// Throws the errors that run_inputs() would throw for invalid inputs.
 void check_inputs(const ForwardPass& pass, const BatchInputs& inputs);
 
-/// Of a decoder first its encoder. Throws as ForwardPass does.
+/// Runs the inputs; for a decoder, runs its encoder first. Throws the errors of ForwardPass.
 void run_inputs(const ForwardPass& pass, const BatchInputs& inputs, const ForwardObserver& observer,
                 const Compute& compute);
 
-/// Runs an item's batch; `look` is given the maps of each of its layers, of a model that is the
-/// cross attention of a decoder's layers those maps. `extend`: who else looks at the pass; may be
-/// empty.
+/// Runs an item's batch and calls `look` with the attention maps of each of its layers; for a
+/// cross-attention stack, with the cross-attention maps. `extend`: adds further observers to the
+/// pass; may be empty.
 void run_batch(const WorkItem& item, const ModelSource& source, const Compute& compute,
                const std::function<void(const LayerMaps&)>& look,
                const std::function<void(const ForwardPass&, ForwardObserver&)>& extend = {});
 
-/// How many weights the products of a token in one layer have, the largest.
+/// Largest number of weights that one token is multiplied with in a layer.
 double layer_parameters(const Model& model);
 
-// What analyses of batches tell the runner:
+// Callbacks of analyses of batches for the runner.
 Cost batch_cost(const WorkItem& item, const ModelSource& source);
 void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSource& source);
 
-/// Everything that a pass reads but its text: the config, and all tensors.
+/// Adds everything that a forward pass reads except the text: the config and all tensors.
 void add_whole_model(ItemInputs& inputs, const ModelSource& source);
 
 }  // namespace attnscope

@@ -33,12 +33,12 @@ std::int64_t context_of(const ForwardPass& pass) {
 std::string past_context_note(const ForwardPass& pass, std::int64_t tokens) {
   const Model& model = pass.model();
   const auto context = model.dimensions().context;
-  // Learned positions have an end, where longer texts are refused.
+  // Learned position embeddings are limited, and longer texts are refused there.
   constexpr auto kNoEnd = std::numeric_limits<std::int64_t>::max();
   if (!context || tokens <= *context || pass.longest() < kNoEnd) return "";
-  return model.name() + ": the text is " + std::to_string(tokens) +
-         " tokens long, and the model's context " + std::to_string(*context) +
-         ": positions go on after it, but the model may have learned none of them";
+  return model.name() + ": the text has " + std::to_string(tokens) +
+         " tokens, but the model's context is " + std::to_string(*context) +
+         "; the model may not have been trained on the positions beyond";
 }
 
 std::vector<std::string> past_context_notes(const ForwardPass& pass, const BatchInputs& inputs) {

@@ -1,4 +1,4 @@
-// How long a text may be for a model, and the note about one that is longer than its context.
+// The maximum length of a text for a model, and the note about longer texts.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,19 @@
 
 namespace attnscope {
 
-/// The most tokens of a text that the model was made for: no more than its positions and its
-/// context. If neither is limited, a very large number.
+/// Number of tokens that the model was made for: limited by its positions and its context. Very
+/// large if neither is limited.
 std::int64_t context_of(const ForwardPass& pass);
 
-/// What a user should know of a text that is longer than the model's context and still runs; else
-/// empty.
+/// Note about a text that is longer than the model's context but still runs; otherwise empty.
 std::string past_context_note(const ForwardPass& pass, std::int64_t tokens);
 
-/// That note about the longest text, and of a decoder about its longest source.
+/// Adds that note for the longest text, and for a decoder also for its longest source.
 std::vector<std::string> past_context_notes(const ForwardPass& pass, const BatchInputs& inputs);
 void note_past_context(const ForwardPass& pass, const BatchInputs& inputs, RowSink& sink);
 
-/// The same about texts that are predicted. `sources`: of a decoder, which does not run the last
-/// token of a target; else none.
+/// The same for texts that are predicted. `sources`: for a decoder, which does not run the last
+/// token of a target; otherwise empty.
 void note_past_context(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
                        const std::vector<TokenIds>& sources, RowSink& sink);
 

@@ -1,4 +1,4 @@
-// LoRA adapters as PEFT keeps them: adapter_config.json and adapter_model.safetensors. Source:
+// LoRA adapters in PEFT's format: adapter_config.json and adapter_model.safetensors. Source:
 // huggingface/peft, tuners/lora/{config,layer}.py, utils/save_and_load.py.
 #pragma once
 
@@ -16,36 +16,36 @@
 
 namespace attnscope {
 
-/// A base with an adapter merged into it, and what a user should know of that.
+/// A base with an adapter merged into it, and notes for the user.
 struct MergedAdapter {
   Model model;
   std::vector<std::string> notes;
 };
 
-/// As PEFT's merge_and_unload() does, in float64: W + scale · B A, and every tensor that the
-/// adapter replaces. Throws Error(format) for an incomplete adapter or one of another model,
-/// Error(unsupported) that names each option that is not supported.
+/// Merges like PEFT's merge_and_unload(), in float64: W + scale · B A, and every tensor that the
+/// adapter replaces. Throws Error(format) for an incomplete adapter or an adapter of another model.
+/// Throws Error(unsupported) with the name of an option that is not supported.
 MergedAdapter with_adapter(const Model& base, const std::filesystem::path& folder, std::string name,
                            const Compute& compute);
 
-/// The low-rank change of one module: b (outputs, r) times a (r, inputs).
+/// The low-rank change of a module: b (outputs, r) times a (r, inputs).
 struct AdapterModule {
   Matrix<double> a, b;
-  std::vector<double> bias;  // the module's whole new bias; empty: it has none
+  std::vector<double> bias;  // new bias of the module; empty: it has none
 };
 
-/// What turns a base into a fine-tuned model. Names are those of the loaded model.
+/// The change from a base to a fine-tuned model. Names are those of the loaded model.
 struct Adapter {
-  std::string base;                              // what the config calls the base model
-  bool causal = true;                            // a decoder
-  bool transposed = false;                       // files hold (inputs, outputs): fan_in_fan_out
+  std::string base;                              // base_model_name_or_path of the config
+  bool causal = true;                            // whether the base is a decoder
+  bool transposed = false;                       // files contain (inputs, outputs): fan_in_fan_out
   std::map<std::string, AdapterModule> modules;  // by name, without ".weight"
-  bool with_biases = false;                      // those of all modules are part of it
-  std::map<std::string, TensorView> whole;       // tensors that are replaced, by full name
-  std::vector<std::string> linear;               // every module that LoRA could adapt
+  bool with_biases = false;                      // biases of all modules are part of it
+  std::map<std::string, TensorView> whole;       // tensors to replace, by full name
+  std::vector<std::string> linear;               // all modules that LoRA could adapt
 };
 
-/// float32. Throws Error(io) for a full disk.
+/// Writes float32. Throws Error(io) if the disk is full.
 void write_adapter(const Adapter& adapter, const std::string& card, const NewFolder& folder);
 
 }  // namespace attnscope

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Options that do not change merged weights, or that read_config() reads.
+/// Options without effect on merged weights, and options that read_config() handles.
 constexpr std::array kKnownOptions = {"alpha_pattern",
                                       "auto_mapping",
                                       "base_model_class",
@@ -62,16 +62,16 @@ constexpr std::array kRefusedOptions = {
     RefusedOption{"use_qalora", "QA-LoRA"},
     RefusedOption{"use_bdlora", "BD-LoRA"},
     RefusedOption{"kasa_config", "KaSA"},
-    RefusedOption{"alora_invocation_tokens", "aLoRA, which adapts a part of the tokens"},
-    RefusedOption{"arrow_config", "Arrow, which chooses an adapter for each token"},
+    RefusedOption{"alora_invocation_tokens", "aLoRA, which adapts only some tokens"},
+    RefusedOption{"arrow_config", "Arrow, which selects an adapter per token"},
     RefusedOption{"monteclora_config", "MonteCLoRA"},
     RefusedOption{"layer_replication", "copies of layers"},
     RefusedOption{"megatron_config", "LoRA of Megatron's layers"},
     RefusedOption{"target_parameters", "LoRA of parameters that are not linear layers"},
     RefusedOption{"enable_lora", "LoRA of parts of a linear layer"}};
 
-/// The keys of one object of the outermost one, as the file orders them: PEFT takes the first that
-/// matches. The text is known to be JSON.
+/// The keys of a top-level object in file order: PEFT uses the first match. The text must be valid
+/// JSON.
 class KeyOrder : public nlohmann::json_sax<json> {
  public:
   explicit KeyOrder(std::string_view object) : object_(object) {}
@@ -106,7 +106,7 @@ class KeyOrder : public nlohmann::json_sax<json> {
   bool inside_ = false;
 };
 
-/// Whether an option is given another value than none, false or empty.
+/// Whether an option has a value other than null, false or empty.
 bool is_given(const json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_string()) return !value.get_ref<const std::string&>().empty();
@@ -161,7 +161,7 @@ struct ConfigFile {
     return out;
   }
 
-  /// Numbers that no weight depends on, too: a training run that wrote NaN is broken.
+  /// Checks even numbers that affect no weight: a training run that wrote NaN is broken.
   void check_finite() const {
     for (const auto& [key, found] : config.items()) {
       if (!found.is_number_float() || std::isfinite(found.get<double>())) continue;
@@ -220,16 +220,15 @@ AdapterInit init_of(const ConfigFile& config, std::vector<std::string>& notes) {
   const std::string what = "init_lora_weights '" + name + "'";
   if (name.starts_with("pissa_niter_")) {
     config.refuse(ErrorKind::unsupported,
-                  what + " changes the base by a random decomposition, which no file holds");
+                  what + " changes the base by a random decomposition that is not stored");
   }
   if (name.starts_with("corda")) {
-    config.refuse(
-        ErrorKind::unsupported,
-        what + " (CorDA) changes the base by statistics of activations, which no file holds");
+    config.refuse(ErrorKind::unsupported,
+                  what + " (CorDA) changes the base by activation statistics that are not stored");
   }
   if (name == "loftq") {
     config.refuse(ErrorKind::unsupported,
-                  what + " (LoftQ) needs the base as it was quantized, which no file holds");
+                  what + " (LoftQ) needs the quantized base, which is not stored");
   }
   if (name == "lora_ga") {
     notes.push_back(what +
@@ -256,8 +255,7 @@ void refuse_options(const ConfigFile& config, std::vector<std::string>& notes) {
     if (known == kKnownOptions.end() && is_given(value)) unknown.push_back("'" + key + "'");
   }
   if (!unknown.empty()) {
-    notes.push_back("adapter_config.json has options that are not known, and are not applied: " +
-                    join(unknown));
+    notes.push_back("adapter_config.json has unknown options, which are ignored: " + join(unknown));
   }
 }
 
@@ -281,7 +279,7 @@ double number_of(const std::vector<PatternNumber>& patterns, const std::string& 
   return usual;
 }
 
-/// The index of the layer that holds a module, as PEFT finds it in the name.
+/// The layer index of a module, parsed from its name as in PEFT.
 std::optional<std::int64_t> layer_of(const AdapterConfig& config, const std::string& module) {
   const std::vector<std::string> parts = split(module, '.');
   std::string before;
@@ -343,9 +341,8 @@ AdapterConfig read_adapter_config(const CheckpointFolder& folder) {
   config.config = parse_python_json(config.text, config.file);
   if (!config.config.is_object()) config.refuse(ErrorKind::format, "is not a JSON object");
   if (config.value("peft_type") != "LORA") {
-    config.refuse(ErrorKind::unsupported, "describes an adapter of another kind than LoRA (" +
-                                              adapter_kind(config.config) +
-                                              "), which is not merged yet");
+    config.refuse(ErrorKind::unsupported, "is not a LoRA adapter (" + adapter_kind(config.config) +
+                                              "); other adapters are not supported");
   }
   config.check_finite();
   config.check_bias();

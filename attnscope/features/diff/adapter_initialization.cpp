@@ -21,7 +21,7 @@ void subtract_product(Matrix<double>& weight, MatrixView<const double> left,
 
 void take_principal_part(Matrix<double>& weight, std::int64_t rank, const Compute& compute) {
   const Directions own = directions_of(weight.view(), compute);
-  // The projection on singular vectors of the shorter side, which are orthonormal.
+  // The projection onto the singular vectors of the shorter side, which are orthonormal.
   if (weight.rows() <= weight.cols()) {
     const auto kept = own.left.view().row_block(0, rank);
     const Matrix<double> other =
@@ -36,7 +36,7 @@ void take_principal_part(Matrix<double>& weight, std::int64_t rank, const Comput
 
 bool take_orthonormal_part(Matrix<double>& weight, std::int64_t rank, double scale) {
   const std::int64_t rows = weight.rows(), cols = weight.cols();
-  Matrix<double> columns(rank, rows);  // row i: the i-th column of Q
+  Matrix<double> columns(rank, rows);  // row i is the i-th column of Q
   const auto dot = [&](std::int64_t i, std::int64_t j) {
     double sum = 0;
     for (std::int64_t at = 0; at < rows; ++at) sum += columns(i, at) * columns(j, at);
@@ -45,14 +45,14 @@ bool take_orthonormal_part(Matrix<double>& weight, std::int64_t rank, double sca
   for (std::int64_t i = 0; i < rank; ++i) {
     for (std::int64_t at = 0; at < rows; ++at) columns(i, at) = weight(at, i);
     const double before = std::sqrt(dot(i, i));
-    for (int pass = 0; pass < 2; ++pass) {  // the second takes off what rounding left of the first
+    for (int pass = 0; pass < 2; ++pass) {  // the second pass removes rounding errors of the first
       for (std::int64_t j = 0; j < i; ++j) {
         const double share = dot(i, j);
         for (std::int64_t at = 0; at < rows; ++at) columns(i, at) -= share * columns(j, at);
       }
     }
     const double length = std::sqrt(dot(i, i));
-    constexpr double kDependent = 1e-6;  // float32, in which PEFT decomposes, cannot tell these
+    constexpr double kDependent = 1e-6;  // linearly dependent in float32, in which PEFT decomposes
     if (!(length > kDependent * before)) return false;
     for (std::int64_t at = 0; at < rows; ++at) columns(i, at) /= length;
   }

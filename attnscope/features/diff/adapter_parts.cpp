@@ -26,7 +26,7 @@ constexpr std::array kFactorEndings = {FactorEnding{".lora_A.weight", &AdapterFa
                                        FactorEnding{".lora_embedding_A", &AdapterFactors::a, true},
                                        FactorEnding{".lora_embedding_B", &AdapterFactors::b, true}};
 
-/// What other kinds of LoRA, or PEFT's helpers, keep beside the factors.
+/// Tensors that other kinds of LoRA, or PEFT's helpers, store in addition to the factors.
 struct OtherEnding {
   std::string_view part, kind;
 };
@@ -41,8 +41,8 @@ class PartReader {
 
   AdapterParts read() {
     if (files_.tensors().empty()) {
-      throw Error(ErrorKind::format, {.file = files_.main_file().string(),
-                                      .problem = "holds no tensors, expected those of an adapter"});
+      throw Error(ErrorKind::format,
+                  {.file = files_.main_file().string(), .problem = "contains no adapter tensors"});
     }
     for (const CheckpointTensor& tensor : files_.tensors()) sort(tensor);
     for (const auto& [module, factors] : out_.factors) check(module, factors);
@@ -66,8 +66,8 @@ class PartReader {
     check_dtype(tensor);
     if (!tensor.name.starts_with(kBefore)) {
       refuse(ErrorKind::format, tensor,
-             "is not a tensor of an adapter, expected a name that starts with '" +
-                 std::string(kBefore) + "'");
+             "is not an adapter tensor, expected a name that starts with '" + std::string(kBefore) +
+                 "'");
     }
     const std::string name = tensor.name.substr(kBefore.size());
     for (const FactorEnding& known : kFactorEndings) {
@@ -80,11 +80,11 @@ class PartReader {
     for (const OtherEnding& other : kOtherParts) {
       if (name.find(other.part) == std::string::npos) continue;
       refuse(ErrorKind::unsupported, tensor,
-             "is of a " + std::string(other.kind) + " adapter, which is not merged yet");
+             "belongs to a " + std::string(other.kind) + " adapter, which is not supported");
     }
-    if (name.ends_with(".lora_velora_embed")) return;  // for training only
+    if (name.ends_with(".lora_velora_embed")) return;  // only used in training
     if (name.find(".lora_") != std::string::npos) {
-      refuse(ErrorKind::unsupported, tensor, "is not one of plain LoRA's tensors");
+      refuse(ErrorKind::unsupported, tensor, "is not a tensor of plain LoRA");
     }
     constexpr std::string_view kTokens = ".token_adapter.trainable_tokens_delta";
     if (name.ends_with(kTokens)) {
@@ -97,7 +97,7 @@ class PartReader {
       target.erase(at, kBase.size() - 1);
     }
     if (!out_.whole.emplace(target, &tensor).second) {
-      refuse(ErrorKind::format, tensor, "replaces '" + target + "' a second time");
+      refuse(ErrorKind::format, tensor, "replaces '" + target + "' twice");
     }
   }
 
@@ -113,7 +113,7 @@ class PartReader {
           ErrorKind::format,
           {.file = files_.main_file().string(),
            .problem = verbatim("tensor '" + std::string(kBefore) + module + middle + letter +
-                               ending + "' is missing, but '" + any->name + "' is there")});
+                               ending + "' is missing, but '" + any->name + "' is present")});
     }
     if (factors.bias != nullptr && !config_.has_bias) {
       refuse(ErrorKind::format, *factors.bias,

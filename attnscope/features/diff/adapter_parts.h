@@ -1,4 +1,4 @@
-// The tensors of an adapter's file, sorted by what PEFT does with them.
+// The tensors of an adapter file, sorted by how PEFT uses them.
 #pragma once
 
 #include <map>
@@ -9,21 +9,23 @@
 
 namespace attnscope {
 
-/// The factors of one module: b (outputs, r) times a (r, inputs).
+/// The factors of a module: b (outputs, r) times a (r, inputs).
 struct AdapterFactors {
   const CheckpointTensor *a = nullptr, *b = nullptr;
-  const CheckpointTensor* bias = nullptr;  // of b
-  bool of_embedding = false;               // the weight is (inputs, outputs)
+  const CheckpointTensor* bias = nullptr;  // bias of b
+  bool of_embedding = false;               // embedding: the weight is (inputs, outputs)
 };
 
 struct AdapterParts {
-  std::map<std::string, AdapterFactors> factors;              // by module
-  std::map<std::string, const CheckpointTensor*> whole;       // by the tensor that each replaces
-  std::map<std::string, const CheckpointTensor*> token_rows;  // by the tensor whose rows they are
+  std::map<std::string, AdapterFactors> factors;         // by module
+  std::map<std::string, const CheckpointTensor*> whole;  // by the tensor that it replaces
+  std::map<std::string, const CheckpointTensor*>
+      token_rows;  // rows by the tensor that contains them
 };
 
-/// Throws Error(format) that names the tensor if one is missing, is not of an adapter, or belongs
-/// to a module that the config does not adapt; Error(unsupported) for those of other kinds of LoRA.
+/// Throws Error(format) with the name of a tensor that is missing, does not belong to an adapter,
+/// or belongs to a module that the config does not adapt. Throws Error(unsupported) for other kinds
+/// of LoRA.
 AdapterParts read_adapter_parts(const Checkpoint& files, const AdapterConfig& config);
 
 }  // namespace attnscope

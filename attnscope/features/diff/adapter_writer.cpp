@@ -13,7 +13,7 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 
 std::string module_of(const std::string& tensor) { return tensor.substr(0, tensor.rfind('.')); }
 
-/// Last parts of names that all linear modules with such a name share; else whole names.
+/// Name suffixes that all linear modules with this suffix share; otherwise full names.
 std::vector<std::string> target_modules(const Adapter& adapter) {
   std::set<std::string> targets;
   for (const auto& [name, module] : adapter.modules) {
@@ -36,26 +36,27 @@ nlohmann::json config_of(const Adapter& adapter) {
   }
   std::set<std::string> saved;
   for (const auto& [name, view] : adapter.whole) saved.insert(module_of(name));
-  nlohmann::json config = {{"peft_type", "LORA"},
-                           {"base_model_name_or_path", adapter.base},
-                           {"r", largest},
-                           {"lora_alpha", largest},  // a scale of 1, as alpha_pattern has it too
-                           {"rank_pattern", ranks},
-                           {"alpha_pattern", ranks},
-                           {"target_modules", target_modules(adapter)},
-                           {"modules_to_save", nullptr},
-                           {"lora_dropout", 0.0},
-                           {"bias", adapter.with_biases ? "lora_only" : "none"},
-                           {"use_rslora", false},
-                           {"fan_in_fan_out", adapter.transposed},
-                           {"inference_mode", true},
-                           {"init_lora_weights", true}};
+  nlohmann::json config = {
+      {"peft_type", "LORA"},
+      {"base_model_name_or_path", adapter.base},
+      {"r", largest},
+      {"lora_alpha", largest},  // a scale of 1; alpha_pattern gives the same scale
+      {"rank_pattern", ranks},
+      {"alpha_pattern", ranks},
+      {"target_modules", target_modules(adapter)},
+      {"modules_to_save", nullptr},
+      {"lora_dropout", 0.0},
+      {"bias", adapter.with_biases ? "lora_only" : "none"},
+      {"use_rslora", false},
+      {"fan_in_fan_out", adapter.transposed},
+      {"inference_mode", true},
+      {"init_lora_weights", true}};
   config["task_type"] = adapter.causal ? "CAUSAL_LM" : "FEATURE_EXTRACTION";
   if (!saved.empty()) config["modules_to_save"] = saved;
   return config;
 }
 
-/// A tensor of the file, and what gives its elements.
+/// A tensor of the file and the function that writes its elements.
 struct AdapterTensor {
   SavedTensor saved;
   const Matrix<double>* matrix = nullptr;

@@ -1,4 +1,4 @@
-// `diff`: what a fine-tune changed, and the adapter that holds it.
+// `diff`: compares a fine-tuned model with its base and writes the change as a LoRA adapter.
 #include "attnscope/checkpoint/peft/adapter_files.h"
 #include "attnscope/features/diff/run.h"
 
@@ -19,8 +19,8 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxAdapterRank = 1'000'000;
 
-/// What rows call the model with an adapter: by its folder, with those above it where that is the
-/// base's name.
+/// The name of the model with an adapter in rows: its folder, preceded by parent folders if that is
+/// the name of the base.
 std::string name_of_adapter(const std::filesystem::path& given, const std::string& base) {
   const std::filesystem::path path = std::filesystem::absolute(given).lexically_normal();
   std::filesystem::path folder = path.has_filename() ? path : path.parent_path();
@@ -32,7 +32,7 @@ std::string name_of_adapter(const std::filesystem::path& given, const std::strin
   return name;
 }
 
-/// The base alone with the adapter merged into it.
+/// The base model with the adapter merged into it.
 Model merge_adapter(const Model& base, const std::string& path, const Session& session,
                     RowSink& notes) {
   std::optional<MergedAdapter> merged;
@@ -44,13 +44,13 @@ Model merge_adapter(const Model& base, const std::string& path, const Session& s
   return std::move(merged->model);
 }
 
-/// Base and fine-tuned model; an adapter is merged into the base.
+/// The base and the fine-tuned model. An adapter is merged into a copy of the base.
 std::vector<Model> open_pair(const Arguments& arguments, const Session& session, RowSink& notes) {
   const std::vector<NamedModel> named = named_models(arguments, session);
   if (named.size() != 2) {
     throw Error(ErrorKind::usage,
                 {.parameter = "models",
-                 .problem = "diff compares two models: the base, then what was made of it"});
+                 .problem = "expected two models: the base, then the fine-tuned model"});
   }
   const NamedModel& tuned = named.back();
   const bool is_local = is_folder(tuned) && !tuned.on_hub;
@@ -62,22 +62,22 @@ std::vector<Model> open_pair(const Arguments& arguments, const Session& session,
   if (models.size() != (is_adapter ? 1u : 2u)) {
     throw Error(ErrorKind::unsupported,
                 {.parameter = "models",
-                 .problem = "a model of several stacks is compared stack by stack: name one"});
+                 .problem = "diff compares one stack at a time: select it with {stack}"});
   }
   if (is_adapter) {
     models.push_back(merge_adapter(models.front(), tuned.path, session, notes));
   } else if (is_local && !adapter_weights(folder).empty() && folder.has(kAdapterConfigName)) {
-    notes.add_note(verbatim(tuned.path + " holds a model and an adapter: the model is compared"));
+    notes.add_note(verbatim(tuned.path + " contains a model and an adapter; comparing the model"));
   }
   return models;
 }
 
 std::string adapter_card(const Model& base, const Model& tuned, const Adapter& adapter) {
   return "---\nlibrary_name: peft\nbase_model: " + adapter.base + "\n---\n\n# " + tuned.name() +
-         " as a LoRA adapter\n\nMade by attnscope of the difference between " + tuned.name() +
-         " and " + base.name() + ": the leading singular vectors of what changed in " +
+         " as a LoRA adapter\n\nCreated by attnscope from the difference between " + tuned.name() +
+         " and " + base.name() + ": the top singular vectors of the change in " +
          std::to_string(adapter.modules.size()) + " linear layers, and " +
-         std::to_string(adapter.whole.size()) + " other tensors whole.\n";
+         std::to_string(adapter.whole.size()) + " other tensors in full.\n";
 }
 
 void write_lora(const Arguments& arguments, const Session& session, const Model& base,
@@ -85,7 +85,8 @@ void write_lora(const Arguments& arguments, const Session& session, const Model&
   AdapterRank rank{.rank = arguments.integer("rank")};
   const std::vector<double> energy = arguments.shares("lora_energy");
   if (energy.size() != 1) {
-    throw Error(ErrorKind::usage, {.parameter = "lora_energy", .problem = "takes one share"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "lora_energy", .problem = "expected a single share"});
   }
   rank.energy = energy.front();
   NewFolder folder(arguments.text("lora"));
@@ -107,31 +108,35 @@ void run_diff_command(const Arguments& arguments, const Session& session, RowSin
 Parameters diff_parameters() {
   return {{.name = "matrix",
            .type = roles,
+           .help = "comma-separated matrices",
            .metavariable = "NAMES",
            .choices = role_names(),
-           .default_words = "the projections that are there"},
+           .default_words = "all projections of the model"},
           {.name = "layers",
            .type = layers,
-           .help = "layers and ranges of them, such as 0-3,-4-",
+           .help = "layers, e.g. 0-3,-4-; negative numbers count from the end",
            .metavariable = "LAYERS",
            .default_words = "all"},
           per_head_flag(),
           energy_parameter({0.9, 0.99}),
           {.name = "lora",
            .type = file,
-           .help = "write the difference as a LoRA adapter of PEFT into this new folder",
+           .group = OptionGroup::output,
+           .help = "write the change as a PEFT LoRA adapter into this new folder",
            .metavariable = "DIR",
            .use = FileUse::folder,
            .endings = {".safetensors", ".json", ".md"}},
           {.name = "rank",
            .type = integer,
-           .help = "the rank of each of its matrices",
+           .group = OptionGroup::output,
+           .help = "with {lora}: rank of all adapter matrices",
            .metavariable = "R",
            .least = 1,
            .most = kMaxAdapterRank},
           {.name = "lora_energy",
            .type = shares,
-           .help = "or the share of its squared sum that each keeps",
+           .group = OptionGroup::output,
+           .help = "with {lora}: share of the energy that each adapter matrix keeps",
            .metavariable = "SHARE",
            .default_text = "0.9"}};
 }
@@ -140,7 +145,7 @@ Parameters diff_parameters() {
 
 Command diff_command() {
   return {.name = "diff",
-          .summary = "what a fine-tune changed in each matrix, and that as a LoRA adapter",
+          .summary = "Compare a fine-tuned model with its base",
           .examples = {{{"models", "BASE"}, {"models", "FINETUNED"}},
                        {{"models", "BASE"}, {"models", "FINETUNED"}, {"per_head", ""}},
                        {{"models", "BASE"},
@@ -150,7 +155,7 @@ Command diff_command() {
                        {{"models", "BASE"}, {"models", "ADAPTER"}, {"matrix", "q,v"}}},
           .parameters = joined({remote_model_parameters(), diff_parameters(), run_parameters(),
                                 output_parameters()}),
-          .exclusions = {{"rank", {"lora_energy"}, "is the same for all"}},
+          .exclusions = {{"rank", {"lora_energy"}, "sets one rank for all matrices"}},
           .run = run_diff_command};
 }
 

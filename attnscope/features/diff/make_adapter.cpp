@@ -1,4 +1,4 @@
-// From the difference of two models to a LoRA adapter.
+// Computes a LoRA adapter from the difference of two models.
 #include "attnscope/features/diff/make_adapter.h"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 
-/// A linear layer of both models: the tensor, and how the files hold it.
+/// A linear layer of both models: its tensors and their storage order.
 struct LinearPair {
   std::string module;  // in the loaded model
   const CheckpointTensor *base = nullptr, *tuned = nullptr;
-  bool transposed = false;  // files hold (inputs, outputs)
-  bool finite = true;       // the difference; else it is left out
+  bool transposed = false;  // files contain (inputs, outputs)
+  bool finite = true;       // whether the difference is finite; otherwise it is skipped
   AdapterModule made;
 };
 
@@ -34,7 +34,8 @@ std::string without_weight(const std::string& name) {
   return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
 }
 
-/// ΔW = left · right by its leading directions, each half with the root of their values.
+/// ΔW = left · right from its top singular vectors; each factor gets the root of the singular
+/// values.
 void factor(LinearPair& pair, const AdapterRank& wanted, const Compute& compute) {
   const auto read = [&](const CheckpointTensor& tensor) {
     Matrix<double> stored = decode<double>(whole_matrix(tensor.view));
@@ -58,8 +59,8 @@ void factor(LinearPair& pair, const AdapterRank& wanted, const Compute& compute)
   for (const double square : own.squares) values.push_back(std::sqrt(square));
   std::int64_t rank = wanted.rank.value_or(energy_rank(values, wanted.energy));
   rank = std::clamp<std::int64_t>(rank, 1, std::ssize(values));
-  // One half is orthonormal, the other what the change makes of it: together they are the change's
-  // projection, whatever the error of small values.
+  // One factor has orthonormal rows, and the other is the product of the change with them. Together
+  // they are the exact projection of the change, whatever the error of small singular values.
   Matrix<double>&a = pair.made.a, &b = pair.made.b;
   const auto kept = (wide ? own.left : own.right).view().row_block(0, rank);
   Matrix<double> other =
@@ -90,16 +91,16 @@ std::vector<double> bias_of(const Model& model, const std::string& module) {
   return {column.data(), column.data() + column.rows()};
 }
 
-/// Of families with experts, dense MLPs have names that PEFT takes for those of experts: what
-/// changed of them is held whole.
+/// In MoE models, dense MLPs have names that PEFT assigns to experts, so their changes are stored
+/// in full.
 bool is_adapted(const Model& model, Role role) {
   return !is_of_mlp(role) || model.spec().architecture.experts == nullptr;
 }
 
 std::string module_of_tensor(const std::string& name) { return name.substr(0, name.rfind('.')); }
 
-/// Modules that hold other modules. PEFT saves a module with all that is in it, so no parameter of
-/// theirs can be saved alone.
+/// Modules that contain other modules. PEFT saves a module with everything in it, so their own
+/// parameters cannot be saved alone.
 std::set<std::string> modules_with_parts(const Model& model) {
   std::set<std::string> out;
   for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
@@ -112,7 +113,7 @@ std::set<std::string> modules_with_parts(const Model& model) {
   return out;
 }
 
-/// What gives logits: the embedding where they are tied; null if the files have neither.
+/// The unembedding: the embedding if tied; null if the files have neither.
 const CheckpointTensor* logits_weight(const Model& model) {
   const auto& names = model.spec().head.rule.weight;
   const CheckpointTensor* head = model.checkpoint().find_first(names);
@@ -157,8 +158,8 @@ class AdapterMaker {
   }
 
   void leave_out(const CheckpointTensor& own, const CheckpointTensor* other) {
-    leave_out(own.name,
-              tuned_.name() + (other == nullptr ? " lacks it" : " has another shape of it"));
+    leave_out(own.name, tuned_.name() +
+                            (other == nullptr ? " does not have it" : " has it in another shape"));
   }
 
   const CheckpointTensor* in_tuned(const CheckpointTensor& own) const {
@@ -186,14 +187,14 @@ class AdapterMaker {
 
   void add_module(LinearPair& pair) {
     if (!pair.finite) {
-      leave_out(pair.base->name, "the difference holds NaN or Inf");
+      leave_out(pair.base->name, "the difference contains NaN or Inf");
       return;
     }
     const std::string module = without_weight(pair.base->name);
     const std::vector<double> own = bias_of(base_, module);
     pair.made.bias = bias_of(tuned_, without_weight(pair.tuned->name));
     if (pair.made.bias.size() != own.size()) {
-      leave_out(module + ".bias", "only one of both has it, or in another shape");
+      leave_out(module + ".bias", "it exists in only one model, or in different shapes");
       pair.made.bias = own;
     }
     if (pair.made.bias != own) out_.with_biases = true;
@@ -201,9 +202,9 @@ class AdapterMaker {
     out_.modules.emplace(pair.module, std::move(pair.made));
   }
 
-  /// A module is saved whole: its bias with its weight.
+  /// Modules are saved in full: the bias together with the weight.
   void add_whole() {
-    std::set<std::string> changed;  // modules of which a tensor changed that is no adapted matrix
+    std::set<std::string> changed;  // modules with a changed tensor that is not an adapted matrix
     const std::set<std::string> with_parts = modules_with_parts(base_);
     const CheckpointTensor* head = base_.checkpoint().find_first(base_.spec().head.rule.weight);
     for (const CheckpointTensor& tensor : base_.checkpoint().tensors()) {
@@ -214,13 +215,12 @@ class AdapterMaker {
       if (other == nullptr || other->view.shape != tensor.view.shape) {
         leave_out(tensor, other);
       } else if (of_experts_.contains(tensor.name)) {
-        throw Error(
-            ErrorKind::unsupported,
-            {.place = tuned_.name(),
-             .problem = "'" + verbatim(tensor.name) +
-                        "' changed, and PEFT keeps no adapter of experts and their routers"});
+        throw Error(ErrorKind::unsupported,
+                    {.place = tuned_.name(),
+                     .problem = "'" + verbatim(tensor.name) +
+                                "' changed, but PEFT has no adapters for experts and routers"});
       } else if (module == tensor.name || with_parts.contains(module)) {
-        leave_out(tensor.name, "PEFT saves modules whole, and its own holds others");
+        leave_out(tensor.name, "PEFT saves whole modules, and its module contains other modules");
       } else {
         changed.insert(module);
       }
@@ -232,8 +232,8 @@ class AdapterMaker {
     }
   }
 
-  /// The head by what it computes, as one of both may be tied to its embedding: PEFT unties what it
-  /// saves.
+  /// The LM head, compared by its effective weight because it may be tied in one of the models.
+  /// PEFT unties a saved head.
   void add_head() {
     const CheckpointTensor *before = logits_weight(base_), *after = logits_weight(tuned_);
     if (before == nullptr || after == nullptr) return;
@@ -265,8 +265,8 @@ class AdapterMaker {
     const std::string count = counted(added.size(), "tensor");
     const bool more = added.size() > kShown;
     added.resize(std::min(added.size(), kShown));
-    notes_.add_note(verbatim(count + " of " + tuned_.name() + " that " + base_.name() +
-                             " lacks: not part of the adapter: " + join(added) +
+    notes_.add_note(verbatim("the adapter does not contain " + count + " of " + tuned_.name() +
+                             " that " + base_.name() + " does not have: " + join(added) +
                              (more ? ", …" : "")));
   }
 
@@ -276,13 +276,13 @@ class AdapterMaker {
       throw Error(ErrorKind::numerical,
                   {.place = tuned_.name(),
                    .problem = std::string("nothing changed") +
-                              (all_finite ? "" : " but what holds NaN or Inf") +
+                              (all_finite ? "" : " except matrices with NaN or Inf") +
                               ": there is no adapter to write"});
     }
     if (out_.modules.empty()) {
       throw Error(ErrorKind::unsupported,
                   {.place = tuned_.name(),
-                   .problem = "no linear layer changed, and PEFT keeps no adapter without one"});
+                   .problem = "no linear layer changed, and PEFT has no adapters without one"});
     }
   }
 

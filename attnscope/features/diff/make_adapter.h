@@ -1,4 +1,4 @@
-// A LoRA adapter from the difference of two models.
+// Creates a LoRA adapter from the difference of two models.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace attnscope {
 
-/// How large the factors of an adapter are.
+/// Rank of the factors of an adapter.
 struct AdapterRank {
-  double energy = 0.9;               // share of the squared sum that each keeps, unless
-  std::optional<std::int64_t> rank;  // all have this one
+  double energy = 0.9;  // share of the energy that each keeps; ignored if `rank` is set
+  std::optional<std::int64_t> rank;  // rank of all factors
 };
 
-/// The adapter that makes `tuned` of `base`, as far as its ranks go: W_tuned - W_base by its
-/// singular vectors, and whole what is no linear layer. `notes` is told what it cannot hold. Throws
-/// Error(numerical) where nothing changed, Error(unsupported) where experts did.
+/// Returns the adapter that converts `base` to `tuned`, up to its ranks: the top singular vectors
+/// of W_tuned − W_base, and other changed tensors in full. Adds notes about changes that it cannot
+/// contain. Throws Error(numerical) if nothing changed, Error(unsupported) if experts changed.
 Adapter make_adapter(const Model& base, const Model& tuned, const AdapterRank& rank,
                      const Context& context, RowSink& notes);
 

@@ -61,7 +61,7 @@ class AdapterMerger {
     throw Error(ErrorKind::format, files_.parts_of(tensor, verbatim(problem)));
   }
 
-  /// A tensor of the base that is read as real numbers.
+  /// A tensor of the base, decoded as real numbers.
   const CheckpointTensor& needed(const CheckpointTensor& tensor) const {
     if (const auto problem = why_not_analyzed(base_.checkpoint(), tensor)) {
       throw Error(ErrorKind::format, base_.checkpoint().parts_of(tensor, verbatim(*problem)));
@@ -79,7 +79,7 @@ class AdapterMerger {
     return base_.checkpoint().find(base_.prefix() + base_.spec().stream.embedding.tokens);
   }
 
-  /// The base's tensor; of a tied head the embedding, which both are in PEFT.
+  /// The base's tensor; for a tied LM head the embedding, because PEFT treats them as one.
   const CheckpointTensor* own_tensor(const std::string& name) const {
     const CheckpointTensor* own = tensor_in_base(base_, name);
     return own == nullptr && base_.spec().tied && is_head(name) ? embedding() : own;
@@ -92,15 +92,15 @@ class AdapterMerger {
   void expect_shape(const CheckpointTensor& tensor, const Shape& own) const {
     if (tensor.view.shape == own) return;
     refuse(tensor,
-           "has shape " + shape_text(tensor.view.shape) + ", and the base's " + shape_text(own));
+           "has shape " + shape_text(tensor.view.shape) + ", but the base has " + shape_text(own));
   }
 
   void put(const std::string& name, const CheckpointTensor& tensor) {
     changed_.put(name, tensor.view.shape, encoded_elements(tensor.view, DType::f64));
   }
 
-  /// A tensor that is saved whole. In a tied base it is the embedding's or the head's alone, unless
-  /// the module is adapted, or the config keeps the tie.
+  /// Replaces a tensor that is saved in full. With a tied base, it replaces only the embedding or
+  /// only the LM head, unless the module is adapted or the config keeps the tie.
   void replace(const std::string& target, const CheckpointTensor& tensor) {
     const std::string module = target.substr(0, target.rfind('.'));
     const CheckpointTensor* own = tensor_in_base(base_, target);
@@ -118,7 +118,7 @@ class AdapterMerger {
       return;
     }
     if (own == nullptr) {
-      // A head that the fine-tune added, such as a classifier's.
+      // A head added in fine-tuning, such as a classification head.
       if (!config_.saves(module)) refuse_unknown(tensor, target);
       put(target, tensor);
       return;
@@ -133,8 +133,8 @@ class AdapterMerger {
     }
   }
 
-  /// W before the change: of the file where that has it, else the base's, of which some
-  /// initializations take a part when the adapter is loaded.
+  /// W before the change: from the adapter file if present, otherwise from the base. For some
+  /// initializations, loading the adapter subtracts a component from it.
   Matrix<double>& weight_of(const std::string& module, const AdapterFactors& factors,
                             const CheckpointTensor& own, bool transposed) {
     const auto [found, is_new] = merged_.try_emplace(own.name);
@@ -147,9 +147,9 @@ class AdapterMerger {
     if (is_new) weight = decode<double>(whole_matrix(needed(own).view));
     if (factors.of_embedding || config_.init == AdapterInit::keeps_base) return weight;
     const std::int64_t rank = factors.a->view.shape[0];
-    if (config_.init == AdapterInit::olora) {  // of the weight as it is stored
+    if (config_.init == AdapterInit::olora) {  // of the weight as stored
       if (!take_orthonormal_part(weight, rank, config_.scale_of(module))) {
-        refuse(*factors.a, "is of an OLoRA adapter, and the first columns of '" + own.name +
+        refuse(*factors.a, "belongs to an OLoRA adapter, but the first columns of '" + own.name +
                                "' are linearly dependent");
       }
       return weight;
@@ -167,16 +167,16 @@ class AdapterMerger {
                              shape_text(down) + ", expected two matrices");
     }
     if (down[0] != up[1]) {
-      refuse(*factors.b, "has shape " + shape_text(up) + ", and its lora_A " + shape_text(down) +
-                             ": their ranks differ");
+      refuse(*factors.b, "has shape " + shape_text(up) + ", but its lora_A has " +
+                             shape_text(down) + ": their ranks differ");
     }
     double rank = config_.rank_of(module);
     if (config_.init != AdapterInit::keeps_base && !factors.of_embedding) {
-      // Those that decompose the weight have no more directions than it.
+      // Initializations that decompose the weight have at most as many directions as the weight.
       rank = std::min(rank, static_cast<double>(std::min(up[0], down[1])));
     }
     if (static_cast<double>(down[0]) == rank) return;
-    refuse(*factors.a, "has rank " + std::to_string(down[0]) + ", and adapter_config.json says " +
+    refuse(*factors.a, "has rank " + std::to_string(down[0]) + ", but adapter_config.json has " +
                            shortest_decimal(rank) + " (r, rank_pattern)");
   }
 
@@ -192,7 +192,7 @@ class AdapterMerger {
     const Shape &down = factors.a->view.shape, &up = factors.b->view.shape;
     const Shape made = transposed ? Shape{down[1], up[0]} : Shape{up[0], down[1]};
     if (own->view.shape != made) {
-      refuse(*factors.b, "makes a matrix " + shape_text(made) + ", and the base has " +
+      refuse(*factors.b, "produces a matrix " + shape_text(made) + ", but the base has " +
                              shape_text(own->view.shape));
     }
     Matrix<double>& weight = weight_of(module, factors, *own, transposed);
@@ -235,7 +235,7 @@ class AdapterMerger {
             .block_stride = count};
   }
 
-  /// Rows of an embedding that were trained alone.
+  /// Rows of an embedding that were trained separately.
   void replace_rows(const std::string& target, const CheckpointTensor& rows) {
     const CheckpointTensor* own = own_tensor(target);
     if (own == nullptr) refuse_unknown(rows, target);
@@ -246,11 +246,11 @@ class AdapterMerger {
       if (module.empty() || named) indices = &found;
     }
     if (indices == nullptr) {
-      refuse(rows, "holds rows of '" + target +
-                       "', which trainable_token_indices of adapter_config.json does not name");
+      refuse(rows, "contains rows of '" + target +
+                       "', which is not in trainable_token_indices of adapter_config.json");
     }
     const Shape& shape = own->view.shape;
-    if (shape.size() != 2) refuse(rows, "holds rows of '" + target + "', which is not a matrix");
+    if (shape.size() != 2) refuse(rows, "contains rows of '" + target + "', which is not a matrix");
     expect_shape(rows, {std::ssize(*indices), shape[1]});
     const auto [found, is_new] = merged_.try_emplace(own->name);
     if (is_new) {
@@ -271,7 +271,7 @@ class AdapterMerger {
     }
   }
 
-  /// A module that the config adapts, of which the file holds nothing, is a part that was lost.
+  /// A module that the config adapts but the file does not contain is a lost part.
   void check_all_adapted() const {
     if (!parts_.token_rows.empty() != !config_.token_rows.empty()) {
       throw Error(ErrorKind::format,
@@ -298,7 +298,7 @@ class AdapterMerger {
                                      "names its module")});
   }
 
-  /// A module of the base that the config saves whole has its weights in the file.
+  /// A module of the base that modules_to_save lists must have its weights in the file.
   void check_all_saved() const {
     std::set<const CheckpointTensor*> saved;
     for (const auto& [target, tensor] : parts_.whole) saved.insert(tensor_in_base(base_, target));
@@ -309,7 +309,7 @@ class AdapterMerger {
     for (const CheckpointTensor& own : base_.checkpoint().tensors()) {
       const std::string name = loaded_name(base_, own.name);
       if (!names(name) || saved.contains(&own) || of_experts.contains(own.name)) continue;
-      // One tensor holds both of a kept tie.
+      // A kept tie is stored as a single tensor.
       const bool kept_tie = config_.keeps_ties && base_.spec().tied && &own == embedding();
       const auto& heads = base_.spec().head.rule.weight;
       const bool as_head = std::any_of(heads.begin(), heads.end(), [&](const std::string& head) {
@@ -320,7 +320,7 @@ class AdapterMerger {
     check_tied_head_saved(names, saved);
   }
 
-  /// The head of a tied base, which has no tensor of its own there.
+  /// The LM head of a tied base, which has no tensor of its own in the base.
   template <class Names>
   void check_tied_head_saved(const Names& names,
                              const std::set<const CheckpointTensor*>& saved) const {
@@ -340,7 +340,7 @@ class AdapterMerger {
   ChangedModel changed_;
   const Compute& compute_;
   std::map<const CheckpointTensor*, LinearModule> linear_;
-  std::map<std::string, Matrix<double>> merged_;  // by the base's name
+  std::map<std::string, Matrix<double>> merged_;  // by name in the base
   std::set<const CheckpointTensor*> adapted_;
 };
 
@@ -353,7 +353,7 @@ MergedAdapter with_adapter(const Model& base, const std::filesystem::path& path,
   const std::string weights = adapter_weights(folder);
   if (weights.empty()) {
     throw Error(ErrorKind::io, {.file = path.string(),
-                                .problem = "holds no weights of an adapter, expected "
+                                .problem = "contains no adapter weights, expected "
                                            "adapter_model.safetensors or adapter_model.bin"});
   }
   const Checkpoint files = Checkpoint::open(folder, weights);

@@ -22,12 +22,13 @@
 namespace attnscope {
 namespace {
 
-/// One matrix of both models, and what its rows say.
+/// A matrix of both models, and its rows.
 struct MatrixPair {
   std::int64_t layer = 0;
   Role role = Role::query;
-  std::string skipped;                                               // why there are no rows
-  std::vector<std::pair<std::optional<std::int64_t>, Record>> rows;  // of the whole, of heads
+  std::string skipped;  // reason if there are no rows
+  std::vector<std::pair<std::optional<std::int64_t>, Record>>
+      rows;  // of the whole matrix and of heads
 };
 
 std::vector<double> roots(const std::vector<double>& squares) {
@@ -69,7 +70,7 @@ Record size_fields(const std::vector<double>& change, const std::vector<double>&
   return out;
 }
 
-/// How the leading directions of the change lie in those of the weight, on one side.
+/// Overlap of the leading directions of the change with those of the weight, on one side.
 Record space_fields(MatrixView<const double> change, MatrixView<const double> weight,
                     const Compute& compute) {
   const SubspaceOverlap overlap = subspace_overlap(change, weight, compute);
@@ -102,8 +103,8 @@ void compare(const Model& base, const Model& tuned, const DiffRequest& request, 
     const auto shape = [](const TensorMatrix& matrix) {
       return shape_text(Shape{matrix.rows, matrix.cols});
     };
-    pair.skipped = "has another shape than in " + base.name() + ": " + shape(new_weight.matrix) +
-                   ", not " + shape(old_weight.matrix);
+    pair.skipped = "has a different shape than in " + base.name() + ": " +
+                   shape(new_weight.matrix) + ", not " + shape(old_weight.matrix);
     return;
   }
   Read<Matrix<double>> weight = read_weight_float64(base, old_weight);
@@ -141,7 +142,7 @@ void compare(const Model& base, const Model& tuned, const DiffRequest& request, 
   const HeadShape &old_heads = base.dimensions(pair.layer).heads,
                   &new_heads = tuned.dimensions(pair.layer).heads;
   if (old_heads.count(pair.role) != new_heads.count(pair.role)) {
-    pair.skipped = "has " + counted(new_heads.count(pair.role), "head") + ", and " +
+    pair.skipped = "has " + counted(new_heads.count(pair.role), "head") + ", but " +
                    std::to_string(old_heads.count(pair.role)) + " in " + base.name() +
                    ": heads are not compared";
     return;
@@ -159,7 +160,8 @@ std::set<const CheckpointTensor*> projections_of(const Model& model) {
   return out;
 }
 
-/// Says that the head differs from the base's, of which the embedding is the head.
+/// Adds a note if the fine-tuned model has a separate LM head but the base ties it to the
+/// embedding.
 void note_untied_head(const Model& base, const Model& tuned, RowSink& sink) {
   const CheckpointTensor* head = tuned.checkpoint().find_first(tuned.spec().head.rule.weight);
   const auto& heads = base.spec().head.rule.weight;
@@ -168,15 +170,15 @@ void note_untied_head(const Model& base, const Model& tuned, RowSink& sink) {
   const CheckpointTensor* embedding =
       base.checkpoint().find(base.prefix() + base.spec().stream.embedding.tokens);
   if (embedding == nullptr) return;
-  sink.add_note(verbatim("the output head of " + tuned.name() + ", '" + head->name + "', " +
+  sink.add_note(verbatim("the LM head of " + tuned.name() + ", '" + head->name + "', " +
                          (same_elements(embedding->view, head->view) ? "equals" : "differs from") +
-                         " the embedding, to which " + base.name() + " ties its own"));
+                         " the embedding to which " + base.name() + " ties its LM head"));
 }
 
-/// The tensors other than matrices that changed, or are in one of the models alone.
+/// Adds notes about tensors other than matrices that changed, or exist in only one of the models.
 void note_others(const Model& base, const Model& tuned, RowSink& sink) {
   if (base.checkpoint().is_remote() || tuned.checkpoint().is_remote()) {
-    sink.add_note("tensors other than the matrices are not compared, as they are not fetched");
+    sink.add_note("tensors other than the matrices are not fetched and not compared");
     return;
   }
   const auto matrices = projections_of(base), new_matrices = projections_of(tuned);
@@ -199,21 +201,21 @@ void note_others(const Model& base, const Model& tuned, RowSink& sink) {
     constexpr std::size_t kShown = 4;
     std::vector<std::string> shown(
         names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
-    sink.add_note(verbatim(what + counted(names.size(), "tensor") + " beside the matrices: " +
+    sink.add_note(verbatim(what + counted(names.size(), "tensor") + " other than matrices: " +
                            join(shown) + (names.size() > kShown ? ", …" : "")));
   };
   say(changed, tuned.name() + " changed ");
-  say(missing, tuned.name() + " lacks ");
+  say(missing, tuned.name() + " does not have ");
   say(added, tuned.name() + " adds ");
   note_untied_head(base, tuned, sink);
 }
 
-/// What models of other sizes have that no row can show.
+/// Adds notes about differences in size that rows cannot show.
 void note_sizes(const Model& base, const Model& tuned, RowSink& sink) {
   const auto say = [&](std::int64_t before, std::int64_t after, std::string_view what) {
     if (before == after) return;
-    sink.add_note(verbatim(tuned.name() + " has " + counted(after, what) + ", and " + base.name() +
-                           " " + std::to_string(before)));
+    sink.add_note(verbatim(tuned.name() + " has " + counted(after, what) + ", but " + base.name() +
+                           " has " + std::to_string(before)));
   };
   say(base.dimensions().layers, tuned.dimensions().layers, "layer");
   say(base.dimensions().experts, tuned.dimensions().experts, "expert");
@@ -222,7 +224,8 @@ void note_sizes(const Model& base, const Model& tuned, RowSink& sink) {
   }
 }
 
-/// The roles that one of the models has, in the order of kProjections or as they are wanted.
+/// The requested projections that at least one of the models has, by default in the order of
+/// kProjections.
 std::vector<Role> roles_of_both(const Model& base, const Model& tuned, const DiffRequest& request,
                                 RowSink& sink) {
   const std::vector<Model> models = {base, tuned};
@@ -236,18 +239,19 @@ std::vector<Role> roles_of_both(const Model& base, const Model& tuned, const Dif
     });
     if (!any || std::find(out.begin(), out.end(), role) != out.end()) continue;
     if (!is_projection(role)) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = "matrix",
-                   .problem = '\'' + std::string(role_name(role)) +
-                              "' is made of several matrices, whose differences are compared"});
+      throw Error(
+          ErrorKind::usage,
+          {.parameter = "matrix",
+           .problem = '\'' + std::string(role_name(role)) +
+                      "' is a product of several matrices; compare the matrices themselves"});
     }
     out.push_back(role);
   }
   return out;
 }
 
-/// Why a matrix of the base's layers that one of the models lacks has no rows; empty if both have
-/// it. None: neither has it, by the kind of the layer.
+/// The reason why a matrix has no rows because one of the models lacks it; empty if both have it.
+/// No value: neither has it, because of the kind of the layer.
 std::optional<std::string> why_missing(const Model& base, const Model& tuned,
                                        const DiffRequest& request, std::int64_t layer, Role role) {
   const Weight& before = base.weight(layer, role);
@@ -264,7 +268,7 @@ std::optional<std::string> why_missing(const Model& base, const Model& tuned,
   return (before.missing.empty() ? "has no such matrix" : before.missing) + " in " + base.name();
 }
 
-/// Every matrix that one of the models has.
+/// Every matrix that at least one of the models has.
 std::vector<MatrixPair> matrix_pairs(const Model& base, const Model& tuned,
                                      const DiffRequest& request, std::span<const Role> roles) {
   std::vector<MatrixPair> pairs;

@@ -1,4 +1,4 @@
-// What a fine-tune changed: the difference of two checkpoints, matrix by matrix.
+// Compares two checkpoints matrix by matrix, to measure the change by fine-tuning.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@
 namespace attnscope {
 
 struct DiffRequest {
-  std::vector<double> energy;  // thresholds
-  std::vector<Role> matrices;  // none: the projections that are there
+  std::vector<double> energy;  // energy thresholds
+  std::vector<Role> matrices;  // empty: the stored projections
   LayerSelection layers;
   bool per_head = false;
 };
 
-/// Rows: each matrix that both models have in the same shape; the others are skipped with a reason.
-/// Throws Error(numerical) where there is none.
+/// Rows: each matrix that both models have in the same shape; others are skipped with a reason.
+/// Throws Error(numerical) if there is no such matrix.
 void run_diff(const Model& base, const Model& tuned, const DiffRequest& request,
               const Context& context, RowSink& sink);
 

@@ -1,5 +1,5 @@
-// `diff` for people: a row per layer, in each cell the change's rank and its size beside the
-// matrix's own, and how much the whole layer changed.
+// The table of `diff`: a row per layer. Each cell has the energy ranks of the change and its
+// relative size; the last column has the relative change of the whole layer.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,12 +21,12 @@ constexpr const char* kAll = "all";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 std::string percent(double share) {
-  if (!std::isfinite(share)) return "-";  // of nothing
+  if (!std::isfinite(share)) return "-";  // the base is zero
   if (share > 0 && share < 0.001) return "<0.1%";
   return fmt::format("{:.1f}%", 100 * share);
 }
 
-/// The sums of squares of a layer's changes and of its matrices.
+/// Sums of squares of the changes and of the base matrices of a layer.
 struct LayerSums {
   double change = 0, weight = 0;
 };
@@ -72,10 +72,11 @@ void write_diff_table(const Report& report, const WriteOptions& options, std::os
   grid.write(report, options, out);
   write_skipped(report, out);
   if (report.rows.empty()) return;
-  write_legend("Singular values that hold " + join_words(thresholds) + " of what changed beside " +
+  write_legend("Number of singular values needed for " + join_words(thresholds) +
+                   " of the energy of the change from " +
                    text_field(report.models.front(), "name") +
-                   ", squared; %: the norm of the change over that of the base's matrix; "
-                   "all: of the layer's matrices together.",
+                   ". %: norm of the change relative to the base matrix. all: all matrices of the "
+                   "layer together.",
                options, out);
 }
 

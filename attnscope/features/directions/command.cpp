@@ -22,18 +22,19 @@ InputNames names_of(const std::string& name) {
   return name == "mlp0" ? InputNames::mlp0 : InputNames::layer;
 }
 
-/// No token's embedding says what an encoder gives, which is what cross attention looks at.
+/// Removes cross-attention stacks: they read encoder outputs, which token embeddings do not
+/// describe.
 void leave_out_cross_attention(std::vector<Model>& models, RowSink& sink) {
   const auto across = [](const Model& model) { return model.stack() == "cross"; };
   if (std::all_of(models.begin(), models.end(), across)) {
     throw Error(ErrorKind::unsupported,
                 {.parameter = "stack",
-                 .problem = verbatim(models.front().name()) +
-                            " looks at what its encoder gives, which no tokens name"});
+                 .problem = "does not support cross-attention: " + verbatim(models.front().name()) +
+                            " reads encoder outputs, which have no token vectors"});
   }
   for (const Model& model : models) {
     if (!across(model)) continue;
-    sink.add_note(verbatim(model.name()) + ": left out: no tokens name what its encoder gives");
+    sink.add_note(verbatim(model.name()) + " skipped: encoder outputs have no token vectors");
   }
   std::erase_if(models, across);
 }
@@ -68,8 +69,7 @@ void run_read_command(const Arguments& arguments, const Session& session, RowSin
                             .copying = arguments.flag("copying")};
   const bool of_heads = request.matrix == Role::ov || request.matrix == Role::qk;
   if (request.head && !of_heads) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "head", .problem = "only ov and qk are taken apart by heads"});
+    throw Error(ErrorKind::usage, {.parameter = "head", .problem = "requires {matrix} ov or qk"});
   }
   for (const Model& model : models) {
     if (of_heads || model.describes(request.matrix)) continue;
@@ -78,7 +78,7 @@ void run_read_command(const Arguments& arguments, const Session& session, RowSin
                                               std::string(role_name(request.matrix)) + "'"});
   }
   if (request.copying && request.matrix != Role::ov) {
-    throw Error(ErrorKind::usage, {.parameter = "copying", .problem = "is of ov"});
+    throw Error(ErrorKind::usage, {.parameter = "copying", .problem = "requires {matrix} ov"});
   }
   const auto pairs = arguments.integer("pairs");
   if (!pairs) {
@@ -86,65 +86,68 @@ void run_read_command(const Arguments& arguments, const Session& session, RowSin
     return run_directions(models, request, session.context, sink);
   }
   if (!of_heads) {
-    throw Error(ErrorKind::usage, {.parameter = "pairs", .problem = "are of ov or qk"});
+    throw Error(ErrorKind::usage, {.parameter = "pairs", .problem = "requires {matrix} ov or qk"});
   }
   run_direction_pairs(models, {.of = request, .count = *pairs}, session.context, sink);
 }
 
 Parameters read_parameters() {
-  return {{.name = "matrix",
-           .type = role,
-           .help = "whose directions; ov and qk of each head, the others of each layer",
-           .metavariable = "MATRIX",
-           .choices = {"ov", "qk", "o", "up", "gate", "down"},
-           .default_text = "ov"},
-          {.name = "head",
-           .type = integer,
-           .help = "of ov and qk, one head",
-           .metavariable = "H",
-           .least = 0,
-           .most = kMaxSize,
-           .default_words = "all"},
-          {.name = "directions",
-           .type = integer,
-           .help = "the leading ones of each",
-           .metavariable = "N",
-           .least = 1,
-           .most = kMostDirections,
-           .default_text = "3"},
-          {.name = "top",
-           .type = integer,
-           .help = "tokens of each list",
-           .metavariable = "K",
-           .least = 1,
-           .most = kMostDirections,
-           .default_text = "10"},
-          {.name = "names",
-           .type = choice,
-           .help = "inputs named by tokens' embeddings, or by those and the first MLP's output",
-           .metavariable = "WHICH",
-           .choices = {"auto", "embedding", "mlp0"},
-           .default_text = "auto",
-           .default_words = "auto, the first of layer 0 and the second of others"},
-          {.name = "all_tokens", .type = flag, .help = "let tokens name that training never saw"},
-          {.name = "copying",
-           .type = flag,
-           .help = "of ov, whether each head's circuit raises the tokens that it reads"},
-          {.name = "pairs",
-           .type = integer,
-           .help = "instead: of one head, the pairs of tokens that it joins most strongly",
-           .metavariable = "N",
-           .least = 1,
-           .most = kMostDirections}};
+  return {
+      {.name = "matrix",
+       .type = role,
+       .help = "matrix or circuit to decompose; ov and qk per head, others per layer",
+       .metavariable = "MATRIX",
+       .choices = {"ov", "qk", "o", "up", "gate", "down"},
+       .default_text = "ov"},
+      {.name = "head",
+       .type = integer,
+       .help = "ov and qk: show only this head",
+       .metavariable = "H",
+       .least = 0,
+       .most = kMaxSize,
+       .default_words = "all"},
+      {.name = "directions",
+       .type = integer,
+       .help = "number of top singular vectors per head or matrix",
+       .metavariable = "N",
+       .least = 1,
+       .most = kMostDirections,
+       .default_text = "3"},
+      {.name = "top",
+       .type = integer,
+       .help = "number of top tokens per vector and sign",
+       .metavariable = "K",
+       .least = 1,
+       .most = kMostDirections,
+       .default_text = "10"},
+      {.name = "names",
+       .type = choice,
+       .help = "token vectors for input directions: embeddings, or embeddings plus the output of "
+               "the first MLP",
+       .metavariable = "WHICH",
+       .choices = {"auto", "embedding", "mlp0"},
+       .default_text = "auto",
+       .default_words = "auto, embedding in layer 0 and mlp0 in other layers"},
+      {.name = "all_tokens", .type = flag, .help = "include untrained tokens"},
+      {.name = "copying",
+       .type = flag,
+       .help = "ov: also compute the token copying score of each head"},
+      {.name = "pairs",
+       .type = integer,
+       .group = OptionGroup::mode,
+       .help = "show the N strongest token pairs of one head",
+       .metavariable = "N",
+       .least = 1,
+       .most = kMostDirections}};
 }
 
-/// Those of texts, which it takes to see whether names hold.
+/// Text options, for testing input directions on a text.
 Parameters read_text_parameters() {
   Parameters parameters = joined(
       {text_parameters(), window_parameters(kScoredWindows), {example_parameters().front()}});
   for (Parameter& parameter : parameters) {
     if (parameter.name != "text") continue;
-    parameter.help = "a text, on which to see how far what is read goes with the tokens named";
+    parameter.help = "text for testing whether input directions respond to their top tokens";
   }
   return parameters;
 }
@@ -155,36 +158,36 @@ std::vector<Exclusion> read_exclusions() {
   exclusions.push_back(
       {"pairs",
        {"directions", "top", "copying", "text", "text_file", "tokens", "token_file", "lines"},
-       "joins tokens, not directions"});
+       "shows token pairs, not directions"});
   return exclusions;
 }
 
 }  // namespace
 
 Command read_command() {
-  return {.name = "directions",
-          .summary = "what the directions of heads and matrices mean as tokens, and when nothing",
-          .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
-                       {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},
-                       {{"models", "MODEL"}, {"text_file", "book.txt"}},
-                       {{"models", "examples/shakespeare-gpt2"},
-                        {"layers", "0"},
-                        {"head", "0"},
-                        {"pairs", "20"}},
-                       {{"models", "MODEL"}, {"matrix", "down"}, {"format", "json"}}},
-          .parameters = joined({remote_model_parameters(),
-                                {{.name = "layers",
-                                  .type = layers,
-                                  .help = "layers, such as 0-3,-4-, where a negative number counts "
-                                          "from the end",
-                                  .metavariable = "LAYERS",
-                                  .default_words = "all"}},
-                                read_parameters(),
-                                read_text_parameters(),
-                                run_parameters(),
-                                output_parameters()}),
-          .exclusions = read_exclusions(),
-          .run = run_read_command};
+  return {
+      .name = "directions",
+      .summary = "Show the top tokens of each singular vector",
+      .examples = {{{"models", "examples/shakespeare-llama"}, {"layers", "5"}},
+                   {{"models", "MODEL"}, {"matrix", "qk"}, {"layers", "0"}, {"head", "2"}},
+                   {{"models", "MODEL"}, {"text_file", "book.txt"}},
+                   {{"models", "examples/shakespeare-gpt2"},
+                    {"layers", "0"},
+                    {"head", "0"},
+                    {"pairs", "20"}},
+                   {{"models", "MODEL"}, {"matrix", "down"}, {"format", "json"}}},
+      .parameters = joined({remote_model_parameters(),
+                            {{.name = "layers",
+                              .type = layers,
+                              .help = "layers, e.g. 0-3,-4-; negative numbers count from the end",
+                              .metavariable = "LAYERS",
+                              .default_words = "all"}},
+                            read_parameters(),
+                            read_text_parameters(),
+                            run_parameters(),
+                            output_parameters()}),
+      .exclusions = read_exclusions(),
+      .run = run_read_command};
 }
 
 }  // namespace attnscope

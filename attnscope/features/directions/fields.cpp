@@ -1,4 +1,4 @@
-// Rows of `read`: the tokens that name one pole of one side of a direction.
+// Rows of `directions`: the top tokens of a singular vector, for one sign.
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -22,113 +22,128 @@ Field counted(std::string_view name, std::string_view meaning) {
 }  // namespace
 
 RowKind directions_rows() {
-  RowKind kind = {.name = "directions",
-                  .command = "directions",
-                  .meaning = "the tokens that name one pole of one side of a direction",
-                  .place = place_of_part("the query head, from 0; null: of the layer's matrix"),
-                  .models = model_facts()};
+  RowKind kind = {
+      .name = "read",
+      .command = "read",
+      .meaning = "top tokens of one singular vector, for one sign",
+      .place = place_of_part("query head index, from 0. Null for matrices that are not per head."),
+      .models = model_facts()};
   kind.place.push_back({.name = "matrix",
                         .type = text,
-                        .meaning = "whose direction",
+                        .meaning = "matrix or circuit of the singular vector",
                         .where = "formats.md#rows",
                         .choices = {"ov", "qk", "o", "up", "gate", "down"}});
   Field gap = of_read("gap",
-                      "the distance to the nearer singular value, over this one; null of a "
-                      "single one");
+                      "relative gap: distance to the nearest other singular value, divided by this "
+                      "one. Null if there is only one.");
   gap.nulls = Nulls::whole;
-  Field rarity = of_read("rarity",
-                         "correlation of the scores with tokens' rarity; null where no "
-                         "token is known that no text has");
+  Field rarity = of_read(
+      "rarity",
+      "correlation of the token scores with token rarity. Null if no untrained tokens are known.");
   rarity.nulls = Nulls::whole;
-  Field hold =
-      of_read("text_correlation",
-              "of what is read: correlation, over the kinds of tokens of the text, of what "
-              "the direction meets there with the scores that name it; null of writes, "
-              "where either does not vary, and of fewer than ten kinds");
+  Field hold = of_read("text_correlation",
+                       "Input directions: correlation, over distinct tokens of the text, between "
+                       "the mean projection onto the direction and the token's score. Null for "
+                       "output directions, constant values, and fewer than 10 distinct tokens.");
   hold.nulls = Nulls::whole;
   hold.with = "tokens_hash";
-  Field copying = of_read("token_copying",
-                          "of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token "
-                          "that is read, −1 lower it; null where tokens name no side of it, or it "
-                          "does nothing");
+  Field copying =
+      of_read("token_copying",
+              "copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the head's token-to-token "
+              "circuit: 1 raises the logits of attended tokens, −1 lowers them. Null if the "
+              "circuit is zero, or if tokens cannot describe its input or output.");
   copying.nulls = Nulls::whole;
   copying.with = "copying";
   Field full_copying = copying;
   full_copying.name = "full_copying";
   full_copying.meaning =
-      "the same of the embeddings of all tokens, whatever its layer reads, and of the bias of the "
-      "norm before it (Elhage et al. 2021)";
+      "copying score computed from all token embeddings and the bias of the preceding norm (Elhage "
+      "et al. 2021)";
   kind.fields = {
-      counted("direction", "1: of the largest singular value"),
-      of_read("value", "the singular value, norms folded in"),
-      of_read("energy", "its square over the sum of all", "share of the energy"),
+      counted("direction", "index of the direction, from 1 (largest singular value)"),
+      of_read("value", "singular value, with norms folded in"),
+      of_read("energy",
+              "share of the energy: squared singular value divided by the sum of all squares",
+              "share of the energy"),
       gap,
       {.name = "singular_vector",
        .type = text,
-       .meaning = "which vector: what is read or written, or that of queries or keys",
+       .meaning = "singular vector: input or output vector of ov and weight matrices, query or key "
+                  "vector of qk",
        .where = kRead,
        .choices = {"input", "output", "query", "key"}},
       {.name = "sign",
        .type = text,
-       .meaning = "which way along it; the poles of one sign of both sides belong together",
+       .meaning = "sign of the singular vector; an input vector pairs with the output vector of "
+                  "the same sign",
        .where = kRead,
        .choices = {"+", "-"}},
-      of_read("coherence", "mean cosine of any two of the first ten tokens' rows"),
-      of_read("random_coherence", "what 99 % of random directions stay below"),
-      {.name = "named", .type = flag, .meaning = "whether coherence is above that", .where = kRead},
+      of_read("coherence", "mean pairwise cosine similarity of the vectors of the ten top tokens"),
+      of_read("random_coherence", "99% quantile of the coherence of random directions"),
+      {.name = "named",
+       .type = flag,
+       .meaning = "true if coherence is above random_coherence",
+       .where = kRead},
       rarity,
       hold,
       {.name = "tokens",
        .type = record,
        .form = list,
-       .meaning = "the tokens that score highest, the first first",
+       .meaning = "top tokens of the direction, highest score first",
        .where = kRead,
-       .fields = {counted("token_id", "the token's id"),
-                  {.name = "text",
-                   .type = text,
-                   .nulls = Nulls::whole,
-                   .meaning = "it as readable text; null where no tokenizer knows it",
-                   .where = kRead},
-                  of_read("score",
-                          "of a write: logits for a unit written at a final scale of 1; "
-                          "else units of the normed input"),
-                  of_read("cosine", "of the token's row with the direction")}},
+       .fields =
+           {counted("token_id", "token id"),
+            {.name = "text",
+             .type = text,
+             .nulls = Nulls::whole,
+             .meaning = "text of the token. Null if the tokenizer does not know it.",
+             .where = kRead},
+            of_read("score",
+                    "token score along the signed direction. Output vectors: logits per unit "
+                    "written at a final norm scale of 1; else projection of the normalized input."),
+            of_read("cosine",
+                    "cosine similarity of the token's vector with the signed direction")}},
       copying,
       full_copying};
   kind.models.push_back(
       {.name = "candidate_tokens",
        .type = record,
-       .meaning = "the tokens that may name, and how many lists they do",
+       .meaning = "candidate tokens that can describe a direction, and counts of their lists",
        .where = kRead,
-       .fields = {
-           counted("tokens", "how many"),
-           {.name = "untrained",
-            .type = integer,
-            .nulls = Nulls::whole,
-            .meaning = "how many training never saw; null: not known",
-            .where = kRead},
-           counted("lists", "how many lists of tokens there are"),
-           counted("named", "how many of them are above chance; of random ones 1 % would be")}});
+       .fields = {counted("tokens", "number of candidate tokens"),
+                  {.name = "untrained",
+                   .type = integer,
+                   .nulls = Nulls::whole,
+                   .meaning = "number of untrained tokens. Null if unknown.",
+                   .where = kRead},
+                  counted("lists", "number of lists of top tokens"),
+                  counted("named",
+                          "number of lists with a coherence above chance; 1% expected for random "
+                          "directions")}});
   const auto parameter = [](std::string_view name, FieldType type, std::string_view meaning) {
     return Field{.name = name, .type = type, .meaning = meaning, .where = "formats.md#parameters"};
   };
-  Field matrix = parameter("matrix", text, "whose directions");
+  Field matrix = parameter("matrix", text, "matrix or circuit whose singular vectors are shown");
   matrix.choices = {"ov", "qk", "o", "up", "gate", "down"};
-  Field head = parameter("head", integer, "the head; null: all");
+  Field head = parameter("head", integer, "requested head. Null for all heads.");
   head.nulls = Nulls::whole;
-  Field names = parameter("names", text, "by what inputs are named");
+  Field names =
+      parameter("names", text,
+                "token vectors that describe input directions: token embeddings (embedding), the "
+                "same plus the output of the first MLP (mlp0), or chosen by layer (auto)");
   names.choices = {"auto", "embedding", "mlp0"};
-  Field asked_copying = parameter("copying", flag, "that heads have token_copying");
+  Field asked_copying =
+      parameter("copying", flag, "true: heads have token_copying and full_copying");
   asked_copying.with = "copying";
   kind.parameters = {
       matrix,
       layers_parameter(),
       head,
-      parameter("directions", integer, "how many of each"),
-      parameter("top", integer, "tokens of each list"),
+      parameter("directions", integer, "number of directions per head or matrix"),
+      parameter("top", integer, "number of top tokens per list"),
       names,
-      parameter("all_tokens", flag, "whether tokens that training never saw may name"),
-      parameter("draws", integer, "random directions of the null"),
+      parameter("all_tokens", flag, "true: untrained tokens are candidates, too"),
+      parameter("draws", integer, "number of random directions in the random baseline"),
       asked_copying};
   for (Field& field : mla_text_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.parameters.push_back(example_parameter_fields().front());  // lines
@@ -139,7 +154,7 @@ RowKind direction_pairs_rows() {
   RowKind kind = directions_rows();
   kind.name = "direction_pairs";
   kind.option = "pairs";
-  kind.meaning = "a pair of tokens that a head joins more strongly than most";
+  kind.meaning = "one of the strongest token pairs of a head";
   kind.models = model_facts();
   const auto token = [](std::string_view id, std::string_view words, std::string_view meaning,
                         std::vector<Field>& fields) {
@@ -147,19 +162,23 @@ RowKind direction_pairs_rows() {
     fields.push_back({.name = words,
                       .type = text,
                       .nulls = Nulls::whole,
-                      .meaning = "it as readable text; null where no tokenizer knows it",
+                      .meaning = words == "input_text"
+                                     ? "text of the attended (ov) or query (qk) token. Null if the "
+                                       "tokenizer does not know it."
+                                     : "text of the written (ov) or key (qk) token. Null if the "
+                                       "tokenizer does not know it.",
                       .where = kRead});
   };
   kind.fields.clear();
-  token("input_token_id", "input_text", "the token that is read; of qk that of the query",
-        kind.fields);
-  token("output_token_id", "output_text", "the token whose logit it raises; of qk that of the key",
-        kind.fields);
+  token("input_token_id", "input_text",
+        "token id of the attended token (ov) or the query token (qk)", kind.fields);
+  token("output_token_id", "output_text",
+        "token id of the token whose logit rises (ov) or the key token (qk)", kind.fields);
   kind.fields.push_back(
       of_read("score",
-              "of ov: what reading the one adds to the logit of the other, at a final scale "
-              "of 1; of qk: their score, not divided by √d; both tokens less "
-              "their mean"));
+              "score of the pair, with the mean over tokens subtracted on both sides. ov: logit "
+              "added to the written token when the other one is attended to, at a final norm scale "
+              "of 1. qk: attention score, not divided by √d."));
   std::vector<Field> parameters;
   for (const char* name : {"matrix", "layers", "head", "names", "all_tokens"}) {
     for (const Field& field : kind.parameters) {
@@ -169,7 +188,7 @@ RowKind direction_pairs_rows() {
   kind.parameters = std::move(parameters);
   kind.parameters.push_back({.name = "pairs",
                              .type = integer,
-                             .meaning = "how many pairs of each model",
+                             .meaning = "number of pairs per model",
                              .where = "formats.md#parameters"});
   return kind;
 }

@@ -16,13 +16,14 @@ namespace {
 
 using Keep = ScoredDirections::Keep;
 
-/// Rows that all directions are scored along before the next: these stay in the cache.
+/// Number of rows to score along all directions before the next rows, so that they stay in the
+/// cache.
 constexpr std::int64_t kSlab = 8192;
 
-/// Tokens kept beyond those asked for: which are the highest is decided in float64.
+/// Number of additional tokens to keep: the final order is decided in float64.
 constexpr std::int64_t kSpare = 6;
 
-/// Rows whose tokens name that are looked up at once.
+/// Number of rows of listed tokens that are looked up at a time.
 constexpr std::int64_t kGatheredRows = 512;
 
 double product(const double* a, const double* b, std::int64_t size) {
@@ -42,7 +43,7 @@ struct Candidate {
   std::span<const float> row;
 };
 
-/// The mean cosine of any two of the first tokens.
+/// Mean pairwise cosine of the first tokens.
 double coherence(std::span<const Candidate> list) {
   const auto count = std::min<std::size_t>(list.size(), kCoherentTokens);
   if (count < 2) return 0;
@@ -122,7 +123,7 @@ class Namer {
     });
   }
 
-  /// The group of a direction, and which of it it is.
+  /// The group of a direction, and its index in the group.
   struct Place {
     const ScoredDirections& group;
     std::size_t at;
@@ -143,7 +144,7 @@ class Namer {
     });
   }
 
-  /// visit(list, its candidates) of lists of about `each` tokens, several beside each other.
+  /// Calls visit(list, its candidates) for lists of about `each` tokens, several in parallel.
   template <class ListOf, class Visit>
   void for_lists(std::int64_t lists, std::int64_t each, const ListOf& list_of,
                  const Visit& visit) const {
@@ -194,12 +195,12 @@ class Namer {
     return out;
   }
 
-  /// What is of all scores.
+  /// Statistics over all scores.
   void set_all_token_statistics(std::int64_t at, NamedDirection& out) const {
     const auto [group, place] = place_of(0, at);
     out.skewness = group.cubes(place);
     if (!rows_.knows_rarity()) return;
-    // Raw scores: those without the axis, and what lies along it.
+    // Raw scores: the scores without the axis plus the component along it.
     const CandidateRows::Axis& axis = rows_.axis();
     const double* direction = &request_.directions(at, 0);
     const double along = product(direction, axis.unit.data(), rows_.width());
@@ -217,7 +218,8 @@ class Namer {
   const Compute& compute_;
   CandidateRows rows_;
   const std::int64_t listed_;
-  std::vector<std::optional<ScoredDirections>> groups_;  // of those asked for, then of random ones
+  std::vector<std::optional<ScoredDirections>>
+      groups_;  // of the requested directions, then of random ones
 };
 
 }  // namespace
@@ -237,7 +239,7 @@ NamedDirections name_directions(const CandidateTokens& tokens, const RowsOfToken
 
 namespace {
 
-/// Rows that are multiplied before their scores are looked at: these stay in the cache.
+/// Number of rows to multiply before their scores are examined, so that they stay in the cache.
 constexpr std::int64_t kRows = 512;
 
 constexpr auto kMost = static_cast<std::size_t>(ScoredDirections::kMost);
@@ -247,7 +249,7 @@ bool is_higher(const PositionedScore& a, const PositionedScore& b) {
   return a.score != b.score ? a.score > b.score : a.place < b.place;
 }
 
-/// Of all kMost at once, without branches between them.
+/// For all kMost directions at once, without branches between them.
 template <class Passes>
 bool any(const float* scores, const Passes& passes) {
   int found = 0;

@@ -1,4 +1,4 @@
-// `read --pairs`: the pairs of tokens that one head joins most strongly.
+// `directions --pairs`: the strongest token pairs of one head.
 #include "attnscope/features/directions/pairs_run.h"
 
 #include <string>
@@ -21,9 +21,9 @@ namespace {
 
 struct FoundPairs {
   std::int64_t layer = 0;
-  std::vector<std::int64_t> ids;  // of the rows that pairs name
+  std::vector<std::int64_t> ids;  // token ids by row index of pairs
   std::vector<RowPair> pairs;
-  std::string skipped;  // why there are none
+  std::string skipped;  // reason if there are none
 };
 
 void check_named(const ForwardPass& pass, TokenBasis basis) {
@@ -32,8 +32,8 @@ void check_named(const ForwardPass& pass, TokenBasis basis) {
   throw Error(
       ErrorKind::unsupported,
       {.parameter = "pairs",
-       .problem = verbatim(pass.model().name() + ": tokens do not name what it " +
-                           (basis == TokenBasis::write ? "writes: " : "reads: ") + obstacle)});
+       .problem = verbatim(pass.model().name() + ": tokens cannot describe its " +
+                           (basis == TokenBasis::write ? "output: " : "input: ") + obstacle)});
 }
 
 FoundPairs pairs_of(const Model& model, const DirectionPairsRequest& request, std::int64_t layer,
@@ -55,13 +55,13 @@ FoundPairs pairs_of(const Model& model, const DirectionPairsRequest& request, st
     return found;
   }
   found.ids = candidate_tokens(pass, tokenizer, of.all_tokens, compute).naming.ids;
-  // The left factor of OV writes; that of QK is the query's.
+  // The left factor of OV is the output side; the left factor of QK is the query side.
   const bool ov = of.matrix == Role::ov;
   Matrix<double> read =
       tokens_times(pass, input, found.ids, ov ? factors.right : factors.left, compute);
   Matrix<double> written =
       tokens_times(pass, other, found.ids, ov ? factors.left : factors.right, compute);
-  // What all tokens have in common joins none of them in particular.
+  // Components that all tokens share do not distinguish pairs.
   center_columns(read);
   center_columns(written);
   found.pairs =
@@ -74,8 +74,8 @@ std::int64_t only_layer(const DirectionsRequest& of, const Model& model) {
       of.layers.resolve(model.dimensions().layers, model.name());
   if (layers.size() == 1 && of.head) return layers.front();
   throw Error(ErrorKind::usage, {.parameter = "pairs",
-                                 .problem = "are of one head",
-                                 .hint = "name it with {layers} and {head}"});
+                                 .problem = "requires a single head",
+                                 .hint = "select it with {layers} and {head}"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pairs of tokens that one head joins: `read --pairs`.
+// The strongest token pairs of one head: `directions --pairs`.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace attnscope {
 
 struct DirectionPairsRequest {
-  DirectionsRequest of;     // of ov or qk, with one head and one layer
-  std::int64_t count = 20;  // pairs
+  DirectionsRequest of;     // ov or qk, with a single head and layer
+  std::int64_t count = 20;  // number of pairs
 };
 
-/// Rows: the pairs of tokens that one head joins most strongly. Throws Error(usage) where it is not
-/// one head, Error(unsupported) where tokens name no side of it.
+/// Rows: the strongest token pairs of one head. Throws Error(usage) if the request is not for a
+/// single head, Error(unsupported) if tokens cannot describe its input or output.
 void run_direction_pairs(std::span<const Model> models, const DirectionPairsRequest& request,
                          const Context& context, RowSink& sink);
 

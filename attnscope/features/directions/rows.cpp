@@ -8,7 +8,7 @@
 namespace attnscope {
 namespace {
 
-/// The distance to the nearer neighbour, of the value itself; none of a single one.
+/// Distance to the nearest other singular value, divided by this one. Infinite for a single value.
 Value gap_of(const std::vector<double>& values, std::size_t at) {
   double gap = std::numeric_limits<double>::infinity();
   if (at > 0) gap = values[at - 1] - values[at];
@@ -37,7 +37,8 @@ void add_direction_rows(const std::string& model, const DirectionsRequest& reque
   for (std::size_t at = 0; at < count; ++at) {
     const double value = place.values[at];
     if (value == 0) break;
-    // Vectors of both sides turn together: + is the longer tail of the side that stands last.
+    // Flips both singular vectors together, so that the second one (output, or key) has its longer
+    // tail on the + side.
     const bool transposed = place.sides.back().names.directions[at].skewness < 0;
     for (const Side& side : place.sides) {
       for (std::size_t of_sign = 0; of_sign < 2; ++of_sign) {

@@ -1,4 +1,4 @@
-// What was read of one model, and its rows.
+// Results of `directions` for one model, and their rows.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@
 
 namespace attnscope {
 
-/// One side of a direction: where its vector stands, and how it is called.
+/// One side of a direction: its singular vectors, and its name in rows.
 struct Side {
   const char* name;  // read, write, query, key
   TokenBasis basis;
   Matrix<double> vectors;                        // (count, D)
-  NamedDirections names = {};                    // once they are known
-  std::vector<std::optional<double>> hold = {};  // text_correlations(), where a text is read
+  NamedDirections names = {};                    // set later
+  std::vector<std::optional<double>> hold = {};  // text_correlations(), if there is a text
 };
 
-/// Of a head or matrix.
+/// Results of one head or matrix.
 struct MatrixDirections {
   std::int64_t layer = 0;
   std::optional<std::int64_t> head;
   std::vector<double> values;
-  std::vector<Side> sides;                    // the one that decides the sign last
-  std::optional<CopyingScores> copying = {};  // of a head, where it is asked for
+  std::vector<Side> sides;                    // the last one determines the sign
+  std::optional<CopyingScores> copying = {};  // for a head, if requested
 };
 
-/// What one model gave.
+/// Results of one model.
 struct ModelRead {
   FoundTokens tokens;
   std::vector<MatrixDirections> places;
@@ -42,17 +42,18 @@ struct ModelRead {
   std::vector<std::string> notes;
 };
 
-/// Of each direction of a place, both poles of each side. `tokenizer`: null where there is none.
+/// Rows of one head or matrix: both signs of each side of each direction. `tokenizer`: null if
+/// there is none.
 void add_direction_rows(const std::string& model, const DirectionsRequest& request,
                         const MatrixDirections& place, const Tokenizer* tokenizer, RowSink& sink);
 
-/// Throws Error(usage) where the model has no such head.
+/// Throws Error(usage) if the model has no such head.
 void check_head_of(const Model& model, std::optional<std::int64_t> head);
 
-/// auto, embedding, mlp0.
+/// Returns auto, embedding or mlp0.
 const char* name_of(InputNames names);
 
-/// How many lists there are, and how many are above chance.
+/// Number of lists of top tokens, and number of lists above chance.
 std::pair<std::int64_t, std::int64_t> count_lists(const ModelRead& found);
 
 }  // namespace attnscope

@@ -39,7 +39,7 @@ class ModelReader {
     throw Error(ErrorKind::unsupported,
                 {.file = model.checkpoint().main_file().string(),
                  .problem = "has fewer than " + std::to_string(kCoherentTokens) +
-                            " tokens that could name a direction"});
+                            " candidate tokens for describing a direction"});
   }
 
   ModelRead run() {
@@ -63,8 +63,9 @@ class ModelReader {
   void note_obstacles() {
     for (const TokenBasis basis : {TokenBasis::write, TokenBasis::mlp0}) {
       const std::string obstacle = obstacle_to(pass_, basis);
-      const char* what = basis == TokenBasis::write ? "what is written is not named"
-                                                    : "inputs of layers after the first are not";
+      const char* what = basis == TokenBasis::write
+                             ? "no top tokens for output vectors"
+                             : "no top tokens for input vectors after layer 0";
       const bool asked = basis == TokenBasis::write
                              ? request_.matrix == Role::ov || writes(request_.matrix)
                              : request_.matrix != Role::output && request_.matrix != Role::down;
@@ -98,7 +99,7 @@ class ModelReader {
     for (std::int64_t head = 0; head < loaded.heads.heads; ++head) {
       if (!request_.head || *request_.head == head) heads.push_back(head);
     }
-    std::vector<std::optional<SingularDirections>> of_heads(heads.size());  // none: not finite
+    std::vector<std::optional<SingularDirections>> of_heads(heads.size());  // empty: not finite
     run_parts(compute_, heads.size(), [&](std::size_t part) {
       const CircuitFactors factors = head_factors(loaded.weights(), heads[part]);
       if (!all_finite(factors.left) || !all_finite(factors.right)) return;
@@ -112,7 +113,7 @@ class ModelReader {
         continue;
       }
       SingularDirections& found = *of_heads[at];
-      if (found.values.empty() || found.values.front() == 0) continue;  // it does nothing
+      if (found.values.empty() || found.values.front() == 0) continue;  // a zero circuit
       MatrixDirections place{
           .layer = layer, .head = head, .values = std::move(found.values), .sides = {}};
       const TokenBasis input = input_basis(request_.names, layer);
@@ -130,7 +131,7 @@ class ModelReader {
     }
   }
 
-  /// W_O and the MLP's down write to the stream, its up and gate read it.
+  /// W_O and W_down write to the residual stream; W_up and W_gate read from it.
   void add_matrix(std::int64_t layer) {
     auto read = read_weight_float64(model_, model_.weight(layer, request_.matrix));
     if (!read.skipped.empty()) return skip(layer, {}, read.skipped);
@@ -190,12 +191,11 @@ class ModelReader {
     }
   }
 
-  /// Of what is read. Tokens' rows say what is written exactly.
+  /// For input vectors only. For output vectors, token scores are exact logits.
   void find_outermost() {
     if (pass_.encoder() != nullptr && text_.sources.empty()) {
-      found_.notes.push_back(
-          verbatim(model_.name()) +
-          ": whether names hold is not known: it runs on what its encoder gives");
+      found_.notes.push_back(verbatim(model_.name()) +
+                             ": no text correlation: it requires encoder outputs");
       return;
     }
     check_inputs(pass_, text_);
@@ -218,8 +218,8 @@ class ModelReader {
     auto found = text_correlations(pass_, text_, found_.tokens.naming.ids, reads, compute_);
     if (found.empty() && !reads.empty()) {
       found_.notes.push_back(verbatim(model_.name()) +
-                             ": whether names hold is not known: the text has fewer than " +
-                             std::to_string(kFewestKinds) + " kinds of tokens that may name");
+                             ": no text correlation: the text has fewer than " +
+                             std::to_string(kFewestKinds) + " distinct candidate tokens");
       return;
     }
     for (std::size_t at = 0; at < sides.size(); ++at) sides[at]->hold = std::move(found[at]);
@@ -228,7 +228,7 @@ class ModelReader {
   const Model& model_;
   const DirectionsRequest& request_;
   const std::vector<std::int64_t>& layers_;
-  const BatchInputs& text_;  // empty: none is read
+  const BatchInputs& text_;  // empty: no text
   const std::int64_t max_rows_in_memory_;
   const Compute& compute_;
   ForwardPass pass_;
@@ -242,12 +242,12 @@ std::uint64_t row_bytes(const Model& model) {
   return static_cast<std::uint64_t>(model.dimensions().width) * sizeof(float);
 }
 
-/// How many rows of tokens may be held at once.
+/// Number of token rows that may be in memory at the same time.
 std::int64_t most_rows(const Model& model, std::uint64_t memory_bytes) {
   return static_cast<std::int64_t>(memory_bytes / 2 / row_bytes(model));
 }
 
-/// What these take, and what threads need to make them.
+/// Memory of these rows, and of the threads that compute them.
 std::uint64_t candidate_bytes(const Model& model, const Context& context) {
   const std::int64_t rows =
       std::min(model.dimensions().vocabulary.value_or(0), most_rows(model, context.memory_bytes));
@@ -256,7 +256,7 @@ std::uint64_t candidate_bytes(const Model& model, const Context& context) {
          threads * run_bytes(model.spec(), /*sequences=*/1, CandidateRows::kBlock);
 }
 
-/// What a pass over batches of the text holds.
+/// Memory of a pass over batches of the text.
 std::uint64_t text_bytes(const Model& model, const BatchInputs& text) {
   if (text.tokens.empty()) return 0;
   const std::int64_t length = rows_of(model, text);

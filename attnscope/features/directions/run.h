@@ -1,4 +1,4 @@
-// What the leading directions of heads and matrices mean as tokens, from the weights alone.
+// Top tokens of the singular vectors of heads and matrices, from the weights alone.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,41 @@
 
 namespace attnscope {
 
-/// By what the input of a layer is named.
+/// Token vectors that describe the input of a layer.
 enum class InputNames {
-  layer,      // of layer 0 by the embedding, of others by that and the first MLP's output
-  embedding,  // of all layers by the embedding
-  mlp0,       // of all layers by that and the first MLP's output
+  layer,      // embeddings in layer 0; embeddings plus first MLP's output in other layers
+  embedding,  // embeddings in all layers
+  mlp0,       // embeddings plus first MLP's output in all layers
 };
 
-/// On which it is measured whether names hold.
+/// Texts for testing input directions.
 struct ReadTexts {
-  std::vector<std::vector<TokenIds>> sequences;  // of each model, all of one length
-  std::vector<std::vector<TokenIds>> sources;    // of decoders; else none
-  Record parameters;                             // what the report says of where they come from
+  std::vector<std::vector<TokenIds>> sequences;  // per model, all of the same length
+  std::vector<std::vector<TokenIds>> sources;    // for decoders; otherwise empty
+  Record parameters;                             // report parameters that describe their source
 };
 
 struct DirectionsRequest {
   Role matrix = Role::ov;  // ov, qk, o, up, gate, down
   LayerSelection layers;
-  std::optional<std::int64_t> head;  // of ov and qk; none: all
+  std::optional<std::int64_t> head;  // for ov and qk; empty: all
   std::int64_t directions = 3;
-  std::int64_t top = 10;  // tokens of each list
+  std::int64_t top = 10;  // number of tokens per list
   InputNames names = InputNames::layer;
-  bool all_tokens = false;  // those that training never saw may name, too
-  bool copying = false;     // of ov: whether each head's circuit of tokens copies them
+  bool all_tokens = false;  // untrained tokens are candidates, too
+  bool copying = false;     // ov: also compute token copying scores
   std::optional<ReadTexts> texts = {};
 };
 
-/// What names the input of a layer.
+/// The token vectors that describe the input of a layer.
 TokenBasis input_basis(InputNames names, std::int64_t layer);
 
-/// What naming the leading directions of all heads' `ov` takes, in operations: random directions
-/// and the heads' own against the rows of all tokens, and the first MLP's output of each.
+/// FLOPs of the top tokens of all heads' `ov`: scores of random and own directions over all tokens,
+/// and the first MLP's output for each token.
 double directions_flops(const Model& model, std::int64_t directions);
 
-/// Rows: of each head or matrix its leading directions, of each direction both poles of both sides
-/// that can be named. Throws Error(usage) where no side can.
+/// Rows: the top singular vectors of each head or matrix, for both signs of each side that tokens
+/// can describe. Throws Error(usage) if no side can be described.
 void run_directions(std::span<const Model> models, const DirectionsRequest& request,
                     const Context& context, RowSink& sink);
 

@@ -1,5 +1,5 @@
-// `read` for people: of each direction what it reads and writes, both poles beside each other, a
-// dot where a list is above chance.
+// The table of `directions`: the top tokens of each singular vector for both signs, with a dot if
+// their similarity is above chance.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kShown = 6;  // tokens of a list
+constexpr std::size_t kShown = 6;  // tokens per list
 
 std::string sign_text(const Record& row, const Style& style) {
   std::string words;
@@ -37,7 +37,7 @@ std::string place_text(const Record& row) {
   return fmt::format("L{}H{}", layer, integer_field(row, "head"));
 }
 
-/// With how far its names hold on a text, where one was read.
+/// The side, with the correlation on the text if one was given.
 std::string side_words(const Record& row) {
   const std::string side = text_field(row, "singular_vector");
   if (!number_field(row, "text_correlation")) return side;
@@ -56,18 +56,18 @@ void write_directions_table(const Report& report, const WriteOptions& options, s
     const auto& naming = expect<Record>(model, "candidate_tokens");
     const Value* untrained = naming.find("untrained");
     if (untrained != nullptr && !untrained->is_null()) {
-      out << style.dim(fmt::format("named by {}; {} that training never saw are left out",
+      out << style.dim(fmt::format("{} as candidates; {} untrained tokens excluded",
                                    counted(integer_field(naming, "tokens"), "token"),
                                    integer_field(naming, "untrained")))
           << '\n';
     }
     const std::int64_t lists = integer_field(naming, "lists");
-    out << style.dim(fmt::format("{} of {} above chance, which gives {:.0f}",
+    out << style.dim(fmt::format("{} of {} of top tokens above chance (expected by chance: {:.0f})",
                                  integer_field(naming, "named"), counted(lists, "list"),
                                  0.01 * static_cast<double>(lists)))
         << "\n\n";
     std::vector<std::vector<std::string>> lines;
-    for (std::size_t at = 0; at + 1 < rows.size(); at += 2) {  // the poles of a side
+    for (std::size_t at = 0; at + 1 < rows.size(); at += 2) {  // both signs of a singular vector
       const Record &plus = *rows[at], &minus = *rows[at + 1];
       const bool first =
           at == 0 || place_text(*rows[at - 2]) != place_text(plus) ||
@@ -85,12 +85,12 @@ void write_directions_table(const Report& report, const WriteOptions& options, s
     return number_field(row, "text_correlation").has_value();
   });
   write_legend(
-      std::string("Leading directions with their share of the energy, norms folded in, and the "
-                  "tokens along both ways; the poles of one sign belong together. ●: the first ten "
-                  "tokens are more alike than those of 99 % of random directions; ·: not above "
-                  "chance, which is not to say meaningless.") +
-          (on_text ? " (0.50): correlation, over the text's kinds of tokens, of what the direction "
-                     "meets there with the scores that name it."
+      std::string(
+          "Top singular vectors, norms folded in, with their energy share and top tokens for "
+          "each sign. ●: the ten top tokens are more similar to each other than those of "
+          "99% of random directions. ·: not above chance (it may still be meaningful).") +
+          (on_text ? " (0.50): correlation, over distinct tokens of the text, between the mean "
+                     "projection onto the direction and the token's score."
                    : ""),
       options, out);
 }

@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// Pearson's, of two columns (count, 1).
+/// Pearson correlation of two columns (count, 1).
 std::optional<double> correlation(MatrixView<const double> a, MatrixView<const double> b) {
   double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
   const auto count = static_cast<double>(a.rows);
@@ -79,11 +79,11 @@ class TextReader {
   }
 
  private:
-  /// The scores of kinds along the vectors of each of reads_, (kinds, count). The rows of a basis,
-  /// which may be what a whole MLP makes of the kinds, are made once for all that they name.
+  /// The scores of distinct tokens along the vectors of each of reads_, (tokens, count). The rows
+  /// of a basis may require a whole MLP, so they are computed once for all vectors.
   struct NameScores {
     std::map<TokenBasis, Matrix<double>> of_basis;
-    std::vector<MatrixView<const double>> of_read;  // columns of these
+    std::vector<MatrixView<const double>> of_read;  // columns of the scores
   };
 
   NameScores name_scores() const {
@@ -126,7 +126,7 @@ class TextReader {
       if (index == pass_.model().dimensions().layers) return;
       add(some, index, /*of_mlp=*/false, layer(index).attention_input, stream);
       const bool parallel = pass_.model().spec().layers[static_cast<std::size_t>(index)].parallel;
-      if (!parallel) return;  // on_middle sees what its MLP reads
+      if (!parallel) return;  // on_middle sees the MLP input
       const OptionalNorm& own = layer(index).mlp_input;
       add(some, index, /*of_mlp=*/true, own ? own : layer(index).attention_input, stream);
     };
@@ -171,9 +171,9 @@ class TextReader {
   const Compute& compute_;
   std::int64_t last_layer_ = 0;
   TokenIds kinds_;
-  std::vector<std::int64_t> counts_;              // places of each
-  std::map<std::int64_t, std::int64_t> kind_of_;  // by id
-  std::vector<Matrix<double>> sums_;              // of each of reads_: (kinds, count)
+  std::vector<std::int64_t> counts_;              // number of positions per token
+  std::map<std::int64_t, std::int64_t> kind_of_;  // index by token id
+  std::vector<Matrix<double>> sums_;              // per element of reads_: (tokens, count)
 };
 
 }  // namespace

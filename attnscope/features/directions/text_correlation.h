@@ -1,4 +1,4 @@
-// Whether what a direction reads on a text goes with the scores of the tokens that name it.
+// Tests whether input directions respond on a text to the tokens that describe them.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace attnscope {
 
-/// Of fewer kinds of tokens a large correlation is chance.
+/// With fewer distinct tokens, a large correlation may be chance.
 inline constexpr std::ptrdiff_t kFewestKinds = 10;
 
-/// Vectors by which a layer reads its stream: before its attention, or before its MLP.
+/// Vectors that a layer reads from the residual stream: before its attention, or before its MLP.
 struct ReadVectors {
   std::int64_t layer = 0;
   bool of_mlp = false;
@@ -21,10 +21,11 @@ struct ReadVectors {
   MatrixView<const double> vectors;  // (count, D)
 };
 
-/// Of each vector v of each of `reads` the correlation, over the kinds of tokens of the text that
-/// may name (`naming`, ascending), of the mean of v · n(x) over their places, x the stream and n
-/// the norm without its gain, with the score v · row of the token in the basis that names. None
-/// where either does not vary; nothing of fewer than kFewestKinds. Throws as run_inputs().
+/// Returns the correlation for each vector v of each of `reads`, over the distinct candidate tokens
+/// of the text (`naming`, ascending). It is between the mean of v · n(x) over the positions of a
+/// token and its score v · row. Here x is the residual stream and n the norm without its gain.
+/// Empty if either is constant; no results for fewer than kFewestKinds tokens. Throws the errors of
+/// run_inputs().
 std::vector<std::vector<std::optional<double>>> text_correlations(
     const ForwardPass& pass, const BatchInputs& text, const TokenIds& naming,
     std::span<const ReadVectors> reads, const Compute& compute);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTokensAtOnce = 2048;
 
-/// visit(first token, their ids)
+/// Calls visit(index of the first token, token ids).
 template <class Visit>
 void for_tokens(std::span<const std::int64_t> ids, const Compute& compute, const Visit& visit) {
   for (std::int64_t first = 0; first < std::ssize(ids); first += kTokensAtOnce) {

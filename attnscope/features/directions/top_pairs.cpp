@@ -10,10 +10,10 @@
 namespace attnscope {
 namespace {
 
-/// Rows with the longest first.
+/// Rows sorted by decreasing norm.
 struct SortedRows {
   Matrix<double> rows;
-  std::vector<std::int64_t> order;  // which they were
+  std::vector<std::int64_t> order;  // original row indices
   std::vector<double> lengths;
 };
 
@@ -48,8 +48,8 @@ std::vector<RowPair> top_pairs(MatrixView<const double> a, MatrixView<const doub
                                std::int64_t count, const Compute& compute) {
   constexpr std::int64_t kRowsOfA = 256, kRowsOfB = 2048;
   const SortedRows left = sorted_rows(a), right = sorted_rows(b);
-  std::vector<RowPair> best;  // a heap, whose worst is first
-  // Rounding may raise a product above that of the lengths.
+  std::vector<RowPair> best;  // a heap with the smallest first
+  // Rounding may raise a product above the product of the norms.
   const double slack = 1 + 1e-12;
   const auto may_reach = [&](std::int64_t of_a, std::int64_t of_b) {
     if (std::ssize(best) < count) return true;

@@ -1,4 +1,4 @@
-// The pairs of tokens that a head joins most strongly, found without the product of all pairs.
+// Finds the strongest token pairs of a head without computing the products of all pairs.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 namespace attnscope {
 
 struct RowPair {
-  std::int64_t a = 0, b = 0;  // rows
-  double score = 0;           // their product
+  std::int64_t a = 0, b = 0;  // row indices
+  double score = 0;           // dot product
 };
 
-/// The `count` pairs of a row of a (m, d) and one of b (n, d) with the largest products, the
-/// largest first, of equal ones that with the smaller rows. Exact: rows are visited by their
-/// lengths, block by block, until lengths cannot reach the last of the best.
+/// Returns the `count` pairs of a row of a (m, d) and a row of b (n, d) with the largest dot
+/// products, largest first, ties by index. Exact: rows are visited by decreasing norm, block by
+/// block, until the norms cannot exceed the smallest result.
 std::vector<RowPair> top_pairs(MatrixView<const double> a, MatrixView<const double> b,
                                std::int64_t count, const Compute& compute);
 

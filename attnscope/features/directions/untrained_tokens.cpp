@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kUntrainedCosine = 0.9;
 
-/// How byte-level vocabularies spell a byte of these: those from A1 up, but for AD, as the
-/// character of that number.
+/// Spelling of such a byte in byte-level vocabularies: bytes from A1 on, except AD, are the
+/// character with that code point.
 std::string spelled_byte(int byte) {
   return {static_cast<char>(0xC0 | byte >> 6), static_cast<char>(0x80 | (byte & 0x3F))};
 }
@@ -38,15 +38,16 @@ std::vector<std::int64_t> references(const Tokenizer& tokenizer) {
   return out;
 }
 
-/// Rows of the output head, or of the embedding where there is none.
+/// Rows of the unembedding, or of the embedding if there is none.
 const RowTable& rows_of(const ForwardPass& pass) {
   return pass.weights().head ? pass.weights().head->rows : pass.weights().tokens;
 }
 
-/// Rows that a thread reads and sums at a time: sums do not depend on how many threads there are.
+/// Number of rows that a thread reads and sums at a time: sums do not depend on the number of
+/// threads.
 constexpr std::int64_t kRowsAtOnce = 1024;
 
-/// part(number of the block, its first row, the row after its last) of all rows.
+/// Calls part(block index, first row, end row) for all rows.
 template <class Part>
 void for_blocks(const RowTable& table, const Compute& compute, const Part& part) {
   run_parts(compute, static_cast<std::size_t>((table.rows + kRowsAtOnce - 1) / kRowsAtOnce),
@@ -78,7 +79,7 @@ std::vector<double> mean_row(const RowTable& table, const Compute& compute) {
   return mean;
 }
 
-/// Of each token the cosine of its row, less the mean, with the mean of those of the references.
+/// The cosine of each token's centered row with the mean of the reference rows.
 std::vector<double> cosines(const RowTable& table, const std::vector<std::int64_t>& references,
                             const Compute& compute) {
   const auto width = static_cast<std::size_t>(table.cols);
@@ -118,7 +119,7 @@ std::vector<double> cosines(const RowTable& table, const std::vector<std::int64_
   return out;
 }
 
-/// Centred, of unit length.
+/// Centers and scales to unit length.
 void center(std::vector<double>& values) {
   const double mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

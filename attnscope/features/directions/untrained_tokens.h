@@ -1,5 +1,5 @@
-// Tokens that training never saw, from the weights alone: they lie where those lie that no text can
-// have (Land & Bartolo 2024, "Fishing for Magikarp").
+// Finds untrained tokens from the weights alone: their rows are close to those of tokens that no
+// text can contain (Land & Bartolo 2024, "Fishing for Magikarp").
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace attnscope {
 
 struct FoundTokens {
   CandidateTokens naming;
-  std::int64_t untrained = 0;  // left out
-  bool known = false;          // the vocabulary has tokens that no text can have
+  std::int64_t untrained = 0;  // number of excluded tokens
+  bool known = false;          // whether the vocabulary has tokens that no text can contain
 };
 
-/// Tokens whose output row less the mean has a cosine above 0.9 with the mean of those of the
-/// references were never trained: bytes C0, C1 and F5 to FF, which UTF-8 does not have, and
-/// WordPiece's "[unused…]". Without an output head the embedding's rows are taken. `tokenizer`: may
-/// be null; then, and with `all`, none is left out.
+/// A token counts as untrained if its centered unembedding row has a cosine above 0.9 with the mean
+/// of the reference rows. References are the bytes C0, C1 and F5 to FF, which UTF-8 never uses, and
+/// WordPiece's "[unused…]". Without an unembedding, uses the embedding rows. `tokenizer` may be
+/// null; then, and with `all`, no token is excluded.
 FoundTokens candidate_tokens(const ForwardPass& pass, const Tokenizer* tokenizer, bool all,
                              const Compute& compute);
 

@@ -103,8 +103,8 @@ Matrix<float> CandidateRows::at(std::span<const std::int64_t> places) const {
   return out;
 }
 
-/// each(place of its first row, rows, what to add to) of blocks of the rows from `first` on that
-/// are held, whose sums are added in order.
+/// Calls each(index of its first row, rows, sums to add to) for blocks of the rows in memory,
+/// starting with `first`. The sums of blocks are added in order.
 template <class Each>
 MatrixView<float> CandidateRows::for_blocks(std::int64_t first, Sums& sums, const Each& each) {
   const MatrixView<float> rows =
@@ -126,7 +126,7 @@ void CandidateRows::make(std::int64_t first, MatrixView<float> rows) const {
   std::copy_n(made.data(), rows.rows * width_, rows.data);
 }
 
-/// Of one row; what it had along the axis.
+/// Removes the shared components of one row. Returns its component along the axis.
 double CandidateRows::take_out(float* row) const {
   const auto off_mean = [&](std::size_t col) { return static_cast<double>(row[col]) - mean_[col]; };
   const double along =

@@ -1,4 +1,4 @@
-// The rows of a basis of named tokens, without what all of them have in common.
+// The rows of the candidate tokens in a basis, without the components that all of them share.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,30 @@
 
 namespace attnscope {
 
-/// Tokens that may name a direction, and how rare each is.
+/// Candidate tokens that can describe a direction, and their rarity.
 struct CandidateTokens {
-  std::vector<std::int64_t> ids;  // those that training saw, ascending
-  /// Of each, centred, of unit length: the cosine of its output row with those of tokens that no
-  /// text has. Empty where no such tokens are known: then nothing is taken out.
+  std::vector<std::int64_t> ids;  // trained tokens, ascending
+  /// Rarity per token, centered and scaled to unit length: the cosine of its unembedding row with
+  /// those of tokens that no text contains. Empty if there are no such tokens; then nothing is
+  /// removed.
   std::vector<double> rarity;
 };
 
-/// The basis of named tokens: gives rows (ids, D) of any of them, each with the same digits
-/// whatever the others. Several threads ask at once.
+/// A basis: returns the rows (ids, D) of any tokens. The row of a token does not depend on the
+/// other tokens. Called by several threads at once.
 using RowsOfTokens =
     std::function<Matrix<float>(std::span<const std::int64_t> ids, const Compute& compute)>;
 
-/// Rows less their mean over the named tokens, and less their part along the one direction along
-/// which they follow rarity: the axis. Sums over tokens are formed in blocks, so that digits do not
-/// depend on how many rows are held at once.
+/// Rows minus their mean over the candidate tokens, and without their component along the axis: the
+/// direction along which they follow rarity. Sums over tokens are computed in blocks, so that
+/// results do not depend on how many rows are in memory.
 class CandidateRows {
  public:
-  /// Rows that a thread makes, and sums, at a time.
+  /// Number of rows that a thread computes and sums at a time.
   static constexpr std::int64_t kBlock = 512;
 
-  /// Reads all rows. `max_rows_in_memory`: about how many may be held at once; where that is not
-  /// all of them, rows are made anew whenever they are needed. What is given must outlive it.
+  /// Reads all rows. `max_rows_in_memory`: approximate limit. If it is below the number of rows,
+  /// rows are recomputed whenever they are needed. The arguments must outlive this object.
   CandidateRows(const CandidateTokens& tokens, const RowsOfTokens& rows, std::int64_t width,
                 std::int64_t max_rows_in_memory, const Compute& compute);
 
@@ -42,18 +43,19 @@ class CandidateRows {
   std::int64_t id(std::int64_t place) const { return tokens_.ids[static_cast<std::size_t>(place)]; }
   bool knows_rarity() const { return !tokens_.rarity.empty(); }
 
-  /// visit(place of its first row, rows) of all of them, some at a time. Once.
+  /// Calls visit(index of its first row, rows) for all rows, some at a time. Call it once.
   void visit_all(const std::function<void(std::int64_t, MatrixView<const float>)>& visit);
 
-  /// The rows at some places, after that.
+  /// Returns the rows with these indices. Call visit_all() first.
   Matrix<float> at(std::span<const std::int64_t> places) const;
 
-  /// What was taken out, along the axis. Sums over a = row · axis are known after visit_all().
+  /// The component that was removed, along the axis. Sums over a = row · axis are set by
+  /// visit_all().
   struct Axis {
-    std::vector<double> unit;        // (D,); zeros where nothing follows rarity
+    std::vector<double> unit;        // (D,); zeros if nothing follows rarity
     double length = 0;               // of Σ rarity · row
     double squares = 0;              // Σ a²
-    std::vector<double> times_rows;  // Σ a · what is left of the row, (D,)
+    std::vector<double> times_rows;  // Σ a · remaining row, (D,)
   };
   const Axis& axis() const { return axis_; }
 

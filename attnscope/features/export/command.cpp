@@ -104,6 +104,7 @@ Parameters export_parameters() {
            .metavariable = "NAME"},
           {.name = "list",
            .type = flag,
+           .group = OptionGroup::mode,
            .help = "list stored models, commands, parameters, row counts and times"}};
 }
 

@@ -3,13 +3,24 @@
 #include "attnscope/base/text.h"
 
 namespace attnscope {
+namespace {
+
+constexpr std::size_t kMostListedRoles = 12;
+
+/// A list of nearly all matrices would hide the rest of the help.
+std::string roles_text(const Parameter& parameter, const std::string& before) {
+  if (parameter.choices.size() <= kMostListedRoles) return before + join(parameter.choices, ",");
+  return "see `attnscope explain " + parameter.name + "`";
+}
+
+}  // namespace
 
 std::string choices_text(const Parameter& parameter) {
   if (parameter.choices.empty()) return "";
   switch (parameter.type) {
-    case ParameterType::role: return "one of " + join(parameter.choices, ",");
-    case ParameterType::several:
-    case ParameterType::roles: return "any of " + join(parameter.choices, ",");
+    case ParameterType::role: return roles_text(parameter, "one of ");
+    case ParameterType::roles: return roles_text(parameter, "one or more of ");
+    case ParameterType::several: return "one or more of " + join(parameter.choices, ",");
     default: return join_alternatives(parameter.choices);
   }
 }

@@ -42,7 +42,10 @@ enum class FileUse {
   folder,   // files are written into it
 };
 
-/// Number of bins: fixed, or by the Freedman–Diaconis rule.
+/// The heading of help under which an option stands.
+enum class OptionGroup { mode, own, input, output, performance };
+
+/// How many bins: a number, or as many as the rule of Freedman and Diaconis gives.
 struct BinCount {
   bool freedman_diaconis = false;
   std::int64_t bins = 0;
@@ -59,9 +62,10 @@ using ParameterValue =
 struct Parameter {
   std::string name;  // in snake_case: "rope_offset"
   ParameterType type = ParameterType::flag;
-  std::string help;          // one line, without choices and default; may be empty
-  bool positional = false;   // identified by its position on the command line
-  char letter = 0;           // short name of a common parameter; 0: none
+  OptionGroup group = OptionGroup::own;
+  std::string help;          // a line, without choices and default; may be empty beside choices
+  bool positional = false;   // named by its place on a command line
+  char letter = 0;           // a short name, of what is named often; 0: none
   std::string metavariable;  // stands for the value in help; empty for flags
   std::vector<std::string> choices;
   std::int64_t least = 0, most = 0;  // range of an integer
@@ -85,7 +89,7 @@ struct Exclusion {
   std::string reason;  // "analyzes a single tensor"
 };
 
-/// "table, csv or json", "any of q,k,v"; empty if there are no choices.
+/// "table, csv or json", "one or more of q,k,v"; empty if there are no choices.
 std::string choices_text(const Parameter& parameter);
 
 /// Help, choices and default in one line.

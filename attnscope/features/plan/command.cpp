@@ -86,6 +86,7 @@ Parameters plan_parameters() {
   return {
       {.name = "sequences",
        .type = integer,
+       .group = OptionGroup::input,
        .help = "number of calibration windows",
        .metavariable = "N",
        .least = 1,
@@ -93,6 +94,7 @@ Parameters plan_parameters() {
        .default_words = "enough for 16 tokens per input of the widest matrix"},
       {.name = "length",
        .type = integer,
+       .group = OptionGroup::input,
        .help = "tokens per window",
        .metavariable = "T",
        .least = 2,
@@ -100,6 +102,7 @@ Parameters plan_parameters() {
        .default_words = "the context length, at most 2048"},
       {.name = "seed",
        .type = integer,
+       .group = OptionGroup::input,
        .help = "draw random windows with this seed",
        .metavariable = "N",
        .least = 0,

@@ -77,6 +77,7 @@ Parameters shrink_parameters() {
            .endings = {".json"}},
           {.name = "folder",
            .type = file,
+           .group = OptionGroup::output,
            .help = "new folder for the compressed model",
            .letter = 'o',
            .metavariable = "DIR",
@@ -86,6 +87,7 @@ Parameters shrink_parameters() {
            .endings = {".safetensors", ".json", ".md", ".txt", ".model"}},
           {.name = "dtype",
            .type = choice,
+           .group = OptionGroup::output,
            .help = "dtype of all weights",
            .metavariable = "NAME",
            .choices = {"same", "F32", "BF16", "F16"},
@@ -93,6 +95,7 @@ Parameters shrink_parameters() {
            .noun = "dtype"},
           {.name = "shard_size",
            .type = bytes,
+           .group = OptionGroup::output,
            .help = "maximum size of a weights file",
            .metavariable = "SIZE",
            .default_text = "5G"}};

@@ -109,9 +109,9 @@ std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& ar
   }
   for (const char* parameter : {"text", "text_file"}) {
     if (reads_text || decoding == 0 || !arguments.given(parameter)) continue;
-    throw Error(ErrorKind::usage,
-                {.parameter = parameter, .problem = "cannot be combined with an image or audio "
-                                                    "input"});
+    throw Error(ErrorKind::usage, {.parameter = parameter,
+                                   .problem = "cannot be combined with an image or audio "
+                                              "input"});
   }
   if (!reads_text && decoding > 0 && decoding < std::ssize(models)) {
     throw Error(ErrorKind::usage,
@@ -132,9 +132,9 @@ std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& ar
 void run_target_perplexity_of(const Arguments& arguments, const Session& session,
                               const std::vector<Model>& models, RowSink& sink) {
   if (arguments.given("stride")) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "stride", .problem = "does not apply to targets: each target is run "
-                                                   "as a whole"});
+    throw Error(ErrorKind::usage, {.parameter = "stride",
+                                   .problem = "does not apply to targets: each target is run "
+                                              "as a whole"});
   }
   TargetPerplexityRequest request;
   const ScorePositions positions(arguments, session);
@@ -165,8 +165,9 @@ std::optional<std::int64_t> named_token(const Arguments& arguments, const char* 
     }
     const auto other = tokenizer == nullptr ? std::nullopt : one_token_of(*tokenizer, text, "").id;
     if (other && other != id) {
-      sink.add_note("{" + std::string(parameter) + "} " + text + " is used as a token id; the text "
-                                                                 "'" +
+      sink.add_note("{" + std::string(parameter) + "} " + text +
+                    " is used as a token id; the text "
+                    "'" +
                     text + "' has id " + std::to_string(*other));
     }
     return id;
@@ -208,9 +209,9 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     return run_on_media(arguments, session, models, opened, sink);
   }
   if (models.size() > 1 && arguments.given("save")) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "save", .problem = "expected one model: a .safetensors file stores a "
-                                                 "single run"});
+    throw Error(ErrorKind::usage, {.parameter = "save",
+                                   .problem = "expected one model: a .safetensors file stores a "
+                                              "single run"});
   }
   for (const char* name : {"lines", "score_positions"}) {
     if (!arguments.given(name) || arguments.flag("perplexity")) continue;
@@ -269,12 +270,14 @@ Parameters predict_parameters() {
        .default_text = "5"},
       {.name = "generate",
        .type = integer,
+       .group = OptionGroup::mode,
        .help = "generate up to N tokens after the text, by greedy decoding",
        .metavariable = "N",
        .least = 1,
        .most = kMaxPromptTokens},
       {.name = "perplexity",
        .type = flag,
+       .group = OptionGroup::mode,
        .help = "measure perplexity on the text, in windows of the context length"},
       {.name = "stride",
        .type = integer,
@@ -285,6 +288,7 @@ Parameters predict_parameters() {
        .default_words = "the context length"},
       {.name = "attribution",
        .type = flag,
+       .group = OptionGroup::mode,
        .help = "direct logit attribution of each component, to the logits of the next tokens"},
       {.name = "token",
        .type = text,
@@ -298,10 +302,12 @@ Parameters predict_parameters() {
                         "incorrect answers of these prompts (JSON lines)"),
       {.name = "target_file",
        .type = file,
+       .group = OptionGroup::input,
        .help = "with {perplexity}: target texts, one per line of {text_file}",
        .metavariable = "FILE"},
       {.name = "save",
        .type = file,
+       .group = OptionGroup::output,
        .help = "save tokens, attentions, hidden states and logits to this .safetensors file",
        .metavariable = "FILE",
        .use = FileUse::written,
@@ -313,8 +319,7 @@ Parameters predict_parameters() {
 Command predict_command() {
   return {
       .name = "predict",
-      .summary =
-          "Predict tokens or image labels; measure perplexity",
+      .summary = "Predict tokens or image labels; measure perplexity",
       .examples = {{{"models", "MODEL"}, {"text", "Once upon a time"}, {"generate", "40"}},
                    {{"models", "MODEL"}, {"text", "Paris is the [MASK] of France."}},
                    {{"models", "MODEL"}, {"text_file", "examples/README.md"}, {"perplexity", ""}},

@@ -49,8 +49,11 @@ void make_chart_folder(const Arguments& arguments) {
   std::error_code failed;
   fs::create_directory(folder, failed);
   if (failed) refuse("cannot create the folder", failed.message());
-  if (access(folder.c_str(), W_OK | X_OK) != 0) refuse("folder is not "
-                                                       "writable", std::strerror(errno));
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    refuse(
+        "folder is not "
+        "writable",
+        std::strerror(errno));
 }
 
 /// Writes every chart as NAME.vl.json and NAME.svg into the folder. Other files in the folder are
@@ -89,6 +92,7 @@ Parameters own_parameters() {
            .metavariable = "HEAD"},
           {.name = "out",
            .type = file,
+           .group = OptionGroup::output,
            .help = "write the HTML report to FILE atomically",
            .letter = 'o',
            .metavariable = "FILE",
@@ -99,6 +103,7 @@ Parameters own_parameters() {
            .endings = {".html", ".htm"}},
           {.name = "charts",
            .type = file,
+           .group = OptionGroup::output,
            .help = "write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder",
            .metavariable = "DIR",
            .use = FileUse::folder,
@@ -111,7 +116,10 @@ Parameters own_parameters() {
            .type = text,
            .help = "also compare each model with this base model",
            .metavariable = "MODEL"},
-          {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
+          {.name = "quiet",
+           .type = flag,
+           .group = OptionGroup::output,
+           .help = "no warnings, notes or progress"}};
 }
 
 }  // namespace

@@ -37,10 +37,12 @@ Parameters similarity_parameters() {
       experts_parameter(),
       {.name = "overlap",
        .type = flag,
+       .group = OptionGroup::mode,
        .help =
            "report how much the row spaces of heads overlap, one heads × heads matrix per layer"},
       {.name = "head_matrix",
        .type = head,
+       .group = OptionGroup::mode,
        .help = "report all cosines between the rows of head H in layer L (k, v: a key/value head)",
        .metavariable = "HEAD"}};
 }

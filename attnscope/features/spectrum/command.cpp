@@ -80,14 +80,17 @@ Parameters spectrum_parameters() {
        .help = "CSV and JSON: add the singular values and their cumulative energy"},
       {.name = "mla",
        .type = flag,
+       .group = OptionGroup::mode,
        .help =
            "report the energy that MLA with DeepSeek-V2's ranks (query 1536, KV 512) would keep"},
       {.name = "activations",
        .type = file,
+       .group = OptionGroup::mode,
        .help = "report the rank of each matrix's inputs and outputs on the text in FILE",
        .metavariable = "FILE"},
       {.name = "tensor",
        .type = text,
+       .group = OptionGroup::mode,
        .help = "analyze any 2-D tensor by name, whatever the architecture",
        .metavariable = "NAME"}};
 }

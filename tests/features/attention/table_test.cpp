@@ -87,10 +87,10 @@ TEST(AttentionTable, SaysWhatEachLayerIsLike) {
   EXPECT_TRUE(has(shown.text, "0          10.2      10.8  3.2 ±0.50")) << shown.text;
   EXPECT_TRUE(has(shown.text, "10.2 10.2 10.2 10.2")) << shown.text;
   EXPECT_TRUE(has(shown.text, "collapsed")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "most on first token     L0 H3 0.53 ±0.01")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "most on previous token  L0 H3 0.28  ")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "attention to first token     L0 H3 0.53 ±0.01")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "attention to previous token  L0 H3 0.28  ")) << shown.text;
   EXPECT_TRUE(has(shown.text, "4 sequences of 100 tokens (book.txt)")) << shown.text;
-  EXPECT_TRUE(has(shown.lines.back(), "small: 2 leading layers of 3 come before")) << shown.text;
+  EXPECT_TRUE(has(shown.lines.back(), "small: 2 of 3 layers come before")) << shown.text;
 }
 
 TEST(AttentionTable, EndsWithALineForEachModel) {
@@ -103,7 +103,7 @@ TEST(AttentionTable, EndsWithALineForEachModel) {
 TEST(AttentionTable, OfSomeLayersNamesTheFirstThatHasCollapsed) {
   Report report = report_of({"a"}, 4, 2, 1);
   std::erase_if(report.rows, [](const Record& row) { return integer_field(row, "layer") < 2; });
-  EXPECT_EQ(table_of(report).lines.back(), "a: the first of these layers that has collapsed is 2");
+  EXPECT_EQ(table_of(report).lines.back(), "a: first collapsed layer among these: 2");
 }
 
 TEST(AttentionTable, SaysNothingOfACollapseThatWasNotJudged) {
@@ -160,7 +160,7 @@ TEST(InductionTable, ShowsTheTenStrongest) {
   EXPECT_TRUE(has(shown.text, "L1 H0            1.000 ±0.002")) << shown.text;
   EXPECT_FALSE(has(shown.text, "0.050")) << shown.text;
   // Of layers that see as much one figure, of others from the least to the most.
-  EXPECT_TRUE(has(shown.text, "even       0.014           even             0.000–0.014"))
+  EXPECT_TRUE(has(shown.text, "uniform    0.014           uniform          0.000–0.014"))
       << shown.text;
 }
 
@@ -208,7 +208,7 @@ TEST(HeatMap, ShrinksToTheLargestWeightOfEachBlock) {
   }
   EXPECT_EQ(marked, 1) << text;
   EXPECT_EQ(rows, 50) << text;
-  EXPECT_TRUE(has(text, "the largest of 4 × 4")) << text;
+  EXPECT_TRUE(has(text, "the maximum of 4 × 4")) << text;
 }
 
 TEST(HeatMap, ALogarithmicScaleShowsWhatIsSmall) {

@@ -85,7 +85,7 @@ TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
   }
   // Where the wrong answer is ahead, there is nothing to share, and it says so.
   const RunResult none = ablated("are", "art");
-  EXPECT_TRUE(contains(none.err, "there are no shares of it")) << none.err;
+  EXPECT_TRUE(contains(none.err, "so no shares are reported")) << none.err;
   EXPECT_TRUE(json::parse(none.out)["rows"][0]["noising_effect"].is_null());
 }
 
@@ -111,26 +111,26 @@ TEST(Prompts, FaultsOfAFileNameItsLine) {
   const struct {
     std::string text, fault;
   } faults[] = {
-      {"", "holds no prompts"},
-      {"\n  \n", "holds no prompts"},
+      {"", "contains no prompts"},
+      {"\n  \n", "contains no prompts"},
       {good + "\n{\"clean\": \"a\", \"correct\": \" b\"}", "line 2: has no 'wrong'"},
       {"{\"correct\": \" be\", \"incorrect\": \" the\"}", "line 1: has no 'clean'"},
       {"{\"clean\": \"\", \"correct\": \" be\", \"incorrect\": \" the\"}",
        "line 1: 'clean' is empty"},
-      {"[1, 2]", "line 1: is no JSON object"},
+      {"[1, 2]", "line 1: is not a JSON object"},
       {good + "\n\n{\"clean\": ", "line 3"},
       {"{\"clean\": \"a\xff\"}", "line 1: is not UTF-8 at byte 12"},
       {R"({"clean": "To be", "correct": " shakespeares", "incorrect": " the"})", "expected one"},
       {R"({"clean": "To be", "correct": " the", "incorrect": " the"})", "are the same token"},
       {R"({"clean": "To be", "correct": 5, "incorrect": 5000})", "5000"},
-      {R"({"clean": [1, -2], "correct": 5, "incorrect": 6})", "neither a text nor ids of tokens"},
-      {R"({"clean": {"a": 1}, "correct": 5, "incorrect": 6})", "neither a text nor ids of tokens"},
+      {R"({"clean": [1, -2], "correct": 5, "incorrect": 6})", "neither a text nor token ids"},
+      {R"({"clean": {"a": 1}, "correct": 5, "incorrect": 6})", "neither a text nor token ids"},
       {R"({"clean": "To be", "corrupted": "To be or", "correct": 5, "incorrect": 6})",
-       "line 1: 'clean' is 2 tokens, 'corrupted' 3"},
+       "line 1: 'clean' has 2 tokens, but 'corrupted' has 3"},
       {R"({"clean": "To be", "corupted": "To do", "correct": 5, "incorrect": 6})",
-       "line 1: has 'corupted', which is none of clean, corrupted, right and wrong"},
+       "line 1: unknown key 'corupted'"},
       {good + "\n" + R"({"clean": "To be", "corrupted": "To do", "correct": 5, "incorrect": 6})",
-       "line 2: has a 'corrupted', and line 1 has none"},
+       "line 2: has a 'corrupted', but line 1 has none"},
       {R"({"clean": "To be", "clean": "To do", "correct": 5, "incorrect": 6})", "line 1"}};
   for (const auto& [text, fault] : faults) {
     SCOPED_TRACE(text);
@@ -155,12 +155,12 @@ TEST(Prompts, WhatTheyCannotAskIsRefused) {
   } refused[] = {
       {{"predict", kShakespeare, "--prompts", ids}, "--prompts: needs --attribution"},
       {{"ablate", kShakespeare, "--prompts", ids, "--ablation", "resample"},
-       "prompts are no windows"},
+       "resample is not available for prompts"},
       {{"ablate", kShakespeare, "--prompts", ids, "--text", "To be"}, "--prompts"},
-      {{"lens", data_path("forward/bert"), "--prompts", ids}, "sees texts both ways"},
+      {{"lens", data_path("forward/bert"), "--prompts", ids}, "is bidirectional"},
       {{"lens", data_path("forward/llama-body"), "--prompts", ids}, "no logits"},
-      {{"lens", data_path("stacks/vit"), "--prompts", ids}, "reads no text"},
-      {{"lens", data_path("forward/llama"), "--prompts", texts}, "holds no tokenizer.json"},
+      {{"lens", data_path("stacks/vit"), "--prompts", ids}, "does not take text"},
+      {{"lens", data_path("forward/llama"), "--prompts", texts}, "has no tokenizer.json"},
       {{"predict", data_path("forward/gemma4"), "--attribution", "--prompts", ids},
        "read more than the stream"}};
   for (const auto& [command, reason] : refused) {

@@ -101,7 +101,7 @@ TEST_F(AdapterFolder, DamagedAdaptersNameTheTensor) {
     Words said;
   };
   const Damaged cases[] = {
-      {{}, {}, {"holds no tensors"}},
+      {{}, {}, {"contains no adapter tensors"}},
       {{}, {a}, {kOfQuery + "lora_B.weight", "is missing"}},
       {{}, {b}, {kOfQuery + "lora_A.weight", "is missing"}},
       {{{"target_modules", {"q_proj"}}},
@@ -282,14 +282,14 @@ TEST_F(AdapterFolder, AConfigOfTheBaseDoesNotHideIt) {
   folder_.write("lora/model.safetensors", read_file(kAdapterBase + "/model.safetensors"));
   const RunResult run = run_attnscope({"diff", kAdapterBase, adapter, "--format", "json"});
   EXPECT_EQ(json::parse(run.out)["rows"][0]["change_norm"], 0.0);
-  EXPECT_TRUE(contains(run.err, "holds a model and an adapter")) << run.err;
+  EXPECT_TRUE(contains(run.err, "contains a model and an adapter")) << run.err;
 }
 
 TEST_F(AdapterFolder, AHeadOfATiedBaseIsNoted) {
   const RunResult run =
       run_attnscope({"diff", data_path("adapters/base-tied"), data_path("adapters/saved_head")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_TRUE(contains(run.err, "adds 1 tensor beside the matrices: lm_head.weight")) << run.err;
+  EXPECT_TRUE(contains(run.err, "adds 1 tensor other than matrices: lm_head.weight")) << run.err;
   EXPECT_TRUE(contains(run.err, "'lm_head.weight', differs from the embedding")) << run.err;
 }
 
@@ -301,7 +301,7 @@ TEST_F(AdapterFolder, AHeadThatTheFineTuneAddedIsNoted) {
       write({{"modules_to_save", {"classifier", "score"}}, {"task_type", "SEQ_CLS"}}, all);
   const RunResult run = run_attnscope({"diff", kAdapterBase, adapter});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_TRUE(contains(run.err, "adds 1 tensor beside the matrices: score.weight")) << run.err;
+  EXPECT_TRUE(contains(run.err, "adds 1 tensor other than matrices: score.weight")) << run.err;
 }
 
 }  // namespace

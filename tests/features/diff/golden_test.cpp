@@ -81,7 +81,7 @@ TEST(DiffGolden, WhatIsNotComparedIsSaid) {
   EXPECT_EQ(report["skipped"][0]["matrix"], "o");
   EXPECT_TRUE(contains(report["skipped"][0]["reason"].get<std::string>(), "row 0, column 0"));
   EXPECT_TRUE(
-      contains(run.err, "tuned changed 1 tensor beside the matrices: model.embed_tokens.weight"))
+      contains(run.err, "tuned changed 1 tensor other than matrices: model.embed_tokens.weight"))
       << run.err;
 }
 

@@ -85,8 +85,8 @@ TEST_F(DiffOfSizes, LayersOfOneAloneAreSkippedBothWays) {
             Words{"2 o: two has no such layer"});
   EXPECT_EQ(skipped_of({"diff", two, three, "--layers", "0"}), Words{});
   const RunResult run = run_attnscope({"diff", two, three});
-  EXPECT_TRUE(contains(run.err, "three has 3 layers, and two 2")) << run.err;
-  EXPECT_TRUE(contains(run.err, "three adds 2 tensors beside the matrices")) << run.err;
+  EXPECT_TRUE(contains(run.err, "three has 3 layers, but two has 2")) << run.err;
+  EXPECT_TRUE(contains(run.err, "three adds 2 tensors other than matrices")) << run.err;
 }
 
 TEST_F(DiffOfSizes, AMatrixThatOneLacksIsSkippedBothWays) {
@@ -109,9 +109,9 @@ TEST_F(DiffOfSizes, AMatrixThatOneLacksIsSkippedBothWays) {
 TEST_F(DiffOfSizes, OtherShapesAreSaid) {
   const std::string narrow = model("narrow"), wide = model("wide", {{"intermediate_size", 16}});
   const Words skipped = skipped_of({"diff", narrow, wide, "--layers", "0"});
-  EXPECT_EQ(skipped, (Words{"0 gate: has another shape than in narrow: [16, 8], not [12, 8]",
-                            "0 up: has another shape than in narrow: [16, 8], not [12, 8]",
-                            "0 down: has another shape than in narrow: [8, 16], not [8, 12]"}));
+  EXPECT_EQ(skipped, (Words{"0 gate: has a different shape than in narrow: [16, 8], not [12, 8]",
+                            "0 up: has a different shape than in narrow: [16, 8], not [12, 8]",
+                            "0 down: has a different shape than in narrow: [8, 16], not [8, 12]"}));
 }
 
 /// Four heads of 2 are not two of 4, though the matrices have one shape.
@@ -120,7 +120,7 @@ TEST_F(DiffOfSizes, HeadsOfOtherSizesAreNotCompared) {
   const json halves = {{"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"head_dim", 2}};
   const std::string four = model("four", halves);
   const Words words = {"diff", two, four, "--matrix", "q", "--layers", "0", "--per-head"};
-  EXPECT_EQ(skipped_of(words), Words{"0 q: has 4 heads, and 2 in two: heads are not compared"});
+  EXPECT_EQ(skipped_of(words), Words{"0 q: has 4 heads, but 2 in two: heads are not compared"});
   EXPECT_EQ(report_of(words + Words{"--quiet"})["rows"].size(), 1u);
 }
 
@@ -187,7 +187,7 @@ TEST_F(DiffIntoAdapter, WhatItCannotHoldIsNoted) {
   EXPECT_TRUE(contains(said, "'" + sinks + "' is not part of the adapter")) << said;
   EXPECT_TRUE(contains(said, "'model.layers.0.self_attn.q_proj.bias' is not part of the adapter"))
       << said;
-  EXPECT_TRUE(contains(said, "1 tensor of tuned that base lacks")) << said;
+  EXPECT_TRUE(contains(said, "1 tensor of tuned that base does not have")) << said;
   EXPECT_EQ(config_of_adapter()["modules_to_save"], nullptr);
   EXPECT_EQ(config_of_adapter()["bias"], "none");
 }

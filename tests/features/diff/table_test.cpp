@@ -46,9 +46,9 @@ std::string diff_table(const Report& report, int width = 80) {
 const std::string kDiffTitle =
     "tuned  llama, 2 layers, 4 heads (2 key/value) of 16, hidden size 64, BF16\n\n";
 const std::string kDiffLegend =
-    "Singular values that hold 0.9 and 0.99 of what changed beside base, squared; %:\n"
-    "the norm of the change over that of the base's matrix; all: of the layer's\n"
-    "matrices together.\n";
+    "Number of singular values needed for 0.9 and 0.99 of the energy of the change\n"
+    "from base. %: norm of the change relative to the base matrix. all: all matrices\n"
+    "of the layer together.\n";
 
 TEST(DiffTable, HasRanksAndSizeOfWhatChangedInEachMatrix) {
   Report report = change_report();

@@ -173,7 +173,8 @@ TEST(Directions, TextCorrelationNeedsEnoughKindsOfTokens) {
     const RunResult run = run_attnscope(model + Words{"--tokens", few, "--format", "json"});
     const json report = json::parse(run.out);
     for (const json& row : report["rows"]) EXPECT_TRUE(row["text_correlation"].is_null());
-    EXPECT_TRUE(contains(run.err, "the text has fewer than 10 kinds of tokens")) << run.err;
+    EXPECT_TRUE(contains(run.err, "the text has fewer than 10 distinct candidate tokens"))
+        << run.err;
     EXPECT_FALSE(contains(output_of(model + Words{"--tokens", few, "--quiet"}), "correlation"));
   }
   const json enough = report_of(model + Words{"--tokens", "1,2,3,4,5,6,7,8,9,10"});
@@ -190,7 +191,7 @@ TEST(Directions, ADecoderHasNoTextCorrelation) {
       run_attnscope({"directions", data_path("gguf-encoder-decoders/t5-gated.gguf"), "--tokens",
                      "1,2,3", "--layers", "0", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_TRUE(contains(run.err, "whether names hold is not known")) << run.err;
+  EXPECT_TRUE(contains(run.err, "no text correlation")) << run.err;
 }
 
 TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
@@ -211,9 +212,10 @@ TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
   const struct {
     Words words;
     std::string reason;
-  } refused[] = {{{"--pairs", "3"}, "--pairs: are of one head"},
-                 {{"--pairs", "3", "--head", "0"}, "--pairs: are of one head"},
-                 {{"--pairs", "3", "--matrix", "down", "--layers", "0"}, "are of ov or qk"},
+  } refused[] = {{{"--pairs", "3"}, "--pairs: requires a single head"},
+                 {{"--pairs", "3", "--head", "0"}, "--pairs: requires a single head"},
+                 {{"--pairs", "3", "--matrix", "down", "--layers", "0"},
+                  "--pairs: requires --matrix ov or qk"},
                  {{"--pairs", "3", "--top", "4", "--layers", "0", "--head", "0"}, "--pairs"}};
   for (const auto& [words, reason] : refused) {
     const RunResult run =
@@ -224,7 +226,7 @@ TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
   const RunResult bert = run_attnscope(
       {"directions", data_path("forward/bert"), "--layers", "0", "--head", "0", "--pairs", "3"});
   EXPECT_NE(bert.exit_code, 0);
-  EXPECT_TRUE(contains(bert.err, "tokens do not name what it writes")) << bert.err;
+  EXPECT_TRUE(contains(bert.err, "tokens cannot describe its output")) << bert.err;
 }
 
 TEST(Directions, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
@@ -238,9 +240,9 @@ TEST(Directions, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
 TEST(Directions, WhatCannotBeNamedIsLeftOutWithItsReason) {
   const RunResult bert = run_attnscope({"directions", data_path("forward/bert"), "--layers", "0"});
   EXPECT_EQ(bert.exit_code, 0) << bert.err;
-  EXPECT_TRUE(contains(bert.err, "what is written is not named")) << bert.err;
-  EXPECT_TRUE(contains(bert.out, "reads"));
-  EXPECT_FALSE(contains(bert.out, "writes"));
+  EXPECT_TRUE(contains(bert.err, "no top tokens for output vectors")) << bert.err;
+  EXPECT_TRUE(contains(bert.out, "input"));
+  EXPECT_FALSE(contains(bert.out, "output"));
   const RunResult head =
       run_attnscope({"directions", source_path("examples/shakespeare-gpt2"), "--head", "6"});
   EXPECT_EQ(head.exit_code, 2);
@@ -316,7 +318,7 @@ TEST(InductionCircuit, IntoNeedsInductionAndAHead) {
   const RunResult alone =
       run_attnscope({"ablate", kInduction, "--tokens", "1,2,3", "--receiver", "1,0"});
   EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_TRUE(contains(alone.err, "--receiver: needs --induction")) << alone.err;
+  EXPECT_TRUE(contains(alone.err, "--receiver: requires --induction")) << alone.err;
   const RunResult none = run_attnscope({"ablate", kInduction, "--induction", "--receiver", "1,4"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_TRUE(contains(none.err, "has heads 0 to 3")) << none.err;

@@ -122,8 +122,9 @@ TEST(CliExperts, RefusesWhatThereIsNot) {
       {{"spectrum", routed("mixtral"), "--experts", "-1"}, "is not an expert or a range"},
       {{"spectrum", routed("mixtral"), "--experts", "some"}, "is not an expert or a range"},
       {{"spectrum", routed("mixtral"), "--matrix", "q", "--experts", "1"},
-       "none of these matrices is an expert's"},
-      {{"spectrum", routed("llama"), "--experts", "0"}, "none of these matrices is an expert's"},
+       "none of these matrices belongs to an expert"},
+      {{"spectrum", routed("llama"), "--experts", "0"},
+       "none of these matrices belongs to an expert"},
   };
   for (const auto& [words, problem] : cases) expect_refusal(words, 2, {problem});
 }

@@ -121,7 +121,7 @@ TEST_F(Plan, RefusesWhatCannotBe) {
          "only with low-rank");
   expect({"plan", kPlanExample}, 2, "is needed");
   expect(plan(data_path("forward/llama"), {"--method", "mlp", "--keep", "0.5"}), 2,
-         "give token ids with --calibration-token-file");
+         "pass token ids with --calibration-token-file");
 }
 
 TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {

@@ -112,7 +112,7 @@ TEST_F(PlanOfEncoderDecoders, ScoresChosenTokensOfTargets) {
     EXPECT_EQ(plan["parameters"]["score_positions"], "2-");
   }
   expect(with_texts({"plan", path("t5") + ":decoder", "--lines"}), kUsage,
-         "--lines: has no effect: pairs are lines already");
+         "--lines: has no effect: pairs are already lines");
   expect(with_texts({"plan", path("t5") + ":decoder", "--score-positions", "9"}), kUsage,
          "past the end of every example");
 }
@@ -170,9 +170,9 @@ TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
       with_held({"plan", path("bart") + ":decoder", "--set", "mlp=10", "-o", path("held.json")}));
   output_of(with_held({"shrink", path("bart"), path("held.json"), "-o", path("held")}));
   expect(with_texts({"plan", path("bart") + ":decoder", "--eval-file", sources}), 2,
-         "--eval-target-file: is needed");
+         "--eval-target-file: missing evaluation targets");
   expect(with_texts({"plan", path("bart") + ":decoder", "--eval-target-file", targets}), 2,
-         "--eval-file: is needed");
+         "--eval-file: missing evaluation sources");
 }
 
 TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
@@ -180,7 +180,7 @@ TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
   expect(with_texts({"plan", t5}), 2, "MODEL:encoder");
   expect(with_texts({"plan", t5 + ":cross"}), 5, "cannot be planned alone");
   expect({"plan", t5 + ":decoder", "--calibration-file", text_}, 2, "--calibration-target-file");
-  expect(with_texts({"plan", t5 + ":decoder", "--seed", "1"}), 2, "not of pairs");
+  expect(with_texts({"plan", t5 + ":decoder", "--seed", "1"}), 2, "not to pairs");
   expect(with_texts({"plan", kPlanExample}), 2, "has no source");
   const std::string one = scratch_.write("one.txt", "w2 w3\n").string();
   expect({"plan", t5 + ":decoder", "--calibration-file", one, "--calibration-target-file", one}, 2,

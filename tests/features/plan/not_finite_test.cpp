@@ -94,7 +94,7 @@ TEST_F(PlanNotFinite, AnAdapterLeavesTheMatrixOut) {
   const std::string model = with_nan("model.layers.4.mlp.up_proj.weight");
   const RunResult run = run_attnscope({"diff", kPlanExample, model, "--lora", path("adapter")});
   EXPECT_EQ(run.exit_code, 6);
-  EXPECT_TRUE(contains(run.err, "nothing changed but what holds NaN")) << run.err;
+  EXPECT_TRUE(contains(run.err, "nothing changed except matrices with NaN")) << run.err;
 }
 
 TEST_F(PlanNotFinite, TheComparisonKeepsTheMatrixAndSkipsWhatMixesIt) {

@@ -105,7 +105,7 @@ TEST_F(PlanScored, AMaskIsOfTheWholeTextAndGivenAgainToShrink) {
   output_of(shrink + at);
   const RunResult two = run_attnscope(plan(at) + Words{"--eval-file", held_});
   EXPECT_EQ(two.exit_code, kUsage);
-  EXPECT_TRUE(contains(two.err, "is a mask of one file")) << two.err;
+  EXPECT_TRUE(contains(two.err, "a mask covers one file")) << two.err;
 }
 
 TEST_F(PlanScored, WhatCannotBeScoredIsRefused) {
@@ -114,15 +114,15 @@ TEST_F(PlanScored, WhatCannotBeScoredIsRefused) {
     EXPECT_EQ(run.exit_code, kUsage) << run.err;
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
-  refused({"--score-positions", "8"}, "past the end of every example: they have up to 8 tokens");
-  refused({"--score-positions", "0"}, "no token that is predicted");
+  refused({"--score-positions", "8"}, "past the end of every example (longest: 8 tokens)");
+  refused({"--score-positions", "0"}, "selects no predicted token");
   refused({"--lines"}, "--lines");
   std::string fitted;
   for (std::size_t example = 0; example < 40; ++example) {
     fitted += example < 36 ? "00010001\n" : "00000000\n";
   }
   refused({"--score-positions", scratch_.write("fitted.txt", fitted).string()},
-          "no token that is predicted");
+          "selects no predicted token");
 }
 
 TEST_F(PlanScored, LinesAreExamples) {

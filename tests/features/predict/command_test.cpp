@@ -203,8 +203,8 @@ TEST(CliPredict, IsSafeInATerminal) {
 
 TEST(CliPredict, RefusesWhatCannotBeRun) {
   const Words gpt2 = {"predict", kShakespeare};
-  expect_refusal(gpt2, 2, {"--text", "is needed"});
-  expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "requires a value"});
+  expect_refusal(gpt2, 2, {"--text", "missing input text"});
+  expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "needs a value"});
   const TempFolder folder;
   const std::string empty = folder.write("empty.txt", "").string();
   expect_refusal(gpt2 + Words{"--text-file", empty}, 2, {empty, "is empty"});

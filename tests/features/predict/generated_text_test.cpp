@@ -130,8 +130,7 @@ TEST(CliGenerate, NotesATextPastTheContext) {
     const RunResult run = run_attnscope(command);
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
-    EXPECT_TRUE(contains(run.err, "note: shakespeare-llama: the text is 257 tokens long"))
-        << run.err;
+    EXPECT_TRUE(contains(run.err, "note: shakespeare-llama: the text has 257 tokens")) << run.err;
     EXPECT_TRUE(contains(run.err, "context 256")) << run.err;
   }
 }

@@ -46,7 +46,8 @@ TEST_F(NamedToken, UnknownTextIsRefusedWithItsPieces) {
        {"against", words_ + Words{"--token", "be", "--against", "zzz"}, {"--against: 'zzz' is"}},
        {"several",
         words_ + Words{"--token", "be zzz"},
-        {"'be zzz' is 2 tokens of words, expected one: 'be' (id 2), '[OTHER]' (id 0, unknown)"}}});
+        {"'be zzz' is 2 tokens in words, expected one token: 'be' (id 2), '[OTHER]' (id 0, "
+         "unknown)"}}});
   expect_refusal({"lens", model_, "--prompts", prompts}, kBadFile,
                  {"line 1: 'right': 'zzz' is unknown to the tokenizer of words"});
 }
@@ -65,7 +66,7 @@ TEST_F(NamedToken, AnIdIsTheTokenOfItsText) {
 TEST_F(NamedToken, NotesSayHowATextIsRead) {
   const Words json_rows = {"--format", "json"};
   EXPECT_TRUE(contains(run_attnscope(words_ + Words{"--token", "Be"} + json_rows).err,
-                       "--token: 'Be' is read as 'be' by the tokenizer of words"));
+                       "--token: 'Be' is encoded as 'be' by the tokenizer of words"));
   EXPECT_TRUE(contains(run_attnscope(words_ + Words{"--token", "9"} + json_rows).err,
                        "--token 9 is used as a token id; the text '9' has id 5"));
 }

@@ -139,11 +139,11 @@ TEST(CliReportInput, RefusesWhatNoModelReads) {
     return run.err;
   };
   EXPECT_TRUE(contains(error({stack_model("vit"), "--tokens", "1,2"}),
-                       "--tokens: vit reads images, and no texts"));
+                       "--tokens: vit takes images, not texts"));
   EXPECT_TRUE(contains(error({tiny_model("gpt2"), "--image", picture("odd.png")}),
-                       "--image: gpt2 reads texts, and no images"));
+                       "--image: gpt2 takes texts, not images"));
   EXPECT_TRUE(contains(error({stack_model("clip"), "--audio", data_path("audio/chirp.wav")}),
-                       "--audio: clip:text reads texts, and no sound"));
+                       "--audio: clip:text takes texts, not sound"));
   EXPECT_TRUE(contains(error({stack_model("clip"), "--image", broken}), broken));
   EXPECT_TRUE(contains(error({stack_model("clip"), "--image", "none.png"}), "none.png"));
 }

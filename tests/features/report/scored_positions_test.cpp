@@ -86,7 +86,7 @@ TEST(ScoredReport, NeedsAText) {
     const RunResult run =
         run_attnscope(Words{"report", tiny_model("llama"), "-o", "r.html"} + option);
     EXPECT_EQ(run.exit_code, kUsage);
-    EXPECT_TRUE(contains(run.err, option.front() + ": needs a text")) << run.err;
+    EXPECT_TRUE(contains(run.err, option.front() + ": requires an input text")) << run.err;
   }
 }
 

@@ -117,8 +117,8 @@ TEST(CliReportText, AnUnknownTextIsNotedWhereverItIsGiven) {
   const TempFolder folder;
   const std::string model = model_of_words(folder, "m", known_words());
   const std::string note =
-      "m: 2 of 3 tokens are unknown to its tokenizer: this says more of its token for the unknown "
-      "than of the text";
+      "m: 2 of 3 tokens are unknown to its tokenizer; the results describe its unknown token more "
+      "than the text";
   const std::string file = folder.write("text.txt", "C C O Alice C C").string();
   const Words commands[] = {
       {"attention", model, "--text", "C Alice O"},

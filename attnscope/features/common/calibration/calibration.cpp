@@ -74,9 +74,9 @@ void Calibration::run(const TextWindows& batch, const ForwardObserver& observer,
   run_windows(pass(compute), batch, observer, compute);
 }
 
-/// Where the model gives NaN, what it does not come to has no moments.
+/// If the model produces NaN, all inputs that are not reached have no moments.
 void Calibration::sum(std::int64_t first, std::int64_t count, const Compute& compute) {
-  sums_.reset();  // the memory of two would not do
+  sums_.reset();  // frees the old sums before allocating new ones
   sums_.emplace(model_, sites_of_layers(model_, first, count));
   const std::string name = model_.stack() + (model_.stack().empty() ? "" : "-") +
                            std::to_string(first) + "-" + std::to_string(first + count - 1);
@@ -116,7 +116,7 @@ const SecondMoments& Calibration::moments(std::int64_t layer, Role projection,
   return sums_->of(layer, projection);
 }
 
-/// Both stacks share the memory from then on.
+/// From here on, both stacks share the memory limit.
 const SecondMoments& Calibration::moments_of_other_stack(std::int64_t layer, Role projection,
                                                          const Compute& compute) {
   if (!other_stack_) {

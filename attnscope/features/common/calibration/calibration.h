@@ -1,4 +1,4 @@
-// A calibration text, run when its statistics are asked for.
+// A calibration text that is run when its statistics are needed.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,35 @@
 
 namespace attnscope {
 
-/// What the spectra of the largest matrix take on a text, in bytes, with the matrix: of a plan with
-/// its directions, else the energies alone.
+/// Memory in bytes for the spectra of the largest matrix on a text, including the matrix. For a
+/// plan including directions, otherwise only energies.
 std::uint64_t spectra_bytes(const Model& model, bool with_directions);
 
-/// The second moments of as many layers as fit in the memory that there is for them; asked for
-/// another layer, the text is run again for it and those after it. Not for several threads.
+/// Second moments of as many layers as fit into memory. A request for another layer runs the text
+/// again for that layer and those after it. Not thread-safe.
 class Calibration {
  public:
-  /// Model and text must outlive it. `memory_bytes`: for moments; those of one layer are always
-  /// held. `kept`: where sums are kept, too; null: nowhere.
+  /// Model and text must outlive this object. `memory_bytes`: limit for the moments, but those of
+  /// one layer are always kept. `kept`: cache for the sums; null: none.
   Calibration(const Model& model, const TextWindows& text, std::uint64_t memory_bytes, double ridge,
               MomentsCache* kept = nullptr);
 
-  /// The peak memory of its moments, in bytes.
+  /// Peak memory of the moments, in bytes.
   std::uint64_t buffered_bytes() const;
-  /// How often the text is run for the moments of all layers.
+  /// Number of passes over the text for the moments of all layers.
   std::int64_t passes() const;
   std::int64_t tokens() const;
 
-  /// Of the model: made when it is first asked for, and kept. `compute` as of statistics().
+  /// The pass of the model, created on first use and kept. `compute`: see statistics().
   const ForwardPass& pass(const Compute& compute);
 
-  /// `compute` must outlive what is returned.
+  /// `compute` must outlive the result.
   TextStatistics statistics(const Compute& compute);
 
  private:
   std::int64_t layers_at_once() const;
   void run(const TextWindows& batch, const ForwardObserver& observer, const Compute& compute);
-  /// Of this layer and `count` - 1 after it.
+  /// Sums moments of `count` layers from `first` on.
   void sum(std::int64_t first, std::int64_t count, const Compute& compute);
   const SecondMoments& moments(std::int64_t layer, Role projection, const Compute& compute);
   const SecondMoments& moments_of_other_stack(std::int64_t layer, Role projection,
@@ -52,7 +52,7 @@ class Calibration {
   MomentsCache* kept_;
   std::optional<SecondMomentSums> sums_;
   std::optional<ForwardPass> pass_;
-  // stack_of_same_width() and its moments, once they were asked for.
+  // stack_of_same_width() and its moments, if they were requested.
   std::optional<Model> other_;
   std::unique_ptr<Calibration> other_stack_;
 };

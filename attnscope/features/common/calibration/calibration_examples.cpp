@@ -18,7 +18,7 @@ std::int64_t count_tokens(const std::vector<TokenIds>& windows) {
   return tokens;
 }
 
-/// Those from `first` on, which are taken out of `all`.
+/// Moves the windows from `first` on out of `all`.
 ExampleWindows taken_from(ExampleWindows& all, std::ptrdiff_t first) {
   ExampleWindows rest;
   rest.windows.assign(all.windows.begin() + first, all.windows.end());
@@ -33,11 +33,10 @@ ExampleWindows taken_from(ExampleWindows& all, std::ptrdiff_t first) {
 
 void refuse_mask_of_two_files(const ScorePositions& positions, bool own_held_out) {
   if (!positions.is_mask() || !own_held_out) return;
-  throw Error(
-      ErrorKind::usage,
-      {.parameter = "score_positions",
-       .problem = "is a mask of one file, and {eval_file} is another",
-       .hint = "give positions, or leave out {eval_file}: the last tenth is then held out"});
+  throw Error(ErrorKind::usage,
+              {.parameter = "score_positions",
+               .problem = "a mask covers one file, but {eval_file} is a second one",
+               .hint = "pass positions, or omit {eval_file} to evaluate on the last tenth"});
 }
 
 void add_examples(const PlanExamples& examples, const ScorePositions& positions,
@@ -45,7 +44,7 @@ void add_examples(const PlanExamples& examples, const ScorePositions& positions,
                   PlanText& text) {
   refuse_mask_of_two_files(positions, examples.held_out.has_value());
   const WindowRequest in_order{.sequences = kAllWindows, .length = length, .or_fewer = true};
-  constexpr std::int64_t kLeast = 2;  // no token is predicted in fewer
+  constexpr std::int64_t kLeast = 2;  // shorter examples have nothing to predict
   ExampleWindows all =
       windows_of_examples(examples.fitted, positions, in_order, examples.place, kLeast);
   ExampleWindows held;
@@ -53,7 +52,7 @@ void add_examples(const PlanExamples& examples, const ScorePositions& positions,
     held = windows_of_examples(*examples.held_out, positions, in_order, examples.held_out_source,
                                kLeast);
   } else {
-    // No example is in both.
+    // No example may be in both parts.
     const std::size_t fitted = examples.fitted.size() * 9 / 10;
     const auto first = std::lower_bound(all.examples.begin(), all.examples.end(), fitted);
     held = taken_from(all, first - all.examples.begin());
@@ -61,7 +60,7 @@ void add_examples(const PlanExamples& examples, const ScorePositions& positions,
   if (all.windows.empty() || held.windows.empty()) {
     throw Error(ErrorKind::usage, {.file = examples.place,
                                    .problem = counted(examples.fitted.size(), "example") +
-                                              " are too few to fit to and to measure on"});
+                                              ": too few for calibration and evaluation"});
   }
   const std::int64_t count = std::ssize(all.windows);
   const std::int64_t mean = std::max<std::int64_t>(1, count_tokens(all.windows) / count);

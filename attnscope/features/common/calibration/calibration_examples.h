@@ -1,4 +1,4 @@
-// The text of a plan as examples: lines, or windows of which only some tokens count.
+// The texts of a plan as examples: lines, or windows with scored positions.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,20 @@
 namespace attnscope {
 
 struct PlanExamples {
-  std::vector<TokenIds> fitted;                   // to fit to; all of them if none are held out
-  std::optional<std::vector<TokenIds>> held_out;  // of a file of their own
-  std::string place;                              // the file of `fitted`, in errors
-  std::string held_out_source;                    // and that of `held_out`
+  std::vector<TokenIds>
+      fitted;  // calibration examples, including evaluation examples if `held_out` is empty
+  std::optional<std::vector<TokenIds>> held_out;  // from a separate file
+  std::string place;                              // the file of `fitted`, for errors
+  std::string held_out_source;                    // the file of `held_out`, for errors
 };
 
-/// Throws Error(usage) if the positions are a mask, which is of one file, and another is held out.
+/// Throws Error(usage) if the positions are a mask, which covers one file, and there is a separate
+/// evaluation file.
 void refuse_mask_of_two_files(const ScorePositions& positions, bool own_held_out);
 
-/// Adds windows of examples, which they never cross, and which of their tokens count. Without
-/// held-out examples the last tenth is held out. `tokens`: how many are fitted to by default.
-/// Throws Error(usage) if there are too few, or no token counts.
+/// Adds windows of examples, and which of their tokens count. No window crosses examples. Without
+/// evaluation examples, the last tenth is used for evaluation. `tokens`: default number of
+/// calibration tokens. Throws Error(usage) if there are too few examples, or if no token counts.
 void add_examples(const PlanExamples& examples, const ScorePositions& positions,
                   const PlanWindows& windows, std::int64_t length, std::int64_t tokens,
                   PlanText& text);

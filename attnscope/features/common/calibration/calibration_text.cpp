@@ -22,9 +22,9 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kLongestWindow = 2048;  // tokens
-constexpr const char* kHeldOutIsFitted = "the held-out text is the one that is fitted to";
+constexpr const char* kHeldOutIsFitted = "the evaluation text is the same as the calibration text";
 
-/// All tokens of a file of text, or of a shard.
+/// All tokens of a text file or of a shard.
 TokenIds file_tokens(const Session& session, const Model& model, const std::string& path,
                      bool shard) {
   if (shard) {
@@ -37,7 +37,7 @@ TokenIds file_tokens(const Session& session, const Model& model, const std::stri
   return tokenizer_of(model, "calibration_token_file").encode(text, /*special=*/false);
 }
 
-/// Windows one after the other, the last perhaps shorter, but of two tokens at least.
+/// Consecutive windows. The last one may be shorter, but has at least two tokens.
 std::vector<TokenIds> all_windows(std::span<const std::int64_t> tokens, std::int64_t length) {
   std::vector<TokenIds> out;
   for (std::int64_t first = 0; first + 1 < std::ssize(tokens); first += length) {
@@ -55,19 +55,19 @@ std::int64_t widest_input(const Model& model) {
 }
 
 std::string few_tokens(const Model& model, std::int64_t read) {
-  return "the text has " + counted(read, "token") + ", fewer than the " +
-         std::to_string(widest_input(model)) +
-         " inputs of the widest matrix: more text would fit better";
+  return "the calibration text has " + counted(read, "token") + ", fewer than the " +
+         std::to_string(widest_input(model)) + " inputs of the widest matrix; use more text";
 }
 
-/// Tokens of a text that the model has positions for; RoBERTa's config says two more.
+/// Maximum number of tokens of a text, limited by the context and the position embeddings.
+/// RoBERTa's config counts two more positions than tokens.
 std::int64_t context_of(const Session& session, const Model& model) {
   const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
   const std::int64_t longest = ForwardPass(model, /*copy_weights=*/false, compute).longest();
   return std::min(longest, model.dimensions().context.value_or(kLongestWindow));
 }
 
-/// What the tokenizer of a model that sees a text both ways puts around it, and its mask.
+/// The special tokens and the mask token of a bidirectional model's tokenizer.
 struct MaskedModel {
   TokenIds before, after;
   std::optional<std::int64_t> mask;
@@ -95,44 +95,44 @@ MaskedModel masked_model(const Model& model) {
   return out;
 }
 
-/// Fewer tokens fit second moments badly.
+/// With fewer tokens, second moments are estimated poorly.
 std::int64_t tokens_needed(const Model& model) { return 16 * widest_input(model); }
 
-/// The model's, a changed one's, and the numbers that changed: at once at most.
+/// Copies of weights that exist at the same time, at most: the original model, a changed one, and
+/// the changed tensors.
 constexpr std::uint64_t kCopies = 3;
 
-/// What a copy of a model's float32 weights takes while plans are made; 0 where none is made.
+/// Size of a float32 copy of a model's weights during a plan; 0 if none is made.
 std::uint64_t plan_copy_bytes(const Session& session, const Model& model) {
   return copied_weights_bytes(model, session.context.memory_bytes / kCopies);
 }
 
-/// Pairs of lines. Held out are those of files of their own, or else the last tenth.
+/// Pairs of lines. Evaluation pairs come from separate files, or are the last tenth.
 PlanText paired_text(const Arguments& arguments, const Session& session, const Model& model,
                      const PlanWindows& windows) {
   const bool encodes = model.stack() == "encoder";
   const Model& encoder = encodes ? model : *model.sibling("encoder");
   if (encoder.spec().stream.audio || encoder.spec().stream.patches) {
     throw Error(ErrorKind::unsupported,
-                {.place = model.name(), .problem = "reads no text: there is none to fit to"});
+                {.place = model.name(), .problem = "takes no text: it cannot be calibrated"});
   }
   if (!arguments.given("calibration_target_file")) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "calibration_target_file",
-                 .problem = "is needed: what " + verbatim(model.name()) + " is to foretell"});
+    throw Error(ErrorKind::usage, {.parameter = "calibration_target_file",
+                                   .problem = "missing target text for " + verbatim(model.name())});
   }
   if (arguments.flag("lines")) {
     throw Error(ErrorKind::usage,
-                {.parameter = "lines", .problem = "has no effect: pairs are lines already"});
+                {.parameter = "lines", .problem = "has no effect: pairs are already lines"});
   }
   if (windows.sample) {
     throw Error(ErrorKind::usage,
-                {.parameter = "seed", .problem = "is of windows of one text, not of pairs"});
+                {.parameter = "seed", .problem = "applies to windows of a text, not to pairs"});
   }
   const bool own = arguments.given("eval_file");
   if (own != arguments.given("eval_target_file")) {
-    throw Error(ErrorKind::usage, {.parameter = own ? "eval_target_file" : "eval_file",
-                                   .problem = std::string("is needed: the ") +
-                                              (own ? "targets" : "sources") + " of the other"});
+    throw Error(ErrorKind::usage,
+                {.parameter = own ? "eval_target_file" : "eval_file",
+                 .problem = std::string("missing evaluation ") + (own ? "targets" : "sources")});
   }
   const Model decoder = model_that_predicts(model);
   const TargetTexts texts =
@@ -161,7 +161,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   if (fitted == 0) {
     throw Error(ErrorKind::usage, {.parameter = "calibration_target_file",
                                    .problem = counted(texts.pairs.size(), "line") +
-                                              " are too few to fit to and to measure on"});
+                                              ": too few for calibration and evaluation"});
   }
   PlanText out;
   out.copy_weights = plan_copy_bytes(session, model) > 0;
@@ -206,7 +206,7 @@ PlanText paired_text(const Arguments& arguments, const Session& session, const M
   return out;
 }
 
-/// Lines, or windows one after the other with the special tokens around them.
+/// Lines, or consecutive windows surrounded by special tokens.
 std::vector<TokenIds> plan_examples(const Arguments& arguments, const Session& session,
                                     const Model& model, const std::string& path,
                                     std::int64_t length, const MaskedModel& masked) {
@@ -222,8 +222,8 @@ std::vector<TokenIds> plan_examples(const Arguments& arguments, const Session& s
   return windows;
 }
 
-/// Windows of a text as they follow each other, or drawn from it; those of its last tenth are held
-/// out if no file is. Gives how many tokens are fitted to.
+/// Consecutive or random windows of a text. Without an evaluation file, windows of the last tenth
+/// are for evaluation. Returns the number of calibration tokens.
 std::int64_t add_windows(const Arguments& arguments, const Session& session, const Model& model,
                          const PlanWindows& windows, const TokenIds& tokens, std::int64_t length,
                          const MaskedModel& masked, PlanText& out) {
@@ -251,7 +251,7 @@ std::int64_t add_windows(const Arguments& arguments, const Session& session, con
     throw Error(ErrorKind::usage,
                 {.parameter = shard ? "calibration_token_file" : "calibration_file",
                  .problem = "a text of " + counted(tokens.size(), "token") +
-                            " is too short to fit to and to measure on"});
+                            " is too short for calibration and evaluation"});
   }
   out.calibration =
       cut_windows(std::span(tokens).first(static_cast<std::size_t>(fitted)), request, path);
@@ -265,31 +265,36 @@ std::int64_t add_windows(const Arguments& arguments, const Session& session, con
 Parameters plan_text_parameters() {
   return {{.name = "calibration_file",
            .type = file,
-           .help = "the text that the smaller model is fitted to, in UTF-8",
+           .group = OptionGroup::input,
+           .help = "calibration text (UTF-8)",
            .metavariable = "FILE"},
           {.name = "calibration_token_file",
            .type = file,
-           .help = "or a shard of token ids (.bin: header, then uint16)",
+           .group = OptionGroup::input,
+           .help = "calibration shard of token ids (.bin: header, then uint16)",
            .metavariable = "FILE"},
           {.name = "eval_file",
            .type = file,
-           .help = "the text that every perplexity is measured on, of the same kind",
+           .group = OptionGroup::input,
+           .help = "evaluation text for all perplexities, in the same format",
            .metavariable = "FILE",
-           .default_words = "the last tenth of the text, which is not fitted to"},
+           .default_words = "the last tenth of the calibration text"},
           {.name = "calibration_target_file",
            .type = file,
-           .help = "of encoder-decoders: targets, line by line those of {calibration_file}",
+           .group = OptionGroup::input,
+           .help = "encoder-decoder models: targets, one per line of {calibration_file}",
            .metavariable = "FILE"},
           {.name = "eval_target_file",
            .type = file,
-           .help = "of encoder-decoders: targets, line by line those of {eval_file}",
+           .group = OptionGroup::input,
+           .help = "encoder-decoder models: targets, one per line of {eval_file}",
            .metavariable = "FILE"},
           example_parameters().front(),
           example_parameters().back()};
 }
 
 std::vector<Exclusion> plan_text_exclusions() {
-  return {{"calibration_token_file", {"calibration_file"}, "holds the tokens"},
+  return {{"calibration_token_file", {"calibration_file"}, "gives the input"},
           {"lines", {"calibration_token_file"}, "splits a text"},
           {"calibration_target_file",
            {"calibration_token_file"},
@@ -320,15 +325,15 @@ void report_memory(const Session& session, const PlanMemory& memory) {
   };
   add("second moments", memory.moments);
   add("copies of weights", memory.copies + memory.smaller_copies);
-  add("a smaller model", memory.smaller);
+  add("compressed model", memory.smaller);
   add("spectra and factors", memory.matrices);
   add("running the text", memory.run);
-  session.on_note("takes up to " + memory_text(memory.peak()) +
-                  " beside the model: " + join_words(parts) + ", not all at once" +
+  session.on_note("peak memory about " + memory_text(memory.peak()) + " on top of the model (" +
+                  join_words(parts) + "; not all at the same time)" +
                   (memory.passes == 1
                        ? ""
-                       : "; second moments of some layers at a time, in " +
-                             counted(memory.passes, "pass", "passes") + " over the text"));
+                       : "; the text is run in " + counted(memory.passes, "pass", "passes") +
+                             " because not all second moments fit in memory"));
 }
 
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
@@ -338,15 +343,16 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   for (const char* name : {"calibration_target_file", "eval_target_file"}) {
     if (!arguments.given(name)) continue;
     throw Error(ErrorKind::usage, {.parameter = name,
-                                   .problem = "is for encoder-decoders: " + verbatim(model.name()) +
-                                              " has no source"});
+                                   .problem = "requires an encoder-decoder model: " +
+                                              verbatim(model.name()) + " has no source"});
   }
   if (!shard && !arguments.given("calibration_file")) {
     throw Error(ErrorKind::usage, {.parameter = "calibration_file",
-                                   .problem = "is needed, or {token_file}: a text to fit to"});
+                                   .problem = "missing calibration text",
+                                   .hint = "pass {calibration_file} or {token_file}"});
   }
   const std::string path = arguments.text(shard ? "calibration_token_file" : "calibration_file");
-  TokenIds tokens;  // unless they are examples
+  TokenIds tokens;  // empty if they are examples
   if (!asks_for_examples(arguments)) tokens = file_tokens(session, model, path, shard);
   const std::int64_t context = context_of(session, model);
   const std::int64_t length = windows.length.value_or(std::min(context, kLongestWindow));

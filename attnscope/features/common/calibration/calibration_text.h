@@ -1,4 +1,4 @@
-// The text that a smaller model is fitted to, and the one that it is measured on.
+// The calibration text and the evaluation text of a plan.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace attnscope {
 
-/// Windows of the text that a plan is made with, and of the one that it is measured on.
+/// Windows of the calibration text and of the evaluation text.
 struct PlanText {
   std::vector<TokenIds> calibration, held_out;
   std::vector<TokenIds> calibration_sources, held_out_sources;  // see TextWindows
   std::vector<TokenIds> calibration_scored, held_out_scored;    // see TextWindows
-  std::optional<std::int64_t> mask;  // of models that see a text both ways: see TextWindows
-  Record parameters;                 // what the report says of them
-  std::vector<std::string> notes;    // what its user should know
-  bool copy_weights = true;          // of models that run it: see TextWindows
+  std::optional<std::int64_t> mask;  // mask token of bidirectional models: see TextWindows
+  Record parameters;                 // report parameters that describe the texts
+  std::vector<std::string> notes;    // notes for the user
+  bool copy_weights = true;          // see TextWindows
 
   TextWindows fitted() const {
     return {.windows = calibration,
@@ -41,26 +41,26 @@ struct PlanText {
 Parameters plan_text_parameters();
 std::vector<Exclusion> plan_text_exclusions();
 
-/// How a text is cut; none: as usual.
+/// How to cut a text into windows; empty: default.
 struct PlanWindows {
   std::optional<std::int64_t> sequences, length;
   std::optional<std::uint64_t> sample;
 };
 
-/// Windows of a text, one after the other: so many as 16 times as many tokens need as the widest
-/// matrix has inputs, each as long as the context, at most 2048 tokens.
+/// Consecutive windows of a text. Their total length is 16 times the number of inputs of the widest
+/// matrix; each is as long as the context, at most 2048 tokens.
 std::vector<TokenIds> text_windows(const Session& session, const Model& model,
                                    const std::string& path);
 
-/// Tells the user, before anything runs, what will be held beside the model.
+/// Reports the expected memory to the user before anything runs.
 void report_memory(const Session& session, const PlanMemory& memory);
 
-/// Windows of the file for calibration, and of the held-out file. Where none is named, the last
-/// tenth of the text is held out. By default windows are as long as the context, at most 2048
-/// tokens, and so many that 16 times as many tokens are read as the widest matrix has inputs.
-/// Throws Error(usage) for a text that is too short to have both. Of encoder-decoders pairs of
-/// lines of `text_file` and `target_file`, each cut to that length, the last tenth held out, or
-/// those of `held_out` and `eval_target_file`.
+/// Returns windows of the calibration file and of the evaluation file, by default the last tenth of
+/// the text. By default windows are as long as the context, at most 2048 tokens. Their total length
+/// is 16 times the number of inputs of the widest matrix. For encoder-decoders: pairs of lines of
+/// `text_file` and `target_file`, each cut to that length, with the evaluation pairs from
+/// `held_out` and `eval_target_file` or the last tenth. Throws Error(usage) if the text is too
+/// short for both.
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows);
 

@@ -36,7 +36,8 @@ double masked_nll(const ForwardPass& pass, const MaskedWindows& text, const Comp
 }  // namespace
 
 MaskedWindows with_masks(const TextWindows& text) {
-  constexpr std::size_t kFirst = kFewestMaskedTokens - 2, kEvery = 7;  // about 15 %, as in training
+  constexpr std::size_t kFirst = kFewestMaskedTokens - 2,
+                        kEvery = 7;  // about 15%, as in BERT's training
   MaskedWindows out{
       .windows = {text.windows.begin(), text.windows.end()}, .rows = {}, .hidden = {}};
   std::int64_t first = 0;
@@ -105,7 +106,8 @@ double sum_of_scored(const std::vector<std::vector<double>>& losses,
 
 std::vector<std::int64_t> rows_that_count(const TextWindows& text, const Model& model) {
   const bool of_sources = !text.sources.empty() && model.stack() == "encoder";
-  const std::int64_t unseen = text.sources.empty() ? 0 : 1;  // a target's last token is not run
+  const std::int64_t unseen =
+      text.sources.empty() ? 0 : 1;  // the last token of a target is not an input
   std::vector<std::int64_t> rows;
   std::int64_t first = 0;
   for (std::size_t window = 0; window < text.windows.size(); ++window) {

@@ -20,8 +20,8 @@ Matrix<double> product(MatrixView<const double> a, MatrixView<const double> b,
 
 namespace {
 
-/// What has the energies of W x as its eigenvalues, in its lower triangle: W G Wᵀ, or of more rows
-/// than columns Sᵀ WᵀW S of a root S Sᵀ = G. Of sums, not of their means.
+/// A matrix whose eigenvalues are the energies of W x; only its lower triangle is set. W G Wᵀ, or
+/// Sᵀ WᵀW S with a root S Sᵀ = G if W has more rows than columns. For sums instead of means.
 struct SmallSide {
   Matrix<double> product;
   Matrix<double> root;  // S (n, r); empty for W G Wᵀ
@@ -43,7 +43,7 @@ SmallSide small_side(MatrixView<const double> weight, const MeanMoments& moments
   const double added = added_to(moments);
   SmallSide out;
   if (weight.rows > weight.cols) {
-    // So that directions without energy are there, too.
+    // Keeps directions without energy in the result.
     constexpr double kLeast = 1e-12;
     const double least = kLeast * trace_of(moments.sums);
     out.root = root_of_lower(moments.sums, std::max(added, least), compute);
@@ -61,7 +61,7 @@ SmallSide small_side(MatrixView<const double> weight, const MeanMoments& moments
   return out;
 }
 
-/// From sums to means; as many as `count`, the missing ones zero, none negative.
+/// Converts sums to `count` means: missing ones are zero, and none is negative.
 void finish_energies(std::vector<double>& energies, const MeanMoments& moments,
                      std::int64_t count) {
   const auto rows = static_cast<double>(std::max<std::int64_t>(1, moments.rows));
@@ -79,7 +79,7 @@ std::vector<double> descending_eigenvalues(MatrixView<const double> lower, const
   return *std::move(values);
 }
 
-/// Rows of length 1, those of zeros as they are.
+/// Scales rows to length 1; rows of zeros stay zero.
 void normalize_rows(Matrix<double>& rows) {
   for (std::int64_t row = 0; row < rows.rows(); ++row) {
     double squares = 0;
@@ -136,7 +136,7 @@ std::uint64_t doubles(std::int64_t rows, std::int64_t cols) {
   return sizeof(double) * static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(cols);
 }
 
-/// Of blocks of products, and what BLAS packs.
+/// Memory for blocks of products, and for packing in BLAS.
 constexpr std::uint64_t kBlockBytes = 128 << 20;
 
 }  // namespace
@@ -148,7 +148,7 @@ std::uint64_t output_directions_bytes(std::int64_t rows, std::int64_t cols) {
 
 std::uint64_t energies_bytes(std::int64_t rows, std::int64_t cols) {
   const std::int64_t k = std::min(rows, cols);
-  // The triangle of G is kept for the next.
+  // The triangle of G is kept for the next matrix.
   return doubles(cols, cols) / 2 + doubles(rows, cols) + 2 * doubles(k, k) + kBlockBytes;
 }
 
@@ -178,7 +178,7 @@ Matrix<double> solve_ridged(Matrix<double> a, double share, Matrix<double> right
       throw Error(ErrorKind::numerical, "least squares",
                   "the normal equations are not positive definite");
     }
-    for (std::int64_t row = 0; row < n; ++row) {  // the triangle that was overwritten
+    for (std::int64_t row = 0; row < n; ++row) {  // restores the triangle that was overwritten
       for (std::int64_t col = row + 1; col < n; ++col) a(row, col) = a(col, row);
     }
   }

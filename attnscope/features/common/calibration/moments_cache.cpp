@@ -17,14 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of an input: the lower triangle of its second moments row by row, then its first moments.
+/// The tensor of an input: the lower triangle of its second moments, row by row, then its first
+/// moments.
 std::string tensor_name(const SecondMomentSums::Site& site) {
   return std::to_string(site.first) + "." + std::string(role_name(site.second));
 }
 
 std::int64_t kept_elements(std::int64_t n) { return n * (n + 1) / 2 + n; }
 
-/// The rows of the triangle, and the first moments as one more.
+/// Calls `use` for the rows of the triangle, then for the first moments.
 template <typename Moments, typename Use>
 void for_kept_rows(Moments& moments, const Use& use) {
   for (std::int64_t row = 0; row < moments.size(); ++row) {
@@ -33,7 +34,7 @@ void for_kept_rows(Moments& moments, const Use& use) {
   use(std::span(moments.first));
 }
 
-/// Of the hashes of all rows of all sites, and of the counts.
+/// Hash over all rows of all inputs and the counts.
 class MomentsHash {
  public:
   void add(const SecondMoments& moments) {
@@ -48,10 +49,10 @@ class MomentsHash {
   std::string hashes_;
 };
 
-/// The batches, then the rows of each site.
+/// The number of batches, then the number of rows of each input.
 constexpr const char* kCounts = "counts";
 
-/// The bytes of a tensor; nothing where it is not of this type and so long.
+/// The bytes of a tensor; empty if it has another type or size.
 std::span<const std::byte> bytes_of(const FileContents& file, const std::string& name, DType type,
                                     std::int64_t elements) {
   for (const NamedTensor& tensor : file.tensors) {
@@ -107,7 +108,7 @@ std::size_t MomentsCache::take(const std::string& name, SecondMomentSums& sums) 
     for (std::size_t at = 0; at < sites.size(); ++at) sums.replace(sites[at], std::move(found[at]));
     return static_cast<std::size_t>(counts.front());
   } catch (const Error&) {
-    return 0;  // as a failing disk leaves it: the text is run again
+    return 0;  // unreadable, e.g. on a failing disk: the text is run again
   }
 }
 
@@ -152,7 +153,7 @@ void MomentsCache::write(const std::string& name, std::size_t batches,
       for_kept_rows(sums.of(site.first, site.second), [&](std::span<const double> row) {
         file.write(DType::f64, std::as_bytes(row));
       });
-      if (!out) return;  // ResumeFiles says why
+      if (!out) return;  // ResumeFiles reports the error
     }
     file.write(counts);
     file.end();

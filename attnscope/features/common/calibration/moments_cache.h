@@ -1,6 +1,5 @@
-// Sums of second moments, kept on the disk until a plan is done: a run that was stopped goes on
-// after the last batch of text that is in them, and layers whose sums left the memory need no other
-// pass.
+// Sums of second moments, cached on disk until a plan is finished. A stopped run resumes after the
+// last batch in the cache, and layers whose sums no longer fit in memory need no further pass.
 #pragma once
 
 #include <chrono>
@@ -14,18 +13,18 @@
 
 namespace attnscope {
 
-/// Takes up to n (n + 1) / 2 float64 of the disk for each input of n elements. Where the disk is
-/// full, or cannot be written, nothing is kept. Not for several threads.
+/// Uses up to n (n + 1) / 2 float64 values on disk per input of n elements. If the disk is full or
+/// not writable, nothing is cached. Not thread-safe.
 class MomentsCache {
  public:
-  /// Beside `made`, as ResumeFiles, whose `key` is a hash of the model and the text. Keeping takes
-  /// at most `share` of the time that summing does.
+  /// `made`, `key`: see ResumeFiles; the key is a hash of the model and the text. Writing takes at
+  /// most `share` of the time of summing.
   MomentsCache(const std::filesystem::path& made, const std::string& key, double share = 0.05);
 
-  /// How many batches of the text are in the sums that were kept by this name, which `sums` has
-  /// then; 0 and nothing where there are none, or not of the same inputs, or a byte is wrong.
+  /// Loads the sums cached under this name into `sums` and returns their number of batches. Returns
+  /// 0 and loads nothing if there are none, if they are for other inputs, or if they are corrupt.
   std::size_t take(const std::string& name, SecondMomentSums& sums);
-  /// Keeps sums of so many batches, if enough was summed since the last time.
+  /// Caches the sums of this many batches, if enough was summed since the last time.
   void keep(const std::string& name, std::size_t batches, const SecondMomentSums& sums);
 
   void remove() const { files_.remove(); }
@@ -38,8 +37,8 @@ class MomentsCache {
   ResumeFiles files_;
   double share_;
   bool keeps_ = true;
-  Clock::time_point last_ = Clock::now();  // until when all is kept
-  double bytes_per_second_ = 5e8;          // of this disk, once something was written
+  Clock::time_point last_ = Clock::now();  // end of the current write
+  double bytes_per_second_ = 5e8;          // of this disk; empty before the first write
 };
 
 }  // namespace attnscope

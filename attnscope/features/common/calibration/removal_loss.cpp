@@ -25,8 +25,8 @@ Matrix<float> entering_stream(const ForwardPass& pass, Windows windows, const Co
   return stream;
 }
 
-/// From the stream that enters a layer to what run() gives, without the layers that are gone.
-/// `on_enter`: shown what enters each of the others.
+/// Runs from the residual stream before a layer to the output of run(), without the layers in
+/// `gone`. `on_enter`: called with the input of each remaining layer.
 Matrix<float> run_without(const ForwardPass& pass, Windows windows, std::int64_t layer,
                           MatrixView<const float> entering, const std::set<std::int64_t>& gone,
                           const EnterFn& on_enter, const Compute& compute) {
@@ -107,7 +107,7 @@ std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass, cons
       const double nll = nll_from(start, observer);
       return there ? nll : std::numeric_limits<double>::quiet_NaN();
     };
-    Matrix<float> stream;  // that enters the layer under way
+    Matrix<float> stream;  // before the current layer
     ForwardObserver observer;
     observer.on_stream = [&](std::int64_t, MatrixView<const float> seen) { stream = copied(seen); };
     observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {

@@ -1,5 +1,5 @@
-// What a model says when layers are skipped, as it says without them, or a part of one: many such
-// models are measured in one pass, which they share up to the first layer that differs.
+// Losses of a model with layers, or parts of a layer, removed. Many such models are measured in one
+// pass, which shares all computation before the first removed layer.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace attnscope {
 
-/// Of each of `candidates` mean_nll() of a text without mask and sources, without the layers that
-/// are `gone` and without that one, which is none of them. Of passes that may_start_between().
-/// Throws as ForwardPass does.
+/// Returns for each candidate layer mean_nll() of a text, without mask and sources, with the layers
+/// in `gone` and that layer removed. No candidate may be in `gone`. Requires may_start_between() of
+/// the pass. Throws the errors of ForwardPass.
 std::vector<double> mean_nll_without(const ForwardPass& pass, const TextWindows& text,
                                      const std::set<std::int64_t>& gone,
                                      std::span<const std::int64_t> candidates,
                                      const Compute& compute);
 
-/// The same of a layer's attention and of its MLP, each left out alone with its bias: nothing is
-/// added to the stream in its place. NaN where the layer has none.
+/// The same for the attention and the MLP of a layer, each removed separately with its bias: its
+/// output is replaced by zero. NaN if the layer has none.
 struct NllWithoutPart {
   double attention = 0, mlp = 0;
 };

@@ -92,8 +92,8 @@ std::uint64_t SecondMomentSums::bytes(const Model& model, std::span<const Site> 
 
 void SecondMomentSums::add(const Site& site, MatrixView<const float> rows, const Compute& compute) {
   if (!all_finite(rows)) {
-    return spoil(site, "what '" + std::string(role_name(site.second)) + "' of layer " +
-                           std::to_string(site.first) + " reads holds NaN or infinity");
+    return spoil(site, "the input of '" + std::string(role_name(site.second)) + "' of layer " +
+                           std::to_string(site.first) + " contains NaN or infinity");
   }
   SecondMoments& moments = sums_.at(site);
   moments.rows += rows.rows;

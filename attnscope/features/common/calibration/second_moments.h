@@ -1,4 +1,5 @@
-// Second moments of what the matrices of a model read on a text: what a smaller model is fitted to.
+// Second moments of the inputs of a model's matrices on a text: the statistics that compression is
+// calibrated on.
 #pragma once
 
 #include <cstdint>
@@ -14,57 +15,57 @@
 
 namespace attnscope {
 
-/// Of one input: `second` (n, n) = Σ x xᵀ and `first` (n,) = Σ x over `rows` tokens.
+/// Moments of one input: `second` (n, n) = Σ x xᵀ and `first` (n,) = Σ x over `rows` tokens.
 struct SecondMoments {
   std::int64_t rows = 0;
   Matrix<double> second;
   std::vector<double> first;
 
   std::int64_t size() const { return second.rows(); }
-  /// What is made of it without a copy; while this is.
+  /// A view for low_rank_fit.h without a copy; valid as long as this object.
   MeanMoments mean(double ridge = 0) const {
     return {.sums = second.view(), .rows = rows, .ridge = ridge};
   }
   /// Mean of x xᵀ, (n, n).
   Matrix<double> mean_second() const;
-  /// The same of (x, 1), (n + 1, n + 1): of matrices whose bias is a column.
+  /// The same for (x, 1), (n + 1, n + 1): for matrices whose bias is a column.
   Matrix<double> mean_second_with_one() const;
 };
 
-/// The role whose input a projection reads: `query` of W_K and W_V, `up` of W_gate.
+/// The role whose input a projection shares: `query` for W_K and W_V, `up` for W_gate.
 Role input_of(Role projection);
 
-/// The sums of several inputs, of one batch after another. Not for several threads.
+/// Sums of several inputs over batches. Not thread-safe.
 class SecondMomentSums {
  public:
-  /// What is summed: of which layer and role.
+  /// An input: layer and role.
   using Site = std::pair<std::int64_t, Role>;
   SecondMomentSums(const Model& model, std::span<const Site> sites);
 
-  /// What it holds, in bytes.
+  /// Memory in bytes.
   static std::uint64_t bytes(const Model& model, std::span<const Site> sites);
 
   bool has(const Site& site) const { return sums_.contains(site); }
-  /// Adds a batch of rows (rows, n). Sums as add_second_moments() has them. Rows with NaN or
-  /// infinity spoil them.
+  /// Adds a batch of rows (rows, n), as add_second_moments() does. Rows with NaN or infinity make
+  /// the sums of the input invalid.
   void add(const Site& site, MatrixView<const float> rows, const Compute& compute);
-  /// There are no sums of it, for this reason: of() throws it.
+  /// Marks the sums of an input as invalid; of() throws this reason.
   void spoil(const Site& site, const std::string& reason);
-  bool are_spoiled() const { return !spoiled_.empty(); }  // any
-  /// Puts what an earlier run summed in place of a site's sums.
+  bool are_spoiled() const { return !spoiled_.empty(); }  // of any input
+  /// Replaces the sums of an input by those of an earlier run.
   void replace(const Site& site, SecondMoments moments) { sums_.at(site) = std::move(moments); }
-  /// Those of which there are sums, or are to be.
+  /// The inputs that are summed.
   std::vector<Site> sites() const;
 
-  /// Throws Error(numerical) where they were spoiled.
+  /// Throws Error(numerical) if the sums are invalid.
   const SecondMoments& of(std::int64_t layer, Role projection) const;
 
  private:
   std::map<Site, SecondMoments> sums_;
-  std::map<Site, std::string> spoiled_;  // why
+  std::map<Site, std::string> spoiled_;  // reasons
 };
 
-/// Every input of the model's layers that has a projection to shrink, in order.
+/// All inputs of the model's layers that have a projection to compress, in order.
 std::vector<SecondMomentSums::Site> moment_sites(const Model& model);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// What models are fitted to: statistics of a calibration text.
+// Statistics of a calibration text.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,26 @@
 
 namespace attnscope {
 
-/// What a method of compression is fitted to: a calibration text, as the model reads it
-/// (calibration.h).
+/// The statistics that a compression method is calibrated on: see Calibration.
 struct TextStatistics {
-  /// Of what a projection of a layer reads. Valid until the next call.
+  /// Moments of the input of a layer's projection. Valid until the next call.
   std::function<const SecondMoments&(std::int64_t layer, Role projection)> moments;
-  /// The same of stack_of_same_width().
+  /// The same for stack_of_same_width().
   std::function<const SecondMoments&(std::int64_t layer, Role projection)> moments_of_other_stack;
-  /// Runs the whole text once more and shows it to an observer, batch after batch.
+  /// Runs the whole text once more, with an observer for every batch.
   std::function<void(const ForwardObserver&)> rerun;
-  double ridge = 0.01;  // of low_rank: share of the mean second moment that is added to each
-  std::optional<DType> dtype = std::nullopt;  // of what is made: see ChangedModel
-  std::uint64_t work_bytes = 0;               // for what is made of moments, beside them
-  /// Where layers that are made are kept, and taken from; null: nowhere.
+  double ridge = 0.01;  // low-rank: share of the mean second moment that is added to each
+  std::optional<DType> dtype = std::nullopt;  // dtype of new weights: see ChangedModel
+  std::uint64_t work_bytes = 0;  // for results computed from moments, in addition to the moments
+  /// Cache of finished layers; null: none.
   FinishedLayers* finished = nullptr;
 };
 
-/// The other stack of an encoder-decoder whose config has one width for the MLPs of both, which mlp
-/// changes together; null if there is none.
+/// The other stack of an encoder-decoder whose config has a single MLP width for both, so that
+/// method mlp changes both; null if there is none.
 const Model* stack_of_same_width(const Model& model);
 
-/// Projections of the layer that the files hold and that can be given other numbers.
+/// Projections of the layer that are stored and can be replaced.
 std::vector<Role> stored_projections(const Model& model, std::int64_t layer);
 
 }  // namespace attnscope

@@ -28,7 +28,7 @@ std::vector<Piece> pieces_of(const std::vector<TokenIds>& examples, std::int64_t
     if (tokens < least) continue;
     for (std::int64_t first = 0; first < tokens; first += length) {
       Piece piece{.example = example, .first = first, .count = std::min(length, tokens - first)};
-      // A token alone would never be predicted: its window begins one token earlier.
+      // A single token would never be predicted, so its window starts one token earlier.
       const bool alone = piece.count == 1 && first > 0;
       if (alone) piece = {.example = example, .first = first - 1, .count = 2};
       pieces.push_back(piece);
@@ -37,7 +37,7 @@ std::vector<Piece> pieces_of(const std::vector<TokenIds>& examples, std::int64_t
   return pieces;
 }
 
-/// Numbers of those that are run, among so many.
+/// Indices of the examples to run, out of `count`.
 std::vector<std::int64_t> drawn(std::int64_t count, WindowRequest request,
                                 const std::string& place) {
   request.length = 1;
@@ -53,18 +53,20 @@ bool has_ending(const std::string& path, std::string_view ending) {
 Parameters example_parameters() {
   return {{.name = "lines",
            .type = flag,
-           .help = "each line of the text is an example of its own; no window crosses lines"},
+           .group = OptionGroup::input,
+           .help = "treat each line as a separate example; no window crosses lines"},
           {.name = "score_positions",
            .type = text,
-           .help = "positions of the tokens whose prediction counts in losses and means, from 0 in "
-                   "each example: last, 10-, 3,7 or 5-9; or the file of a mask: text of 0 and 1, "
-                   "one line per example, or .npy of bool",
+           .group = OptionGroup::input,
+           .help = "predicted tokens that count in losses and means, by position from 0 in each "
+                   "example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per "
+                   "example; or boolean .npy)",
            .metavariable = "POSITIONS",
            .default_words = "all"}};
 }
 
 std::vector<Exclusion> example_exclusions(bool with_windows) {
-  if (!with_windows) return {{"lines", {"tokens", "target", "target_tokens"}, "splits one text"}};
+  if (!with_windows) return {{"lines", {"tokens", "target", "target_tokens"}, "splits a text"}};
   return {{"lines", {"tokens", "token_file"}, "splits a text"}};
 }
 
@@ -75,9 +77,9 @@ bool asks_for_examples(const Arguments& arguments) {
 void refuse_examples_without_text(const Arguments& arguments) {
   for (const char* name : {"lines", "score_positions"}) {
     if (!arguments.given(name)) continue;
-    throw Error(
-        ErrorKind::usage,
-        {.parameter = name, .problem = "needs a text", .hint = "give {text_file} or {token_file}"});
+    throw Error(ErrorKind::usage, {.parameter = name,
+                                   .problem = "requires an input text",
+                                   .hint = "pass {text_file} or {token_file}"});
   }
 }
 
@@ -87,26 +89,26 @@ ScorePositions::ScorePositions(const Arguments& arguments, const Session& sessio
   const auto refuse = [](const std::string& problem) {
     throw Error(ErrorKind::usage, {.parameter = "score_positions",
                                    .problem = problem,
-                                   .hint = "for example: last, 10-, 3,7, 5-9, or a mask's file"});
+                                   .hint = "for example: last, 10-, 3,7, 5-9, or a mask file"});
   };
   if (auto ranges = parse_position_ranges(text_)) {
     for (const PositionRange& range : *ranges) {
       if (range.first < 0 && range.last >= 0) {
         refuse("'" + verbatim(text_) +
-               "' has a range from a position that counts from the end to "
-               "one that counts from the start");
+               "' has a range that starts at a position counted from the end and ends at "
+               "one counted from the start");
       }
       const bool same_end = (range.first < 0) == (range.last < 0);
       if (same_end && range.first > range.last) {
-        refuse("'" + verbatim(text_) + "' has a range that ends before it begins");
+        refuse("'" + verbatim(text_) + "' has a range that ends before it starts");
       }
     }
-    if (ranges->empty()) refuse("names no position");
+    if (ranges->empty()) refuse("contains no position");
     ranges_ = *std::move(ranges);
     return;
   }
   if (!std::filesystem::exists(text_)) {
-    refuse("'" + verbatim(text_) + "' is neither positions nor a file");
+    refuse("'" + verbatim(text_) + "' is neither a list of positions nor an existing file");
   }
   session.files->add_input("score_positions", text_);
   const std::string bytes = session.files->read_text(text_, kMaskLimitBytes);
@@ -118,8 +120,8 @@ void ScorePositions::check_examples(std::size_t all, std::size_t run,
                                     const LengthOf& tokens_of) const {
   if (mask_ && mask_->size() != all && mask_->size() != run) {
     throw Error(ErrorKind::usage, {.file = text_,
-                                   .problem = "is a mask of " + counted(mask_->size(), "example") +
-                                              ", and the text has " + std::to_string(all)});
+                                   .problem = "the mask has " + counted(mask_->size(), "example") +
+                                              ", but the text has " + std::to_string(all)});
   }
   if (mask_) {
     for (std::size_t example = 0; example < mask_->size(); ++example) {
@@ -133,12 +135,11 @@ void ScorePositions::check_examples(std::size_t all, std::size_t run,
   }
   for (const PositionRange& range : ranges_) {
     if (!positions_of({range}, longest).empty()) continue;
-    throw Error(
-        ErrorKind::usage,
-        {.parameter = "score_positions",
-         .problem = "'" + verbatim(text_) + "' names a position past the end of " +
-                    (all == 1 ? "the example, which has " : "every example: they have up to ") +
-                    counted(longest, "token")});
+    throw Error(ErrorKind::usage,
+                {.parameter = "score_positions",
+                 .problem = "'" + verbatim(text_) + "' has a position past the end of " +
+                            (all == 1 ? "the example (" : "every example (longest: ") +
+                            counted(longest, "token") + ")"});
   }
 }
 
@@ -169,14 +170,14 @@ void check_scored(const ScoredTokens& scored, bool writes) {
   if (scored.empty()) return;
   throw Error(ErrorKind::usage,
               {.parameter = "score_positions",
-               .problem = std::string("selects no token that is predicted in any example") +
-                          (writes ? "; position 0 has no token before it" : "")});
+               .problem = std::string("selects no predicted token in any example") +
+                          (writes ? "; position 0 is never predicted" : "")});
 }
 
 std::string left_out_note(const std::string& model, std::int64_t lines) {
   if (lines == 0) return "";
   return verbatim(model) + ": " + counted(lines, "line") +
-         " of a single token left out: nothing is predicted there";
+         " skipped: a single token has nothing to predict";
 }
 
 void leave_out_single_tokens(const std::string& model, std::vector<TokenIds>& examples,
@@ -189,7 +190,8 @@ void leave_out_single_tokens(const std::string& model, std::vector<TokenIds>& ex
   }
   const std::size_t left = examples.size() - kept.size();
   if (kept.empty()) {
-    throw Error(ErrorKind::usage, {.parameter = "lines", .problem = "no line has two tokens"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "lines", .problem = "no line has at least two tokens"});
   }
   if (left > 0) sink.add_note(left_out_note(model, static_cast<std::int64_t>(left)));
   examples = std::move(kept);
@@ -214,15 +216,15 @@ ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
                                    const std::string& place, std::int64_t least) {
   const std::vector<Piece> pieces = pieces_of(examples, request.length, least);
   if (pieces.empty()) {
-    const std::string most = least == 1 ? "has no tokens" : "has no line of two tokens";
+    const std::string most = least == 1 ? "has no tokens" : "no line has at least two tokens";
     throw Error(ErrorKind::usage, {.file = place, .problem = most});
   }
   if (!request.or_fewer && request.sequences > std::ssize(pieces)) {
     throw Error(ErrorKind::usage,
                 {.file = place,
                  .problem = "has " + counted(pieces.size(), "example") + " of at most " +
-                            counted(request.length, "token") + ", not the " +
-                            std::to_string(request.sequences) + " of {sequences}"});
+                            counted(request.length, "token") + ", fewer than {sequences} " +
+                            std::to_string(request.sequences)});
   }
   const std::vector<std::int64_t> numbers = drawn(std::ssize(pieces), request, place);
   const bool first_ones = !request.sample;

@@ -18,7 +18,7 @@ using enum ParameterType;
 
 constexpr std::uint64_t kMediaFileLimitBytes = 500'000'000;
 
-/// One, or several along a first axis.
+/// One input, or several along a leading axis.
 std::vector<MediaInput> arrays_of(MediaInput all, std::size_t axes, const std::string& file) {
   const auto wrong = std::find_if(all.values.begin(), all.values.end(),
                                   [](float value) { return !std::isfinite(value); });
@@ -30,15 +30,14 @@ std::vector<MediaInput> arrays_of(MediaInput all, std::size_t axes, const std::s
   }
   if (all.shape.size() != axes && all.shape.size() != axes + 1) {
     throw Error(ErrorKind::format, {.file = file,
-                                    .problem = "has the shape " + shape_text(all.shape) +
+                                    .problem = "has shape " + shape_text(all.shape) +
                                                ", expected " + std::to_string(axes) + " axes, or " +
-                                               std::to_string(axes + 1) + " for several at once"});
+                                               std::to_string(axes + 1) + " for several inputs"});
   }
   if (all.values.empty()) {
-    throw Error(ErrorKind::format,
-                {.file = file,
-                 .problem = "has the shape " + shape_text(all.shape) +
-                            ", which holds no values, expected axes of 1 or more"});
+    throw Error(ErrorKind::format, {.file = file,
+                                    .problem = "has shape " + shape_text(all.shape) +
+                                               ", expected at least one value"});
   }
   if (all.shape.size() == axes) return {std::move(all)};
   const std::vector<std::int64_t> shape(all.shape.begin() + 1, all.shape.end());
@@ -56,9 +55,9 @@ MediaInput image_of(const std::string& bytes, const std::string& file, const Ses
   const RgbImage rgb_image = read_rgb_image(bytes, file);
   if (rgb_image.clipped && session.on_warning) {
     session.on_warning({.file = file,
-                        .problem = "its grey values of 16 bits are cut at 255, as transformers' "
-                                   "loader cuts them",
-                        .hint = "divide them by 257 before"});
+                        .problem = "16-bit gray values are clipped at 255, as in the loader of "
+                                   "transformers",
+                        .hint = "divide the values by 257 first"});
   }
   return prepare_image(rgb_image, preparation);
 }
@@ -83,20 +82,25 @@ const char* noun_of(InputKind kind) {
 Parameters media_parameters() {
   return {{.name = "image",
            .type = file,
-           .help = "a picture (PNG or JPEG), of models that read images",
+           .group = OptionGroup::input,
+           .help = "vision models: image file (PNG or JPEG)",
            .metavariable = "FILE"},
           {.name = "pixel_values",
            .type = file,
-           .help = "pixels as a model reads them (.npy: channels, rows, columns), or of several "
-                   "images",
+           .group = OptionGroup::input,
+           .help = "vision models: preprocessed pixels (.npy: channels, rows, columns), or several "
+                   "images along a leading axis",
            .metavariable = "FILE"},
           {.name = "audio",
            .type = file,
-           .help = "a sound (WAV, one channel, 16 kHz), of models that read sound",
+           .group = OptionGroup::input,
+           .help = "audio models: audio file (WAV, mono, 16 kHz)",
            .metavariable = "FILE"},
           {.name = "features",
            .type = file,
-           .help = "sound as a model reads it (.npy: samples, or features and frames), or several",
+           .group = OptionGroup::input,
+           .help = "audio models: preprocessed audio (.npy: samples, or features and frames), or "
+                   "several inputs along a leading axis",
            .metavariable = "FILE"}};
 }
 
@@ -106,7 +110,7 @@ std::vector<Exclusion> media_exclusions(const std::vector<std::string>& beside) 
     std::vector<std::string> others = beside;
     others.insert(others.end(), kMediaParameters.begin() + static_cast<std::ptrdiff_t>(at) + 1,
                   kMediaParameters.end());
-    out.push_back({std::string(kMediaParameters[at]), others, "is the input"});
+    out.push_back({std::string(kMediaParameters[at]), others, "gives the input"});
   }
   return out;
 }
@@ -140,8 +144,8 @@ void check_readers(std::span<const Model> models, InputKind wanted, const std::s
   const Model& first = models.front();
   throw Error(ErrorKind::usage,
               {.parameter = parameter,
-               .problem = verbatim(first.name()) + " reads " + noun_of(input_kind(first)) +
-                          ", and no " + noun_of(wanted)});
+               .problem = verbatim(first.name()) + " takes " + noun_of(input_kind(first)) +
+                          ", not " + noun_of(wanted)});
 }
 
 void keep_media_models(const Arguments& arguments, std::vector<Model>& models) {
@@ -153,8 +157,8 @@ void keep_media_models(const Arguments& arguments, std::vector<Model>& models) {
              })) {
     const InputKind own = input_kind(models.front());
     throw Error(ErrorKind::usage, {.parameter = own == InputKind::image ? "image" : "audio",
-                                   .problem = "is needed: " + verbatim(models.front().name()) +
-                                              " reads " + noun_of(own) + ", and no texts"});
+                                   .problem = "missing input: " + verbatim(models.front().name()) +
+                                              " takes " + noun_of(own) + ", not texts"});
   }
   std::erase_if(models, [&](const Model& model) { return input_kind(model) != wanted; });
 }

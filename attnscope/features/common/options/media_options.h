@@ -1,4 +1,4 @@
-// What a command runs in place of a text: a picture, a sound, or numbers that someone prepared.
+// Inputs other than text: an image, an audio file, or preprocessed arrays of either.
 #pragma once
 
 #include <array>
@@ -17,39 +17,40 @@ inline constexpr std::array<std::string_view, 4> kMediaParameters = {"image", "p
                                                                      "audio", "features"};
 Parameters media_parameters();
 
-/// Each of them excludes the others, and `beside`.
+/// Each media option excludes the others and `beside`.
 std::vector<Exclusion> media_exclusions(const std::vector<std::string>& beside);
 
-/// What a model, or stack of one, is run on.
+/// The kind of input that a model, or a stack of a model, takes.
 enum class InputKind { text, image, audio };
 InputKind input_kind(const Model& model);
 /// "texts", "images", "sound".
 const char* noun_of(InputKind kind);
 
-/// What the one is that is given; text where none is.
+/// The kind of the media option that is given; text if none is.
 InputKind named_input(const Arguments& arguments);
 
-/// Which of them is given; empty: none.
+/// The media option that is given; empty if none is.
 std::string named_media_parameter(const Arguments& arguments);
 
-/// The last part of the name of its file.
+/// The file name of the media option that is given, without its folder.
 std::string media_source(const Arguments& arguments);
 
-/// What reads a model's input: of a decoder, or its cross attention, its encoder; else itself.
+/// The stack that takes a model's input: the encoder of a decoder or of cross-attention, otherwise
+/// the model itself.
 const Model& reader_of(const Model& model);
 
-/// Throws Error(usage) where none of the models is run on such; `parameter` gives it.
+/// Throws Error(usage) for `parameter` if none of the models takes this kind of input.
 void check_readers(std::span<const Model> models, InputKind wanted, const std::string& parameter);
 
-/// Where an image or sound is named, leaves the models, or stacks of models, that read such; else
-/// those that read texts. Throws Error(usage) where none is left.
+/// Keeps the models, or stacks of models, that take the given kind of input: the image or audio if
+/// one is given, else text. Throws Error(usage) if none is left.
 void keep_media_models(const Arguments& arguments, std::vector<Model>& models);
 
-/// As the model reads them: of one file as its processor prepares it; of an array of pixels (C, H,
-/// W) or (N, C, H, W), of features (F, T) or samples (S), with N before them where there are
-/// several. At least one, all of one shape. Throws as read_rgb_image(), read_wave(), read_npy() and
-/// the readers of preparations do.
-/// `sent`: the bytes of the file, where they are at hand.
+/// The inputs of the model: a file prepared as by the model's processor, or an array. Arrays hold
+/// pixels (C, H, W), features (F, T) or samples (S), with an optional leading axis N. Returns at
+/// least one input, all of the same shape. Throws the errors of read_rgb_image(), read_wave(),
+/// read_npy() and of reading the preparation. `sent`: the bytes of the file, if they are already in
+/// memory.
 std::vector<MediaInput> media_inputs_of(const Arguments& arguments, const Session& session,
                                         const Model& model, const std::string& sent = "");
 

@@ -25,7 +25,8 @@ std::string pieces_text(const Tokenizer& tokenizer, std::span<const std::int64_t
   return join(pieces);
 }
 
-/// How a text of several tokens would be one, if a space at its beginning decides; else empty.
+/// How a text of several tokens becomes a single token by adding or removing a leading space; empty
+/// if that does not help.
 std::string space_hint(const Tokenizer& tokenizer, const std::string& text) {
   const auto is_one = [&](const std::string& other) {
     if (other.empty()) return false;
@@ -33,12 +34,12 @@ std::string space_hint(const Tokenizer& tokenizer, const std::string& text) {
     return ids.size() == 1 && ids.front() != tokenizer.special_tokens().unknown;
   };
   if (text.starts_with(' ')) {
-    return is_one(text.substr(1)) ? "without the space at its beginning it is one" : "";
+    return is_one(text.substr(1)) ? "without the leading space it is one token" : "";
   }
-  return is_one(' ' + text) ? "with a space at its beginning it is one" : "";
+  return is_one(' ' + text) ? "with a leading space it is one token" : "";
 }
 
-/// Tokenizers differ in the spaces that they put at the beginning of a text.
+/// Tokenizers differ in the leading spaces that they add to a text.
 std::string_view without_spaces(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return text;
@@ -53,19 +54,19 @@ OneToken one_token_of(const Tokenizer& tokenizer, const std::string& text,
   const std::vector<std::int64_t> ids = tokenizer.encode(text, /*special=*/false);
   OneToken out;
   if (ids.empty()) {
-    out.problem = quoted + " has no token of " + model + ", expected one";
+    out.problem = quoted + " has no tokens in " + model + ", expected one token";
   } else if (ids.size() > 1) {
-    out.problem = quoted + " is " + std::to_string(ids.size()) + " tokens of " + model +
-                  ", expected one: " + pieces_text(tokenizer, ids);
+    out.problem = quoted + " is " + std::to_string(ids.size()) + " tokens in " + model +
+                  ", expected one token: " + pieces_text(tokenizer, ids);
   } else if (ids.front() == tokenizer.special_tokens().unknown &&
              tokenizer.spelling(ids.front()) != text) {
     out.problem = quoted + " is unknown to the tokenizer of " + model +
-                  ", expected one of its tokens: its pieces are " + pieces_text(tokenizer, ids);
+                  ", expected one token: " + pieces_text(tokenizer, ids);
   } else {
     out.id = ids.front();
     const std::string read = tokenizer.decode(ids, /*skip_special=*/false);
     if (without_spaces(read) != without_spaces(text) && tokenizer.spelling(ids.front()) != text) {
-      out.note = quoted + " is read as '" + printable(read) + "' by the tokenizer of " + model;
+      out.note = quoted + " is encoded as '" + printable(read) + "' by the tokenizer of " + model;
     }
     return out;
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxPrompts = 100'000;
 
-/// One line of a file, for its errors.
+/// A line of a file, for error messages.
 struct PromptLocation {
   const std::string& file;
   std::size_t number;
@@ -31,11 +31,11 @@ struct PromptLocation {
   }
 };
 
-/// A text, ids of one, or of an answer a single id.
+/// Parses a text, a list of token ids, or a single id (answers).
 PromptText text_in(const nlohmann::json& object, const char* key, const PromptLocation& location) {
   const std::string name = "'" + std::string(key) + "'";
   const auto found = object.find(key);
-  if (found == object.end()) location.refuse("has no " + name);
+  if (found == object.end()) location.refuse("missing " + name);
   if (found->is_string()) {
     auto text = found->get<std::string>();
     if (text.empty()) location.refuse(name + " is empty");
@@ -45,7 +45,7 @@ PromptText text_in(const nlohmann::json& object, const char* key, const PromptLo
   const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
   for (const nlohmann::json& id : list) {
     if (!id.is_number_integer() || id.get<std::int64_t>() < 0) {
-      location.refuse(name + " is neither a text nor ids of tokens");
+      location.refuse(name + " is neither a text nor token ids");
     }
     ids.push_back(id.get<std::int64_t>());
   }
@@ -59,11 +59,12 @@ PromptLine parse_prompt(std::string_view text, const PromptLocation& location) {
   }
   const nlohmann::json object =
       parse_json(text, location.file, "line " + std::to_string(location.number));
-  if (!object.is_object()) location.refuse("is no JSON object");
+  if (!object.is_object()) location.refuse("is not a JSON object");
   for (const auto& [key, value] : object.items()) {
     constexpr std::array kKeys = {"clean", "corrupted", "correct", "incorrect"};
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      location.refuse("has '" + key + "', which is none of clean, corrupted, right and wrong");
+      location.refuse("unknown key '" + key + "'",
+                      "expected clean, corrupted, correct and incorrect");
     }
   }
   PromptLine line{.number = location.number,
@@ -75,7 +76,7 @@ PromptLine parse_prompt(std::string_view text, const PromptLocation& location) {
   return line;
 }
 
-/// What one model makes of texts.
+/// Tokenizes the prompts for one model.
 class PromptTokenizer {
  public:
   PromptTokenizer(const Model& model, bool special, const std::string& file)
@@ -88,7 +89,7 @@ class PromptTokenizer {
     const std::string name = "'" + std::string(key) + "'";
     if (const auto* ids = std::get_if<TokenIds>(&text)) {
       if (ids->size() == 1) return ids->front();
-      location.refuse(name + " is " + std::to_string(ids->size()) + " token ids, expected one");
+      location.refuse(name + " has " + std::to_string(ids->size()) + " token ids, expected one");
     }
     const OneToken found = one_token_of(tokenizer(), std::get<std::string>(text), model_.name());
     if (!found.id) location.refuse(name + ": " + found.problem, found.hint);
@@ -121,29 +122,30 @@ AnsweredPrompts prompts_of(const std::vector<PromptLine>& lines, PromptTokenizer
     out.wrong.push_back(tokenizer.answer(line.wrong, "incorrect", line.number));
     const PromptLocation location{.file = file, .number = line.number};
     if (out.right.back() == out.wrong.back())
-      location.refuse("'right' and 'wrong' are the same token");
+      location.refuse("'correct' and 'incorrect' are the same token");
     const auto clean = std::ssize(out.clean.back());
     if (!line.corrupted) continue;
     out.corrupted.push_back(tokenizer.text(*line.corrupted));
     const auto corrupted = std::ssize(out.corrupted.back());
     if (clean == corrupted) continue;
-    location.refuse("'clean' is " + counted(clean, "token") + ", 'corrupted' " +
-                    std::to_string(corrupted) + ": what is patched needs as many");
+    location.refuse("'clean' has " + counted(clean, "token") + ", but 'corrupted' has " +
+                    std::to_string(corrupted) + ": patching requires the same number");
   }
   return out;
 }
 
 }  // namespace
 
-Parameter prompts_parameter(std::string help) {
+Parameter prompts_parameter(std::string help, OptionGroup group) {
   return {.name = "prompts",
           .type = ParameterType::file,
+          .group = group,
           .help = std::move(help),
           .metavariable = "FILE"};
 }
 
 Exclusion prompts_exclusion(const std::vector<std::string>& of_command) {
-  Exclusion out{"prompts", {"text", "text_file", "tokens"}, "holds the texts"};
+  Exclusion out{"prompts", {"text", "text_file", "tokens"}, "gives the texts"};
   out.beside.insert(out.beside.end(), of_command.begin(), of_command.end());
   return out;
 }
@@ -165,14 +167,15 @@ std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& 
     const PromptLine& first = lines.front();
     if (lines.back().corrupted.has_value() == first.corrupted.has_value()) continue;
     location.refuse(std::string("has ") + (first.corrupted ? "no" : "a") +
-                    " 'corrupted', and line " + std::to_string(first.number) + " has " +
+                    " 'corrupted', but line " + std::to_string(first.number) + " has " +
                     (first.corrupted ? "one" : "none"));
   }
   if (!lines.empty()) return lines;
-  throw Error(ErrorKind::format,
-              {.file = file,
-               .problem = "holds no prompts",
-               .hint = R"(a line for each: {{"clean": "…", "correct": " a", "incorrect": " b"})"});
+  throw Error(
+      ErrorKind::format,
+      {.file = file,
+       .problem = "contains no prompts",
+       .hint = R"(one JSON object per line: {{"clean": "…", "correct": " a", "incorrect": " b"})"});
 }
 
 PromptsRequest prompts_request(const Arguments& arguments, const Session& session,

@@ -1,4 +1,4 @@
-// `--prompts`: a file of prompts with a right answer and a wrong one each, in JSON lines.
+// `--prompts`: a JSON Lines file of prompts, each with a correct and an incorrect answer.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace attnscope {
 
-Parameter prompts_parameter(std::string help);
-/// What has no meaning beside them: other texts, and what a command names.
+Parameter prompts_parameter(std::string help, OptionGroup group = OptionGroup::mode);
+/// Excludes other input texts and the options in `of_command`.
 Exclusion prompts_exclusion(const std::vector<std::string>& of_command);
 
-/// A text, or the ids of one.
+/// A text or its token ids.
 using PromptText = std::variant<std::string, TokenIds>;
 
 struct PromptLine {
@@ -26,14 +26,14 @@ struct PromptLine {
   PromptText right, wrong;
 };
 
-/// Throws Error(format) that names the file and the line for text that is no UTF-8, no JSON object
-/// or one without what a prompt needs or with more, and where some prompts are corrupted and others
-/// not; Error(format) for a file of no prompt.
+/// Throws Error(format) with the file and line if a line is not UTF-8 or not a JSON object, or if a
+/// key is missing or unknown. Also throws it if only some prompts have a corrupted text, or if the
+/// file has no prompts.
 std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& file);
 
-/// What the arguments ask of each model. Throws as parse_prompts(), and Error(format) for answers
-/// that are not one token each of a model, or the same, and texts that differ in their tokens'
-/// count.
+/// The prompts for each model. Throws the errors of parse_prompts(). Also throws Error(format) if
+/// an answer is not a single token, both answers are the same token, or clean and corrupted text
+/// differ in their number of tokens.
 PromptsRequest prompts_request(const Arguments& arguments, const Session& session,
                                const std::vector<Model>& models);
 

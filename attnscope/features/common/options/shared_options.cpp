@@ -14,7 +14,7 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxThreads = 256;
 
-/// Endings by which files of rows are known, and `more`.
+/// File extensions of all row formats, after `more`.
 std::vector<std::string> report_endings(std::vector<std::string> more) {
   for (const Format& format : formats()) {
     if (!format.ending.empty()) more.emplace_back(format.ending);
@@ -43,58 +43,66 @@ std::vector<Exclusion> joined_exclusions(std::vector<Exclusion> some,
 }
 
 Parameters model_parameters() {
-  return {
-      {.name = "models",
-       .type = models,
-       .help = "folders with config.json and weights, weights files beside their config.json, or "
-               "names on the Hugging Face hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*",
-       .positional = true,
-       .metavariable = "MODEL",
-       .missing = "name a folder with config.json and weights"},
-      {.name = "layout",
-       .type = file,
-       .help = "a JSON file that describes the checkpoint, in place of config.json",
-       .metavariable = "FILE"},
-      {.name = "stack",
-       .type = choice,
-       .help = "of models of several stacks, this one; MODEL:STACK says the same",
-       .metavariable = "STACK",
-       .choices = stack_names()}};
+  return {{.name = "models",
+           .type = models,
+           .group = OptionGroup::input,
+           .help = "model folder (config.json and weights), weights file next to its config.json, "
+                   "or Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*",
+           .positional = true,
+           .metavariable = "MODEL",
+           .missing = "missing model",
+           .missing_hint = "pass a folder with config.json and weights"},
+          {.name = "layout",
+           .type = file,
+           .group = OptionGroup::input,
+           .help = "JSON file that describes the checkpoint; replaces config.json",
+           .metavariable = "FILE"},
+          {.name = "stack",
+           .type = choice,
+           .group = OptionGroup::input,
+           .help = "analyze this stack of a model with several stacks, same as MODEL:STACK",
+           .metavariable = "STACK",
+           .choices = stack_names()}};
 }
 
 Parameters remote_model_parameters() {
   Parameters parameters = model_parameters();
-  parameters.push_back(
-      {.name = "remote",
-       .type = flag,
-       .help = "of models on the hub, read only what is needed, and keep nothing"});
+  parameters.push_back({.name = "remote",
+                        .type = flag,
+                        .group = OptionGroup::input,
+                        .help = "Hub models: fetch only the byte ranges needed; cache nothing"});
   return parameters;
 }
 
 Parameters run_parameters() {
   return {{.name = "threads",
            .type = integer,
-           .help = "threads to work on; they never change a result",
+           .group = OptionGroup::performance,
+           .help = "number of threads; never changes results",
            .metavariable = "N",
            .least = 1,
            .most = kMaxThreads,
            .default_words = "all cores"},
           {.name = "memory",
            .type = bytes,
-           .help = "of matrices in work at once, such as 2G or 512M; it never changes a result",
+           .group = OptionGroup::performance,
+           .help = "memory limit for matrices processed at once, e.g. 2G or 512M; never changes "
+                   "results",
            .metavariable = "SIZE",
-           .default_words = "a half of what is free"},
+           .default_words = "half of free memory"},
           {.name = "progress",
            .type = choice,
+           .group = OptionGroup::output,
+           .help = "show progress",
            .metavariable = "WHEN",
            .choices = {"never", "auto", "always"},
-           .default_words = "auto, on a terminal"}};
+           .default_words = "auto: on a terminal"}};
 }
 
 Parameters work_parameters() {
   return joined({{{.name = "layers",
                    .type = layers,
-                   .help = "layers, such as 0-3,-4-, where a negative number counts from the end",
+                   .help = "layers, e.g. 0-3,-4-; negative numbers count from the end",
                    .metavariable = "LAYERS",
                    .default_words = "all"}},
                  run_parameters(),
@@ -104,7 +112,8 @@ Parameters work_parameters() {
 Parameter store_parameter() {
   return {.name = "store",
           .type = file,
-          .help = "keep finished rows in this SQLite file, and compute none that it has",
+          .group = OptionGroup::output,
+          .help = "cache results in this SQLite file and reuse them",
           .metavariable = "FILE",
           .use = FileUse::store,
           .endings = store_endings()};
@@ -116,42 +125,49 @@ Parameters output_parameters(const std::vector<std::string>& more_endings) {
   const std::vector<std::string> endings = report_endings(more_endings);
   return {{.name = "format",
            .type = choice,
+           .group = OptionGroup::output,
+           .help = "output format",
            .metavariable = "FORMAT",
            .choices = format_names(),
            .default_text = "table",
-           .default_words = "by the ending of {out}, else table",
+           .default_words = "from the file extension of {out}, else table",
            .noun = "format"},
           {.name = "out",
            .type = file,
-           .help = "write to this file, replaced in one step; " + join_words(endings) +
-                   " say its format",
+           .group = OptionGroup::output,
+           .help = "write to FILE atomically; the extensions " + join_words(endings) +
+                   " set the format",
            .letter = 'o',
            .metavariable = "FILE",
            .use = FileUse::written,
            .endings = endings},
           {.name = "csv_escape_formulas",
            .type = flag,
-           .help = "CSV: put an apostrophe before text that a spreadsheet would run as a formula"},
-          {.name = "quiet", .type = flag, .help = "no warnings, notes or progress"}};
+           .group = OptionGroup::output,
+           .help = "CSV: add an apostrophe before text that a spreadsheet would run as a formula"},
+          {.name = "quiet",
+           .type = flag,
+           .group = OptionGroup::output,
+           .help = "suppress warnings, notes and progress"}};
 }
 
 Parameters bin_parameters(const BinRule& usual) {
   return {{.name = "histogram",
            .type = flag,
-           .help = "add histograms: edges, counts, density, and how many fell outside"},
+           .help = "add histograms: bin edges, counts, density and number of values outside"},
           {.name = "bins",
            .type = bins,
-           .help = "a number of equal bins, or fd for the Freedman-Diaconis rule",
+           .help = "number of equal bins, or fd for the Freedman-Diaconis rule",
            .metavariable = "N|fd",
            .choices = {"fd"},
            .default_text = std::to_string(usual.bins)},
           {.name = "range",
            .type = range,
-           .help = "what the bins span",
+           .help = "lowest and highest bin edge",
            .metavariable = "LO,HI",
            .default_words = shortest_decimal(usual.range->low) + "," +
                             shortest_decimal(usual.range->high) +
-                            "; with fd from smallest to largest"}};
+                            "; with fd: smallest to largest value"}};
 }
 
 Parameter energy_parameter(const std::vector<double>& usual) {
@@ -159,19 +175,19 @@ Parameter energy_parameter(const std::vector<double>& usual) {
   for (const double share : usual) texts.push_back(shortest_decimal(share));
   return {.name = "energy",
           .type = shares,
-          .help = "thresholds of the energy ranks",
+          .help = "energy thresholds of the energy ranks, e.g. 0.9,0.99",
           .metavariable = "SHARES",
           .default_text = join(texts, ",")};
 }
 
 Parameter per_head_flag() {
-  return {.name = "per_head", .type = flag, .help = "a row for each head too"};
+  return {.name = "per_head", .type = flag, .help = "add a row per head"};
 }
 
 Parameter experts_parameter() {
   return {.name = "experts",
           .type = text,
-          .help = "of layers with experts, a row for each of these, such as 0-7,12, or all",
+          .help = "MoE layers: add a row per listed expert, e.g. 0-7,12 or all",
           .metavariable = "EXPERTS",
           .default_words = "a sample of " + std::to_string(ExpertSelection::kSample)};
 }

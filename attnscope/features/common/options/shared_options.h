@@ -1,4 +1,4 @@
-// Parameters that several commands share.
+// Parameters shared by several commands.
 #pragma once
 
 #include <initializer_list>
@@ -18,33 +18,33 @@ std::vector<Exclusion> joined_exclusions(std::vector<Exclusion> some,
 
 /// models, layout, stack.
 Parameters model_parameters();
-/// Of commands that read a model's weights once: `remote` too.
+/// The same and `remote`, for commands that read the weights of a model only once.
 Parameters remote_model_parameters();
 /// threads, memory, progress.
 Parameters run_parameters();
-/// layers, those, store.
+/// layers, run_parameters(), store.
 Parameters work_parameters();
 Parameter store_parameter();
-/// format, out, quiet: where the report goes, and how. `more_endings`: of files that the command
-/// can write beside those of formats().
+/// format, out, csv_escape_formulas, quiet: format and destination of the report. `more_endings`:
+/// file extensions that the command can write in addition to those of formats().
 Parameters output_parameters(const std::vector<std::string>& more_endings = {});
-/// By which a store is known.
+/// File extensions of stores.
 std::vector<std::string> store_endings();
-/// histogram, bins, range; `usual` are the bins where none are given.
+/// histogram, bins, range; `usual`: the default bins.
 Parameters bin_parameters(const BinRule& usual);
 Parameter energy_parameter(const std::vector<double>& usual);
 Parameter per_head_flag();
-/// Which experts of a layer are looked at; see ExpertSelection.
+/// Selects the experts of a layer; see ExpertSelection.
 Parameter experts_parameter();
 
-/// histogram; with it bins and range, as bins_of(options) reads them.
+/// Adds histogram and, if it is set, bins and range in the form that bins_of() reads.
 void add_bin_options(Record& options, const Arguments& arguments, const BinRule& usual);
 
-/// The rule of "bins" (a number, or "fd") and "range" (two numbers, or null); nothing where
+/// The rule given by "bins" (a number or "fd") and "range" (two numbers or null); nothing if
 /// "histogram" is false.
 std::optional<BinRule> bins_of(const Record& options);
 
-/// Adds a note where bins or a range were given without `histogram`.
+/// Adds a note if bins or a range were given without `histogram`.
 void note_idle_bins(const Arguments& arguments, RowSink& sink);
 
 }  // namespace attnscope

@@ -29,7 +29,7 @@ using enum ParameterType;
   throw Error(ErrorKind::usage, {.parameter = files.targets, .problem = problem});
 }
 
-/// The start token, and then target_labels().
+/// The start token, followed by target_labels().
 TokenIds labels_after_start(const Model& model, const Tokenizer* tokenizer, std::string_view text) {
   std::optional<Tokenizer> own;
   if (tokenizer == nullptr) tokenizer = &own.emplace(tokenizer_of(model));
@@ -39,7 +39,7 @@ TokenIds labels_after_start(const Model& model, const Tokenizer* tokenizer, std:
   return ids;
 }
 
-/// Without the ends of lines of any system; the last one may lack its own.
+/// The lines of a file, without LF or CRLF. The last line may lack its line end.
 std::vector<std::string> lines_of(const Session& session, const std::string& file) {
   std::string text = session.files->read_text(file, kTextLimitBytes);
   check_text(text, {.file = file});
@@ -82,7 +82,7 @@ PairedLines paired_lines(const Arguments& arguments, const Session& session,
   return lines;
 }
 
-/// What a decoder reads to predict these labels: all but the token that ends a text.
+/// The decoder input for these labels: all tokens except the end token.
 TokenIds without_end(TokenIds ids, const Model& model, const Tokenizer* tokenizer) {
   const TokenIds ends = end_tokens(model, tokenizer);
   const bool ended =
@@ -91,8 +91,8 @@ TokenIds without_end(TokenIds ids, const Model& model, const Tokenizer* tokenize
   return ids;
 }
 
-/// Keeps as many lines of a file as are asked for, or else `usual`, and returns the seed that chose
-/// them; none if they are in order.
+/// Keeps the requested number of lines, or `usual`. Returns the seed of the random choice, or
+/// nothing if the lines are in order.
 std::optional<std::uint64_t> choose_pairs(const Arguments& arguments,
                                           std::optional<std::int64_t> usual, TargetTexts& texts) {
   const std::int64_t count = std::ssize(texts.pairs);
@@ -100,8 +100,8 @@ std::optional<std::uint64_t> choose_pairs(const Arguments& arguments,
   if (asked && *asked > count) {
     throw Error(ErrorKind::usage,
                 {.file = arguments.text("target_file"),
-                 .problem = "has " + counted(count, "line") + " with text, fewer than the " +
-                            std::to_string(*asked) + " of {sequences}"});
+                 .problem = "has " + counted(count, "line") +
+                            " with text, fewer than {sequences} " + std::to_string(*asked)});
   }
   WindowRequest request{
       .sequences = asked.value_or(usual.value_or(count)), .length = 1, .or_fewer = true};
@@ -119,8 +119,8 @@ Value seed_value(std::optional<std::uint64_t> seed) {
   return seed ? Value(static_cast<std::int64_t>(*seed)) : Value();
 }
 
-/// Pairs of lines: of a decoder and its cross attention the targets with their sources, of an
-/// encoder the sources.
+/// Pairs of lines: targets with their sources for a decoder or cross-attention, and only the
+/// sources for an encoder.
 TokenSequences line_sequences(const Arguments& arguments, const Session& session,
                               const Model& model, const UsualWindows& usual) {
   TargetTexts texts = target_texts(arguments, session, model);
@@ -128,14 +128,15 @@ TokenSequences line_sequences(const Arguments& arguments, const Session& session
   TokenSequences out;
   out.tokenizer = texts.tokenizer;
   const ScorePositions positions(arguments, session);
-  const bool scores = positions.given() && needs_target(model);  // positions are the target's
+  const bool scores = positions.given() && needs_target(model);  // positions in the target
   if (scores) out.scored = target_flags(texts.pairs, positions);
   std::int64_t longest_source = 0, longest_target = 0;
   for (TargetPair& pair : texts.pairs) {
     TokenIds target = without_end(std::move(pair.target), model, out.tokenizer.get());
     longest_source = std::max(longest_source, std::ssize(pair.source));
     longest_target = std::max(longest_target, std::ssize(target));
-    if (scores) out.scored[out.of_model.size()].resize(target.size());  // the end is not read
+    if (scores)
+      out.scored[out.of_model.size()].resize(target.size());  // the end token is not an input
     if (needs_target(model)) {
       out.of_model.push_back(std::move(target));
       out.sources.push_back(std::move(pair.source));
@@ -155,7 +156,7 @@ TokenSequences line_sequences(const Arguments& arguments, const Session& session
   return out;
 }
 
-/// Images or sound, all of one shape.
+/// Images or audio, all of the same shape.
 TokenSequences media_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const std::string& sent) {
   TokenSequences out;
@@ -172,11 +173,14 @@ TokenSequences media_sequences(const Arguments& arguments, const Session& sessio
 Parameters target_parameters() {
   return {{.name = "target",
            .type = text,
-           .help = "of an encoder-decoder: the text of its decoder; the other text is its source",
+           .group = OptionGroup::input,
+           .help = "encoder-decoder models: target text of the decoder; the other text is the "
+                   "source",
            .metavariable = "TEXT"},
           {.name = "target_tokens",
            .type = text,
-           .help = "token ids of the decoder, from the token with which its texts begin on",
+           .group = OptionGroup::input,
+           .help = "encoder-decoder models: target token ids, including the start token",
            .metavariable = "IDS"}};
 }
 
@@ -184,20 +188,22 @@ Parameters pair_parameters() {
   return joined({target_parameters(),
                  {{.name = "target_file",
                    .type = file,
-                   .help = "a file of targets, line by line those of {text_file}",
+                   .group = OptionGroup::input,
+                   .help = "encoder-decoder models: file with a target text for each line of "
+                           "{text_file}",
                    .metavariable = "FILE"}}});
 }
 
 std::vector<Exclusion> pair_exclusions(bool with_windows) {
   std::vector<Exclusion> out = {
-      {"target", {"target_tokens", "target_file"}, "is the target"},
-      {"target_tokens", {"target_file"}, "are the target"},
+      {"target", {"target_tokens", "target_file"}, "gives the target"},
+      {"target_tokens", {"target_file"}, "gives the target"},
       {"target_file", {"text", "tokens"}, "has a line for each of {text_file}"}};
   if (!with_windows) return out;
   for (const char* target : {"target", "target_tokens"}) {
     out.push_back({target,
                    {"token_file", "sequences", "length", "seed", "consecutive", "lines"},
-                   "is not a window of a text"});
+                   "is not split into windows"});
   }
   out.push_back({"target_file", {"token_file", "length"}, "is run line by line"});
   return out;
@@ -232,8 +238,8 @@ TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::stri
 std::int64_t start_token(const Model& model) {
   if (const auto start = generation_rules(model, {}).start) return *start;
   throw Error(ErrorKind::usage, {.file = model.spec().source,
-                                 .problem = "says no decoder_start_token_id",
-                                 .hint = "give {target_tokens}, from the first token on"});
+                                 .problem = "has no decoder_start_token_id",
+                                 .hint = "pass {target_tokens}, including the start token"});
 }
 
 std::optional<TokenIds> given_target(const Arguments& arguments, const Model& model,
@@ -251,7 +257,7 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
   const bool paired = arguments.given("target_file") && is_of_encoder_decoder(model);
   if (paired) return line_sequences(arguments, session, model, usual);
   const bool decodes = needs_target(model);
-  // Of a decoder the positions are those of its target.
+  // For a decoder, the positions refer to its target.
   const Arguments of_text =
       decodes ? arguments.without(std::array<std::string_view, 1>{"score_positions"}) : arguments;
   TokenSequences out =
@@ -260,7 +266,7 @@ TokenSequences model_sequences(const Arguments& arguments, const Session& sessio
           : media_sequences(arguments, session, model, sent);
   if (!decodes) return out;
   if (std::max(out.of_model.size(), out.media_inputs.size()) > 1) {
-    refuse_target("is one text, and so is its source: {sequences} 1");
+    refuse_target("requires a single source text: pass {sequences} 1");
   }
   const auto target = given_target(arguments, model, out.tokenizer.get());
   out.sources = std::exchange(out.of_model, {*target});
@@ -279,7 +285,7 @@ void check_target_lines(const std::vector<Model>& models, const Arguments& argum
   paired_lines(arguments, session);
   const ScorePositions positions(arguments, session);
   if (!positions.given()) return;
-  std::set<const Model*> checked;  // decoders, which share their tokenizer with their encoder
+  std::set<const Model*> checked;  // decoders; encoder and decoder share a tokenizer
   for (const Model& model : models) {
     if (!is_of_encoder_decoder(model) || !checked.insert(model.sibling("decoder")).second) continue;
     target_flags(target_texts(arguments, session, model).pairs, positions);
@@ -289,7 +295,7 @@ void check_target_lines(const std::vector<Model>& models, const Arguments& argum
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model) {
   if (!arguments.given("target_file")) {
     if (!target_is_given(arguments)) {
-      refuse_target("is needed, or {target_tokens} or {target_file}: what is to be foretold");
+      refuse_target("missing target text: pass {target}, {target_tokens} or {target_file}");
     }
     const TokenizedText text = tokenized_text(arguments, session, model);
     const Tokenizer* tokenizer = text.tokenizer ? &*text.tokenizer : nullptr;
@@ -342,9 +348,9 @@ ScoredTexts scored_texts_or_targets(const Arguments& arguments, const Session& s
   }
   if (other != models.end()) {
     throw Error(ErrorKind::usage, {.parameter = "models",
-                                   .problem = "encoder-decoders need targets, which " +
-                                              verbatim(other->name()) + " has none of",
-                                   .hint = "run them apart"});
+                                   .problem = "encoder-decoder models need a target, but " +
+                                              verbatim(other->name()) + " takes none",
+                                   .hint = "run these models separately"});
   }
   ScoredTexts texts;
   const ScorePositions positions(arguments, session);

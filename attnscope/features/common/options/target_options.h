@@ -1,4 +1,4 @@
-// What the decoder of an encoder-decoder runs on: a target beside the text, which is its source.
+// Targets of encoder-decoder models: the input of the decoder; the other text is the source.
 #pragma once
 
 #include <optional>
@@ -22,53 +22,52 @@ namespace attnscope {
 /// target, target_tokens.
 Parameters target_parameters();
 
-/// The parameters that give a target.
+/// The options that give a target.
 inline constexpr std::string_view kTargetParameters[] = {"target", "target_tokens", "target_file"};
 
 /// Whether one of them is given.
 bool target_is_given(const Arguments& arguments);
 
-/// The tokens of a text that a decoder is to foretell: those of its tokenizer with the special
-/// ones, up to the first that ends a text; of a decoder of sound without the start token, with
-/// which its tokenizer begins.
+/// The tokens that a decoder has to predict for a text: its tokens with special tokens, up to and
+/// including the first end token. Audio models: without the start token that the tokenizer adds.
 TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::string_view text);
 
-/// The token that a decoder's text begins with. Throws Error(usage) where its files say none.
+/// The decoder start token. Throws Error(usage) if the model's files do not specify one.
 std::int64_t start_token(const Model& model);
 
-/// What the decoder runs on: `target_tokens` as they are; the start token, and after it those of
-/// `target` that come before the end of the text; none where neither is given. `tokenizer`: that of
-/// the model, null where it has none. Throws Error(usage).
+/// The decoder input: `target_tokens` unchanged, or the start token followed by the tokens of
+/// `target` without the end token. Empty if neither is given. `tokenizer`: of the model, null if it
+/// has none. Throws Error(usage).
 std::optional<TokenIds> given_target(const Arguments& arguments, const Model& model,
                                      const Tokenizer* tokenizer);
 
-/// token_sequences(), or the images or sound that are named; of a decoder these are its sources.
-/// That has one target, and so one source, or those of `target_file`, whose sources an encoder has,
-/// too: pairs of any lengths, `usual.sequences` of them if no number is given. `sent`: see
-/// media_inputs_of().
+/// token_sequences(), or the given images or audio; for a decoder these are the sources. Without
+/// `target_file`, a decoder has one target and one source. With it, decoders get the pairs of lines
+/// and encoders the source lines, of any lengths; their default number is `usual.sequences`.
+/// `sent`: see media_inputs_of().
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual = {},
                                const std::string& sent = "");
 
-/// target, target_tokens, target_file: of commands that run many targets.
+/// target, target_tokens, target_file: for commands that run several targets.
 Parameters pair_parameters();
-/// `with_windows`: of commands that have window_parameters(), too, of which `sequences`, `sample`
-/// and `consecutive` choose among the lines of `target_file`.
+/// `with_windows`: for commands that also have window_parameters(). There `sequences`, `sample` and
+/// `consecutive` select lines of `target_file`.
 std::vector<Exclusion> pair_exclusions(bool with_windows);
 
-/// Of commands that measure attention on a target, or on the lines of `target_file`.
+/// For commands that measure attention on a target or on the lines of `target_file`.
 std::vector<Exclusion> line_target_exclusions();
 
 /// Pairs of sources and targets of one model: see TargetPair.
 struct TargetTexts {
   std::vector<TargetPair> pairs;
-  std::string source;  // where the sources come from: a file's name, "text" or "tokens"
-  std::shared_ptr<const Tokenizer> tokenizer = {};  // that of `target_file`
+  std::string source;  // origin of the sources: a file name, "text" or "tokens"
+  std::shared_ptr<const Tokenizer> tokenizer = {};  // for `target_file`
 };
 
-/// Lines of `text_file` with those of `target_file`; or one text with `target` or `target_tokens`.
-/// A pair of empty lines is left out. Throws Error(usage) where a text has no target, or a line of
-/// one file is empty or missing that the other has.
+/// Pairs of lines from `text_file` and `target_file`, or one text with `target` or `target_tokens`.
+/// Skips pairs of empty lines. Throws Error(usage) if a text has no target, or if a line is empty
+/// or missing in only one of the files.
 TargetTexts target_texts(const Arguments& arguments, const Session& session, const Model& model);
 
 /// The options that name a file of sources and a file of targets.
@@ -86,12 +85,12 @@ TargetTexts target_lines(const Arguments& arguments, const Session& session, con
 void check_target_lines(const std::vector<Model>& models, const Arguments& arguments,
                         const Session& session);
 
-/// Which tokens of targets count, from the start token on. Throws as ScorePositions, and
-/// Error(usage) if none of those is predicted.
+/// Which tokens of the targets count, including the start token. Throws the errors of
+/// ScorePositions, and Error(usage) if none of these tokens is predicted.
 ScoredTokens target_flags(const std::vector<TargetPair>& pairs, const ScorePositions& positions);
 
-/// scored_texts(), or of encoder-decoders the target_texts() of each stack. Throws Error(usage)
-/// where only some of the models are such.
+/// scored_texts(), or for encoder-decoders the target_texts() of each stack. Throws Error(usage) if
+/// only some of the models are encoder-decoders.
 ScoredTexts scored_texts_or_targets(const Arguments& arguments, const Session& session,
                                     const std::vector<Model>& models, RowSink& sink);
 

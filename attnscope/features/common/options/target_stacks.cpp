@@ -21,8 +21,8 @@ void check_targets(const std::vector<Model>& models, const Arguments& arguments)
   for (const std::string_view target : kTargetParameters) {
     if (!arguments.given(target)) continue;
     throw Error(ErrorKind::usage, {.parameter = std::string(target),
-                                   .problem = "is for encoder-decoders, and " +
-                                              verbatim(models.front().name()) + " is none"});
+                                   .problem = "requires an encoder-decoder model, but " +
+                                              verbatim(models.front().name()) + " is not one"});
   }
 }
 
@@ -31,8 +31,8 @@ void check_single_texts(const std::vector<Model>& models, const std::string& par
   if (paired == models.end()) return;
   throw Error(ErrorKind::unsupported,
               {.parameter = parameter,
-               .problem = "has one text at a time, and " + verbatim(paired->name()) +
-                          " is of an encoder-decoder, which has two: a source and a target"});
+               .problem = "does not support encoder-decoder models: " + verbatim(paired->name()) +
+                          " needs a source and a target text"});
 }
 
 std::vector<Model> stacks_with_targets(std::vector<Model> models, const Arguments& arguments,
@@ -49,14 +49,14 @@ std::vector<Model> stacks_with_targets(std::vector<Model> models, const Argument
   }
   std::erase_if(models, needs_target);
   if (models.empty()) {
-    throw Error(
-        ErrorKind::usage,
-        {.parameter = "target",
-         .problem = "is needed, or {target_tokens} or {target_file}: " + verbatim(join(left)) +
-                    (left.size() == 1 ? " is" : " are") + " of a decoder"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "target",
+                 .problem = "missing target text: " + verbatim(join(left)) +
+                            (left.size() == 1 ? " belongs" : " belong") + " to a decoder",
+                 .hint = "pass {target}, {target_tokens} or {target_file}"});
   }
   sink.add_note(join(left) +
-                ": not run, as a decoder needs {target}, {target_tokens} or {target_file}");
+                " skipped: decoders require {target}, {target_tokens} or {target_file}");
   return models;
 }
 
@@ -75,9 +75,10 @@ std::vector<Model> without_helping_stacks(std::vector<Model> models) {
   });
   for (const Model& model : models) {
     if (model.stack() != "cross") continue;
-    throw Error(ErrorKind::usage, {.parameter = "stack",
-                                   .problem = verbatim(model.name()) + " is run with its decoder",
-                                   .hint = "{stack} decoder"});
+    throw Error(ErrorKind::usage,
+                {.parameter = "stack",
+                 .problem = verbatim(model.name()) + " runs only together with its decoder",
+                 .hint = "pass {stack} decoder"});
   }
   return models;
 }

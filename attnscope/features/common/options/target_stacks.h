@@ -1,4 +1,4 @@
-// Which stacks of encoder-decoders a command runs, by what its arguments say of targets.
+// Selects the stacks of encoder-decoder models that a command runs, depending on the given targets.
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@
 
 namespace attnscope {
 
-/// Whether a model needs a target: it is a decoder that has an encoder, or its cross attention.
+/// Whether a model needs a target: a decoder with an encoder, or its cross-attention.
 bool needs_target(const Model& model);
 
 /// Throws Error(usage) for a target if none of the models is a stack of an encoder-decoder.
 void check_targets(const std::vector<Model>& models, const Arguments& arguments);
 
-/// Whether it is a stack of an encoder-decoder.
+/// Whether the model is a stack of an encoder-decoder.
 bool is_of_encoder_decoder(const Model& model);
 
 /// Throws Error(unsupported) if a parameter for a single text is given for an encoder-decoder.
 void check_single_texts(const std::vector<Model>& models, const std::string& parameter);
 
-/// Without the stacks that need a target, if none is given, and a note of them. Throws Error(usage)
-/// if no stack is left, or if no stack takes the target that is given.
+/// Removes the stacks that need a target if none is given, and adds a note about them. Throws
+/// Error(usage) if no stack is left, or if no stack takes the given target.
 std::vector<Model> stacks_with_targets(std::vector<Model> models, const Arguments& arguments,
                                        RowSink& sink);
 
-/// One model of each: of an encoder-decoder its decoder, which runs the others.
+/// Keeps one stack per model: the decoder of an encoder-decoder, which also runs the other stacks.
 std::vector<Model> without_helping_stacks(std::vector<Model> models);
 
 }  // namespace attnscope

@@ -30,7 +30,7 @@ bool adds_special_tokens(const Arguments& arguments) {
 std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
   if (!unknown.are_most()) return "";
   return verbatim(model.name()) + ": " + unknown.text() +
-         " are unknown to its tokenizer: this says more of its token for the unknown than of the "
+         " are unknown to its tokenizer; the results describe its unknown token more than the "
          "text";
 }
 
@@ -74,23 +74,31 @@ std::string text_to_encode(const Arguments& arguments, const Session& session) {
     check_text(text, {.file = file});
     return text;
   }
-  throw Error(ErrorKind::usage,
-              {.parameter = "text", .problem = "is needed, or {text_file}, or {tokens}"});
+  throw Error(ErrorKind::usage, {.parameter = "text",
+                                 .problem = "missing input text",
+                                 .hint = "pass {text}, {text_file} or {tokens}"});
 }
 
 Parameters text_parameters() {
-  return {{.name = "text", .type = text, .help = "a text", .metavariable = "TEXT"},
+  return {{.name = "text",
+           .type = text,
+           .group = OptionGroup::input,
+           .help = "input text",
+           .metavariable = "TEXT"},
           {.name = "text_file",
            .type = file,
-           .help = "a file of text, in UTF-8",
+           .group = OptionGroup::input,
+           .help = "input text file (UTF-8)",
            .metavariable = "FILE"},
           {.name = "tokens",
            .type = text,
-           .help = "token ids, such as 464,3290, for models without a tokenizer",
+           .group = OptionGroup::input,
+           .help = "input token ids, e.g. 464,3290, for models without a tokenizer",
            .metavariable = "IDS"},
           {.name = "no_special_tokens",
            .type = flag,
-           .help = "run a text without the tokens that its tokenizer puts around one"}};
+           .group = OptionGroup::input,
+           .help = "do not add special tokens"}};
 }
 
 bool names_a_text(const Arguments& arguments) {
@@ -101,15 +109,16 @@ bool names_a_text(const Arguments& arguments) {
 }
 
 std::vector<Exclusion> text_exclusions(bool with_windows) {
-  std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "is the text"},
-                                {"text_file", {"tokens"}, "holds the text"},
-                                {"tokens", {"no_special_tokens"}, "are run as they are"}};
+  std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "gives the input"},
+                                {"text_file", {"tokens"}, "gives the input"},
+                                {"tokens", {"no_special_tokens"}, "are used unchanged"}};
   if (!with_windows) return out;
-  out.push_back({"token_file", {"text", "text_file", "tokens"}, "holds the tokens"});
+  out.push_back({"token_file", {"text", "text_file", "tokens"}, "gives the input"});
   for (const char* whole : {"text", "tokens"}) {
-    out.push_back({whole, {"sequences", "length", "seed", "consecutive"}, "is run as a whole"});
+    out.push_back(
+        {whole, {"sequences", "length", "seed", "consecutive"}, "is not split into windows"});
   }
-  out.push_back({"consecutive", {"seed"}, "takes windows in order"});
+  out.push_back({"consecutive", {"seed"}, "takes windows in order, not at random"});
   return out;
 }
 
@@ -124,8 +133,8 @@ Tokenizer tokenizer_of(const Model& model, std::string_view ids) {
   if (found) return *std::move(found);
   throw Error(ErrorKind::usage,
               {.file = model.checkpoint().folder().path().string(),
-               .problem = "holds no tokenizer.json, vocab.json with merges.txt, or vocab.txt",
-               .hint = "give token ids with {" + std::string(ids) + "}"});
+               .problem = "has no tokenizer.json, vocab.json with merges.txt, or vocab.txt",
+               .hint = "pass token ids with {" + std::string(ids) + "}"});
 }
 
 std::string UnknownTokens::text() const {
@@ -145,7 +154,7 @@ TokenizedText shown_tokens_of(const Model& model) {
   try {
     out.tokenizer = Tokenizer::find(model.checkpoint().folder());
   } catch (const Error& error) {
-    out.note = "tokens are shown by their ids: " + verbatim(error.what());
+    out.note = "tokens are shown as ids: " + verbatim(error.what());
   }
   return out;
 }
@@ -172,8 +181,7 @@ Parameters mla_text_parameters() {
   for (Parameter& parameter : parameters) {
     if (parameter.name != "text") continue;
     parameter.help =
-        "of models with latents: a text, on which the mean of what a latent's norm divides by "
-        "stands for it in all circuits";
+        "MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text";
   }
   return parameters;
 }
@@ -181,7 +189,7 @@ Parameters mla_text_parameters() {
 std::vector<Exclusion> mla_text_exclusions(std::initializer_list<const char*> others) {
   std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
   for (const char* other : others) {
-    exclusions.push_back({other, {"text", "text_file", "tokens", "token_file"}, "reads no text"});
+    exclusions.push_back({other, {"text", "text_file", "tokens", "token_file"}, "uses no text"});
   }
   return exclusions;
 }

@@ -1,4 +1,4 @@
-// The text that a command is given, and its tokens: a text, a file, or ids.
+// The input text of a command and its tokens: a text, a file, or token ids.
 #pragma once
 
 #include <initializer_list>
@@ -15,74 +15,73 @@
 
 namespace attnscope {
 
-/// text, text_file, tokens.
+/// text, text_file, tokens, no_special_tokens.
 Parameters text_parameters();
-/// Whether there is one, or a shard of tokens.
+/// Whether the arguments name a text, token ids, or a shard of token ids.
 bool names_a_text(const Arguments& arguments);
-/// Ways to name tokens that exclude each other.
+/// Options that name the input tokens and exclude each other.
 std::vector<Exclusion> text_exclusions(bool with_windows);
 
-/// The text of `text` or `text_file`. Throws Error(usage) where neither is given, or it is empty.
+/// The text of `text` or `text_file`. Throws Error(usage) if neither is given or it is empty.
 std::string text_to_encode(const Arguments& arguments, const Session& session);
-/// The ids of that parameter. Throws Error(usage) for what is none.
+/// The token ids of that parameter. Throws Error(usage) for anything that is not a token id.
 TokenIds parse_ids(const Arguments& arguments, const std::string& parameter);
 
-/// Throws Error for a text that is empty or no UTF-8. `where`: the error's file, or its parameter.
+/// Throws Error if the text is empty or not UTF-8. `where`: the file or parameter to report.
 void check_text(std::string_view text, ErrorParts where);
 
-/// The tokenizer beside a model. Throws Error(usage) where it has none, which says to give ids with
-/// the parameter `ids` instead.
+/// The tokenizer of a model. Throws Error(usage) if it has none, with a hint to pass token ids with
+/// the parameter `ids`.
 Tokenizer tokenizer_of(const Model& model, std::string_view ids = "tokens");
 
-/// How many tokens of a text stand for what its tokenizer has no token for.
+/// Number of tokens of a text that are the unknown token of its tokenizer.
 struct UnknownTokens {
   std::int64_t unknown = 0, all = 0;
 
-  /// With more than half of them, most rows and columns of a map are of one and the same embedding:
-  /// what is measured says little of the text.
+  /// True above one half: then most rows and columns of an attention map share one embedding, so
+  /// the results say little about the text.
   bool are_most() const { return 2 * unknown > all; }
   std::string text() const;  // "46 of 49 tokens"
 };
 UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::int64_t> ids);
 
-/// A text and what its tokens are shown by.
+/// The tokens of a text, and the tokenizer that shows them.
 struct TokenizedText {
   TokenIds tokens;
-  std::optional<Tokenizer> tokenizer;  // that of the model; none: there is none, and ids were given
+  std::optional<Tokenizer> tokenizer;  // of the model; empty if it has none
   std::string source;                  // "text", "tokens", or the file's name
   std::string note;                    // why the model's tokenizer cannot be read; usually empty
-  std::string unknown_note = {};       // that it knows little of the text; usually empty
+  std::string unknown_note = {};       // see unknown_note(); usually empty
 };
 
-/// A note if the tokenizer knows little of a text, else empty.
+/// A note if most tokens of a text are unknown to the tokenizer, else empty.
 std::string unknown_note(const Model& model, const UnknownTokens& unknown);
 
-/// Whether a text is run with the tokens that its tokenizer puts around one.
+/// Whether special tokens are added to a text.
 bool adds_special_tokens(const Arguments& arguments);
 
-/// The last part of a path.
+/// The last component of a path.
 std::string file_name_of(const std::string& path);
 
-/// No text yet: what the tokens of a model are shown by, where it has a tokenizer.
+/// Without tokens: only the tokenizer of the model, if it has one.
 TokenizedText shown_tokens_of(const Model& model);
 
-/// One text for one model: the ids of `text` or `text_file`, with the tokenizer's special tokens,
-/// or `tokens` as they are, for which a tokenizer is not needed. Throws Error(usage) where no text
-/// is named.
+/// The input of one model: `text` or `text_file`, tokenized with special tokens, or the ids of
+/// `tokens` unchanged, which need no tokenizer. Throws Error(usage) if no text is given.
 TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model);
 
-/// The token under which a model that sees texts both ways foretells; none of models that write,
-/// and of those whose tokenizer has none.
+/// The mask token of a bidirectional model. Empty for causal models, and if the tokenizer has no
+/// mask token.
 std::optional<std::int64_t> mask_of(const Model& model);
 
-// The text options of commands that read weights, for models with latents.
+// Text options of commands that analyze weights, for MLA models.
 
 Parameters mla_text_parameters();
-/// Those of texts, and that each of `others`, which asks for something else, excludes them.
+/// text_exclusions(), and exclusions between the text options and each option in `others`.
 std::vector<Exclusion> mla_text_exclusions(std::initializer_list<const char*> others);
 
-/// Nothing where no text is named. Throws as check_mla_ranks().
+/// Empty if no text is given. Throws the errors of check_mla_ranks().
 std::optional<MlaText> mla_text_of(const Arguments& arguments, const Session& session,
                                    std::span<const Model> models, RowSink& notes);
 

@@ -17,7 +17,7 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxSequences = 1'000'000;
 
-/// Of texts that come whole, there is one sequence.
+/// A text that is not split into windows is a single sequence.
 TokenSequences one_sequence(TokenIds ids, const char* source) {
   const auto length = std::ssize(ids);
   return {
@@ -25,16 +25,16 @@ TokenSequences one_sequence(TokenIds ids, const char* source) {
       .parameters = {{"source", source}, {"sequences", 1}, {"length", length}, {"seed", Value()}}};
 }
 
-/// The most tokens of a text that the model has positions and a context for.
+/// The maximum number of tokens of a text, limited by the context and the position embeddings.
 std::int64_t longest_text_of(const Session& session, const Model& model) {
   const auto context = model.dimensions().context.value_or(kMaxSequences);
-  // RoBERTa's config counts two positions that no token has.
+  // RoBERTa's config counts two positions that no token uses.
   if (model.spec().stream.embedding.positions.empty()) return context;
   const Compute compute{.kernels = session.context.kernels, .stop = session.context.stop};
   return std::min(context, ForwardPass(model, /*copy_weights=*/false, compute).longest());
 }
 
-/// Lines are whole examples, so that they are cut only where a model's context ends.
+/// Lines are whole examples, so they are cut only at the end of the model's context.
 std::int64_t window_length(const Arguments& arguments, const Session& session, const Model& model,
                            const UsualWindows& usual) {
   constexpr std::int64_t kLongestLine = 1024;
@@ -57,36 +57,41 @@ std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowR
 Parameters window_parameters(const UsualWindows& usual) {
   return {{.name = "token_file",
            .type = file,
-           .help = "a shard of token ids (.bin: header, then uint16)",
+           .group = OptionGroup::input,
+           .help = "input shard of token ids (.bin: header, then uint16)",
            .metavariable = "FILE"},
           {.name = "sequences",
            .type = integer,
-           .help = "windows of a file",
+           .group = OptionGroup::input,
+           .help = "number of windows to use from the file",
            .metavariable = "N",
            .least = 1,
            .most = kMaxSequences,
            .default_words =
-               std::to_string(usual.sequences) + ", or as many as there are" +
-               (usual.sequences == UsualWindows().sequences ? "; of random tokens 8" : "")},
+               std::to_string(usual.sequences) + ", or all if there are fewer" +
+               (usual.sequences == UsualWindows().sequences ? "; 8 for random tokens" : "")},
           {.name = "length",
            .type = integer,
-           .help = "tokens of each window",
+           .group = OptionGroup::input,
+           .help = "tokens per window",
            .metavariable = "T",
            .least = 1,
            .most = kMaxSequences,
-           .default_words = std::to_string(usual.length) + ", at most the context"},
+           .default_words = std::to_string(usual.length) + ", at most the context length"},
           {.name = "seed",
            .type = integer,
-           .help = "random windows drawn with this seed",
-           .metavariable = "SEED",
+           .group = OptionGroup::input,
+           .help = "seed for drawing windows at random",
+           .metavariable = "N",
            .least = 0,
            .most = kMaxSize,
-           .default_words = "0 when the file has more windows than are measured, else all windows "
-                            "in order"},
+           .default_words = "0 if the file has more windows than are used, else all windows in "
+                            "order"},
           {.name = "consecutive",
            .type = flag,
-           .help = "windows one after the other from the start of the file, instead of random "
-                   "ones; standard errors are then too small"}};
+           .group = OptionGroup::input,
+           .help = "use consecutive windows from the start of the file instead of random ones; "
+                   "underestimates standard errors"}};
 }
 
 void check_token_count(std::int64_t sequences, std::int64_t length) {
@@ -118,14 +123,14 @@ std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
   return unknown_note(model, unknown);
 }
 
-/// Short examples have few tokens each, so that as many are run by default as have the tokens of
-/// the usual windows. `mean`: tokens of an example.
+/// The default number of examples: as many as have the tokens of the default windows, because short
+/// examples have few tokens each. `mean`: mean number of tokens per example.
 std::int64_t usual_examples(const UsualWindows& usual, std::int64_t mean) {
   const std::int64_t tokens = usual.sequences * usual.length;
   return std::max(usual.sequences, tokens / std::max<std::int64_t>(1, mean));
 }
 
-/// Those of examples: lines, texts that are run as a whole, or windows that begin where others end.
+/// The sequences of examples: lines, whole texts, or consecutive non-overlapping windows.
 TokenSequences example_sequences(const Arguments& arguments, const Session& session,
                                  const Model& model, const UsualWindows& usual) {
   const ScorePositions positions(arguments, session);
@@ -238,7 +243,8 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     if (!arguments.given("text_file")) {
       throw Error(ErrorKind::usage,
                   {.parameter = "text",
-                   .problem = "is needed, or {text_file}, {tokens}, {token_file} or {induction}"});
+                   .problem = "missing input text",
+                   .hint = "pass {text}, {text_file}, {tokens}, {token_file} or {induction}"});
     }
     file = arguments.text("text_file");
     out.tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
@@ -261,7 +267,8 @@ ScoredTexts scored_texts(const Arguments& arguments, const Session& session,
   if (!names_a_text(arguments)) {
     throw Error(ErrorKind::usage,
                 {.parameter = "text",
-                 .problem = "is needed, or {text_file}, {tokens}, {token_file} or {prompts}"});
+                 .problem = "missing input text",
+                 .hint = "pass {text}, {text_file}, {tokens}, {token_file} or {prompts}"});
   }
   ScoredTexts texts;
   for (const Model& model : models) {

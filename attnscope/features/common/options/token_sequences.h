@@ -1,4 +1,5 @@
-// Which tokens a command runs: a text as a whole, windows of a file or of a shard of ids, or lines.
+// The token sequences that a command runs: a whole text, windows of a file or token shard, or
+// lines.
 #pragma once
 
 #include <cstdint>
@@ -15,52 +16,51 @@
 
 namespace attnscope {
 
-/// How many windows of a file are run, and of how many tokens, where none are asked for. Such
-/// windows are never longer than a model's context.
+/// Default number and length of the windows of a file. Windows are never longer than the model's
+/// context.
 struct UsualWindows {
   std::int64_t sequences = 100, length = 100;
-  std::int64_t shortest_line = 1;  // lines of fewer tokens are left out
+  std::int64_t shortest_line = 1;  // lines with fewer tokens are skipped
 };
-/// Of commands that measure how well a model predicts: fewer and longer windows.
+/// For commands that measure losses: fewer and longer windows.
 inline constexpr UsualWindows kScoredWindows = {.sequences = 16, .length = 256, .shortest_line = 2};
 
-/// token_file, sequences, length, sample, consecutive: windows of long texts.
+/// token_file, sequences, length, sample, consecutive: windows of a long text.
 Parameters window_parameters(const UsualWindows& usual = {});
 
-/// The tokens that a model is run on.
+/// The token sequences that a model is run on.
 struct TokenSequences {
-  /// All of one length unless they are lines; of a decoder its targets.
+  /// All of the same length unless they are lines. For a decoder: its targets.
   std::vector<TokenIds> of_model;
-  Record parameters;      // what the report says of where they come from
-  std::string note = {};  // that the model's tokenizer knows little of the text; usually empty
-  std::shared_ptr<const Tokenizer> tokenizer = {};  // that made them; null: they were given as ids
-  std::vector<TokenIds> sources = {};  // of a decoder: one for each of its targets; else none
-  /// Images or sound, run in place of `of_model`, or of a decoder in place of `sources`.
+  Record parameters;      // report parameters that describe the source of the tokens
+  std::string note = {};  // see unknown_note(); usually empty
+  std::shared_ptr<const Tokenizer> tokenizer = {};  // null if token ids were given
+  std::vector<TokenIds> sources = {};  // for a decoder: one per target; otherwise empty
+  /// Images or audio that replace `of_model`, or `sources` for a decoder.
   std::vector<MediaInput> media_inputs = {};
-  /// Which tokens of `of_model` count in losses and means; none: all.
+  /// Which tokens of `of_model` count in losses and means; empty: all.
   ScoredTokens scored = {};
 };
 
-/// Those of a text that is run as a whole.
+/// The single sequence of a text that is not split into windows.
 TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokenizer);
 
-/// Throws Error(usage) where so many sequences are more than fit in memory.
+/// Throws Error(usage) if the sequences have too many tokens in total to fit in memory.
 void check_token_count(std::int64_t sequences, std::int64_t length);
 
-/// The seed of random windows, or lines of a file where the request's length is 1; none of
-/// consecutive ones. Where a text has more windows than are measured, random ones are the default:
-/// neighbors are alike, so that the first ones say less of the text than their standard errors
-/// claim. One window alone has no error and is the first.
+/// The seed for random windows, or for random lines if the request's length is 1; empty for
+/// consecutive windows. If a text has more windows than are used, random windows are the default:
+/// neighboring windows are similar, so the standard errors of consecutive windows are too small. A
+/// single window has no standard error and is the first one.
 std::optional<std::uint64_t> sample_of(const Arguments& arguments, const WindowRequest& request,
                                        std::int64_t tokens);
 
-/// One text as a whole; of a file the windows that were asked for.
+/// A whole text, or the requested windows of a file.
 TokenSequences token_sequences(const Arguments& arguments, const Session& session,
                                const Model& model, const UsualWindows& usual = {});
 
-/// token_sequences() of every model, as many and as long as commands take that measure how well
-/// models foretell; what there is to say of them goes to `sink`. Throws Error(usage) where no text
-/// is named.
+/// token_sequences() of every model with kScoredWindows; notes go to `sink`. Throws Error(usage) if
+/// no text is given.
 ScoredTexts scored_texts(const Arguments& arguments, const Session& session,
                          const std::vector<Model>& models, RowSink& sink);
 

@@ -33,13 +33,14 @@ TEST_F(PlanTexts, OfLessThanOneWindowRunsAndSaysHowLittleItIs) {
 
 TEST_F(PlanTexts, OfFewerTokensThanInputsSaysBoth) {
   const RunResult run = run_plan(text_, kToWidth + Words{"--length", "32", "--sequences", "3"});
-  EXPECT_TRUE(contains(run.err, "the text has 96 tokens, fewer than the 512 inputs")) << run.err;
+  EXPECT_TRUE(contains(run.err, "the calibration text has 96 tokens, fewer than the 512 inputs"))
+      << run.err;
   const RunResult enough = run_plan(text_, kToWidth + Words{"--length", "32", "--sequences", "16"});
   EXPECT_FALSE(contains(enough.err, "fewer than")) << enough.err;
 }
 
 TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
-  const std::string note = "the held-out text is the one that is fitted to";
+  const std::string note = "the evaluation text is the same as the calibration text";
   const std::string text = text_of("text.txt", 2000), copy = text_of("copy.txt", 2000),
                     other = text_of("other.txt", 1900);
   const auto said = [&](const std::string& held_out) {
@@ -86,7 +87,7 @@ TEST_F(PlanTexts, OfNoTokensAreRefused) {
     const RunResult run = run_attnscope(
         Words{"plan", kPlanExample, "--text-file", text_of("none.txt", characters)} + kToWidth);
     EXPECT_EQ(run.exit_code, kUsage) << run.err;
-    EXPECT_TRUE(contains(run.err, "is too short to fit to and to measure on") ||
+    EXPECT_TRUE(contains(run.err, "is too short for calibration and evaluation") ||
                 contains(run.err, "is empty"))
         << run.err;
   }
