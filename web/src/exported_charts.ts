@@ -1,4 +1,4 @@
-// Every chart of a report by name, for `attnscope report --charts`: runs in an engine that has the language and nothing else.
+// Every chart of a report by name, for `attnscope report --charts`. Runs in a plain JavaScript engine, without browser or Node APIs.
 import { chart_tree, to_vega_lite, type Chart } from "./chart/chart";
 import { kLight } from "./chart/theme";
 import { svg_text } from "./chart/svg_tree";
@@ -16,7 +16,7 @@ export interface ExportedChart {
 }
 
 const kWidth = 900;
-const kOfAllModels = "models-"; // begins the names of charts that compare them
+const kOfAllModels = "models-"; // prefix of charts that compare models
 
 export function all_charts(report: Report): Chart[] {
   if (report.file.models.length === 0) return array_charts(report);

@@ -30,7 +30,7 @@ try {
       h(
         "main",
         { class: "message" },
-        h("p", {}, "This page holds no report. This makes one:"),
+        h("p", {}, "This page contains no report. To create one, run:"),
         h("code", {}, "attnscope report MODEL -o report.html"),
       ),
     );
@@ -39,7 +39,7 @@ try {
     h(
       "main",
       { class: "message", role: "alert" },
-      h("p", {}, `The report cannot be opened: ${error instanceof Error ? error.message : String(error)}`),
+      h("p", {}, `Cannot open the report: ${error instanceof Error ? error.message : String(error)}`),
     ),
   );
   throw error;

@@ -1,23 +1,23 @@
-// Colours of attention weights, from the bytes that stand for them.
+// Colors of attention weights from their byte encoding.
 import { same_shape, weight_of_byte, type MapShape } from "../data/maps";
 import { kFont, sequential, type Theme } from "./theme";
 import { s, type Tree } from "./svg_tree";
 
 export type WeightColor = "log" | "sqrt";
 
-/** 0 to 1 along the sequential scale; the logarithm begins at 2^-10. */
-export function weight_share(weight: number, colour: WeightColor): number {
+/** Position on the sequential scale, 0 to 1. The logarithmic scale starts at 2^-10. */
+export function weight_share(weight: number, color: WeightColor): number {
   if (!(weight > 0)) return 0;
-  return Math.min(1, Math.max(0, colour === "log" ? 1 + Math.log2(weight) / 10 : Math.sqrt(weight)));
+  return Math.min(1, Math.max(0, color === "log" ? 1 + Math.log2(weight) / 10 : Math.sqrt(weight)));
 }
 
-/** For each byte, its step of the sequential scale. */
-export const weight_steps = (colour: WeightColor): Uint8Array =>
-  Uint8Array.from({ length: 256 }, (_, byte) => Math.round(255 * weight_share(weight_of_byte(byte), colour)));
+/** Step of the sequential scale for each byte. */
+export const weight_steps = (color: WeightColor): Uint8Array =>
+  Uint8Array.from({ length: 256 }, (_, byte) => Math.round(255 * weight_share(weight_of_byte(byte), color)));
 
-export const weight_hex = (theme: Theme, weight: number, colour: WeightColor): string => sequential(theme, weight_share(weight, colour));
+export const weight_hex = (theme: Theme, weight: number, color: WeightColor): string => sequential(theme, weight_share(weight, color));
 
-/** Max-pooled to at most `size` rows and columns; the bytes themselves where they are no more. */
+/** Max-pooled to at most `size` rows and columns. Smaller maps are unchanged. */
 export function pooled(bytes: Uint8Array, shape: MapShape, size: number): { bytes: Uint8Array; shape: MapShape } {
   const small = { queries: Math.min(size, shape.queries), keys: Math.min(size, shape.keys) };
   if (same_shape(small, shape)) return { bytes, shape };
@@ -32,31 +32,31 @@ export function pooled(bytes: Uint8Array, shape: MapShape, size: number): { byte
   return { bytes: out, shape: small };
 }
 
-/** The same colours in Vega-Lite. */
-export const vega_weight_scale = (theme: Theme, colour: WeightColor): object => ({
-  type: colour === "log" ? "log" : "sqrt",
-  domain: [colour === "log" ? 2 ** -10 : 0, 1],
+/** The same colors in Vega-Lite. */
+export const vega_weight_scale = (theme: Theme, color: WeightColor): object => ({
+  type: color === "log" ? "log" : "sqrt",
+  domain: [color === "log" ? 2 ** -10 : 0, 1],
   clamp: true,
   range: Array.from({ length: 9 }, (_, index) => sequential(theme, index / 8)),
 });
 
-/** The bar that says which weights the colours are. */
-export function weight_key(theme: Theme, colour: WeightColor): Tree {
+/** Color bar for attention weights. */
+export function weight_key(theme: Theme, color: WeightColor): Tree {
   const label = { y: 10.5, "font-size": 11, fill: theme.faint };
   return s(
     "svg",
     {
-      width: 150,
+      width: 154,
       height: 14,
-      viewBox: "0 0 150 14",
+      viewBox: "0 0 154 14",
       "font-family": kFont,
       role: "img",
-      "aria-label": "colours of weights, from small to 1",
+      "aria-label": "color scale of attention weights, from small to 1",
     },
-    s("text", { x: 38, "text-anchor": "end", ...label }, colour === "log" ? "≤ .001" : "0"),
+    s("text", { x: 42, "text-anchor": "end", ...label }, color === "log" ? "≤ 0.001" : "0"),
     Array.from({ length: 16 }, (_, index) =>
-      s("rect", { x: 44 + index * 5.5, y: 3, width: 5.8, height: 8, fill: sequential(theme, index / 15) }),
+      s("rect", { x: 48 + index * 5.5, y: 3, width: 5.8, height: 8, fill: sequential(theme, index / 15) }),
     ),
-    s("text", { x: 138, ...label }, "1"),
+    s("text", { x: 142, ...label }, "1"),
   );
 }

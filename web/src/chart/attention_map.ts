@@ -1,4 +1,4 @@
-// One attention map: queries down, keys across, with their tokens.
+// One attention map: rows are queries, columns are keys, labeled with their tokens.
 import { same_shape, weight_of_byte, type MapShape } from "../data/maps";
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -13,17 +13,17 @@ export interface MapChart extends ChartFields {
   kind: "map";
   bytes: Uint8Array; // queries × keys, see data/maps.ts
   shape: MapShape;
-  of?: MapShape; // of the text, where a cell stands for several tokens
-  weights?: Float32Array; // the same, exact, where they are known
-  labels?: { queries: readonly string[]; keys: readonly string[] }; // written along the axes
-  noun?: string; // what one without a label is; a token where this is not said
-  entropy?: readonly number[]; // of each query, nats: bars at the right
-  colour: WeightColor;
-  query?: number; // its row is framed
-  window?: MapWindow; // the part that is shown
+  of?: MapShape; // shape of the original map, if a cell covers several tokens
+  weights?: Float32Array; // exact weights, if known
+  labels?: { queries: readonly string[]; keys: readonly string[] }; // along the axes
+  noun?: string; // for a position without a label; "token" by default
+  entropy?: readonly number[]; // of each query in nats: bars on the right
+  color: WeightColor;
+  query?: number; // the row with a frame
+  window?: MapWindow; // visible part
 }
 
-/** A part of a map: so many whole queries and keys from the first ones on. */
+/** A part of a map: the first query and key, and the number of queries and keys. */
 export interface MapWindow extends MapShape {
   query: number;
   key: number;
@@ -34,12 +34,12 @@ export interface MapLayout {
   height: number;
   plot: { x: number; y: number; width: number; height: number };
   window: MapWindow;
-  bars: number; // width of the bars of entropy
+  bars: number; // width of the entropy bars
 }
 
-const kGlyph = 0.61; // a monospaced glyph's width, of its size
-const kLargest = 11; // size of labels
-const kFlattest = 3; // no side is drawn shorter than a third of the other
+const kGlyph = 0.61; // width of a monospaced glyph, relative to its size
+const kLargest = 11; // font size of labels
+const kFlattest = 3; // aspect ratio limit: no side is drawn shorter than a third of the other
 const kTallest = 900; // pixels
 const label_room = (labels: readonly string[]) =>
   Math.max(20, Math.max(0, ...labels.map((label) => [...one_line(label)].length)) * kLargest * kGlyph + 8);
@@ -62,7 +62,7 @@ export function map_layout(chart: MapChart, { width }: Size): MapLayout {
 /** Width and height of a cell. */
 const cell_of = ({ plot, window }: MapLayout) => ({ width: plot.width / window.keys, height: plot.height / window.queries });
 
-/** The query and key under a point of the drawing; undefined outside the map. */
+/** The query and key at a point of the drawing. Undefined outside the map. */
 export function map_cell({ plot, window }: MapLayout, x: number, y: number): { query: number; key: number } | undefined {
   const [across, down] = [(x - plot.x) / plot.width, (y - plot.y) / plot.height];
   if (across < 0 || across >= 1 || down < 0 || down >= 1) return undefined;
@@ -80,22 +80,22 @@ export function map_words(chart: MapChart, query: number, key: number): string {
       const [from, to] = [Math.floor((index * all) / cells), Math.max(0, Math.ceil(((index + 1) * all) / cells) - 1)];
       return to > from ? `${noun}s ${from} to ${to}` : `${noun} ${from}`;
     };
-    return `${span(query, of.queries, shape.queries)} look at ${span(key, of.keys, shape.keys)}: ≈ ${weight} at most`;
+    return `${span(query, of.queries, shape.queries)} attending to ${span(key, of.keys, shape.keys)}: at most ≈ ${weight}`;
   }
   const name = (index: number, names?: readonly string[]) => (names ? `“${names[index]}” (${index})` : `${noun} ${index}`);
-  return `${name(query, labels?.queries)} looks at ${name(key, labels?.keys)}: ${chart.weights ? "" : "≈ "}${weight}`;
+  return `${name(query, labels?.queries)} attends to ${name(key, labels?.keys)}: ${chart.weights ? "" : "≈ "}${weight}`;
 }
 
-// Zooming draws the same image again and again.
+// Zooming redraws the same image many times, so images are cached.
 const images = new WeakMap<Uint8Array, Map<string, string>>();
 
-export function map_image(bytes: Uint8Array, theme: Theme, colour: WeightColor, { queries, keys }: MapShape): string {
+export function map_image(bytes: Uint8Array, theme: Theme, color: WeightColor, { queries, keys }: MapShape): string {
   const made = images.get(bytes) ?? new Map<string, string>();
   images.set(bytes, made);
-  const key = `${theme.name}/${colour}`;
+  const key = `${theme.name}/${color}`;
   let image = made.get(key);
   if (!image) {
-    const steps = weight_steps(colour);
+    const steps = weight_steps(color);
     image = png_address(
       bytes.map((byte) => steps[byte] ?? 0),
       keys,
@@ -124,23 +124,23 @@ export function draw_map(chart: MapChart, theme: Theme, size: Size): Tree {
       "svg",
       { ...plot },
       s("rect", { width: plot.width, height: plot.height, fill: sequential(theme, 0) }),
-      s("image", { ...map_image_box(chart, layout), href: map_image(chart.bytes, theme, chart.colour, chart.shape) }),
+      s("image", { ...map_image_box(chart, layout), href: map_image(chart.bytes, theme, chart.color, chart.shape) }),
     ),
     map_surroundings(chart, layout, theme),
   );
 }
 
 function shape_words({ shape, of = shape, noun = "token" }: MapChart): string {
-  return of.queries === of.keys ? counted(of.queries, noun) : `${counted(of.queries, noun)} to ${of.keys} of a source`;
+  return of.queries === of.keys ? counted(of.queries, noun) : `${counted(of.queries, noun)} to ${of.keys} source ${noun}s`;
 }
 
-/** Where the whole image lies, seen from the part that is shown. */
+/** Position of the whole image relative to the visible part. */
 export function map_image_box(
   { shape }: MapChart,
   layout: MapLayout,
 ): Record<"x" | "y" | "width" | "height", number> & { "image-rendering": string; preserveAspectRatio: string } {
   const [cell, { query, key }] = [cell_of(layout), layout.window];
-  // Smaller than a pixel each, cells are averaged: of a diagonal, one that is picked may be none.
+  // Cells smaller than a pixel are averaged. Nearest-neighbor sampling could miss a diagonal.
   return {
     x: -key * cell.width,
     y: -query * cell.height,
@@ -151,7 +151,7 @@ export function map_image_box(
   };
 }
 
-/** Tokens, bars of entropy and the frame of the query: all that changes with the window but the image. */
+/** Tokens, entropy bars and query frame: everything except the image that depends on the window. */
 export function map_surroundings(chart: MapChart, layout: MapLayout, theme: Theme): Tree {
   return s(
     "g",
@@ -178,7 +178,7 @@ function query_frame(query: number, layout: MapLayout, theme: Theme): Tree | nul
   });
 }
 
-// As many tokens as can be read: each that has room, else every second, third, …
+// Labels every token if there is room, otherwise every second, third, …
 function axis_labels(
   labels: { queries: readonly string[]; keys: readonly string[] },
   shape: MapShape,
@@ -196,7 +196,7 @@ function axis_labels(
       .map((index) => ({
         place: (index + 0.5) * pixel + font * 0.33,
         style,
-        // Cut without an ellipsis, which would take the place of a letter.
+        // Cut without an ellipsis, to show one more letter.
         text: [...one_line(names[Math.floor(first) + index] ?? "")].slice(0, Math.floor((room - 6) / (font * kGlyph))).join(""),
       }));
   };
@@ -230,7 +230,7 @@ function entropy_bars(entropy: readonly number[], keys: number, layout: MapLayou
 }
 
 export function map_to_vega_lite(chart: MapChart, theme: Theme): object {
-  const { bytes, shape } = pooled(chart.bytes, chart.shape, 128); // more cells than that no grammar of marks draws
+  const { bytes, shape } = pooled(chart.bytes, chart.shape, 128); // Vega-Lite is too slow for more cells
   const rows: (string | number)[][] = [];
   bytes.forEach((byte, index) => {
     if (byte > 0) rows.push([Math.floor(index / shape.keys), index % shape.keys, weight_of_byte(byte)]);
@@ -255,7 +255,7 @@ export function map_to_vega_lite(chart: MapChart, theme: Theme): object {
       color: {
         field: "weight",
         type: "quantitative",
-        scale: vega_weight_scale(theme, chart.colour),
+        scale: vega_weight_scale(theme, chart.color),
       },
     },
   };

@@ -1,4 +1,4 @@
-// The maps of all heads: layers down, heads across, in one image.
+// The attention maps of all heads in one image. Rows: layers; columns: heads.
 import { weight_of_byte, type MapShape } from "../data/maps";
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -6,22 +6,22 @@ import { png_address } from "./png";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./svg_tree";
 import { pooled, vega_weight_scale, weight_steps, type WeightColor } from "./attention_colors";
-import { plain } from "./rich_text";
+import { head_name, plain } from "./rich_text";
 
 export interface GridMap {
   layer: number;
   head: number;
   shape: MapShape;
   bytes: Uint8Array;
-  thumbnail?: boolean; // the report has no more of this map
+  thumbnail?: boolean; // the report has only a thumbnail of this map
 }
 
 export interface MapGridChart extends ChartFields {
   kind: "wall";
   layers: number;
   heads: number;
-  maps: GridMap[]; // those that the report holds
-  colour: WeightColor;
+  maps: GridMap[]; // maps in the report
+  color: WeightColor;
   largest_cell?: number; // pixels; 130 by default
   chosen?: { layer: number; head: number };
 }
@@ -32,24 +32,24 @@ export function map_grid_layout(chart: MapGridChart, { width }: Size) {
   return { width, height: top + chart.layers * cell + 2, left, top, cell };
 }
 
-/** What a cell of the wall is, in words. */
+/** Tooltip of a cell. */
 export function map_grid_words(chart: MapGridChart, layer: number, head: number): string {
   const map = chart.maps.find((each) => each.layer === layer && each.head === head);
-  return `layer ${layer}, head ${head}${!map ? ": no map in this report" : map.thumbnail ? ": a thumbnail" : ""}`;
+  return `${head_name({ layer, head })}${!map ? ": no map in this report" : map.thumbnail ? ": thumbnail" : ""}`;
 }
 
-// Another chosen head draws the same maps again: their image is kept by their array.
+// Selecting another head redraws the same maps, so their image is cached by their array.
 const images = new WeakMap<readonly GridMap[], Map<string, string>>();
 
 function wall_image(chart: MapGridChart, tile: number, theme: Theme): string {
   const made = images.get(chart.maps) ?? new Map<string, string>();
   images.set(chart.maps, made);
-  const key = `${theme.name}/${chart.colour}/${tile}`;
+  const key = `${theme.name}/${chart.color}/${tile}`;
   const known = made.get(key);
   if (known) return known;
   const [columns, rows] = [chart.heads * tile, chart.layers * tile];
   const pixels = new Uint8Array(columns * rows);
-  const steps = weight_steps(chart.colour);
+  const steps = weight_steps(chart.color);
   for (const map of chart.maps) {
     const { bytes, shape } = pooled(map.bytes, map.shape, tile);
     const from = (place: number, count: number) => Math.floor((place * count) / tile);
@@ -66,7 +66,7 @@ function wall_image(chart: MapGridChart, tile: number, theme: Theme): string {
 export function draw_map_grid(chart: MapGridChart, theme: Theme, size: Size): Tree {
   const { width, height, left, top, cell } = map_grid_layout(chart, size);
   const most = Math.max(1, ...chart.maps.map(({ shape }) => Math.max(shape.queries, shape.keys)));
-  // Pixels of one map in the shared image: what a screen of double density shows.
+  // Pixels per map in the shared image, for screens with double pixel density.
   const tile = Math.max(8, Math.min(most, Math.round(cell * 2)));
   const there = new Set(chart.maps.map((map) => `${map.layer}/${map.head}`));
   const label = { "font-size": 11, fill: theme.faint };
@@ -116,7 +116,7 @@ export function draw_map_grid(chart: MapGridChart, theme: Theme, size: Size): Tr
           s("rect", { x: left, y: top + layer * cell - gap / 2, width: chart.heads * cell, height: gap, fill: theme.ground }),
         ),
     ),
-    // Among thumbnails, a corner tells the maps that are whole.
+    // Among thumbnails, a marked corner indicates full maps.
     s(
       "g",
       { "aria-hidden": "true" },
@@ -185,7 +185,7 @@ export function map_grid_to_vega_lite(chart: MapGridChart, theme: Theme): object
         color: {
           field: "weight",
           type: "quantitative",
-          scale: vega_weight_scale(theme, chart.colour),
+          scale: vega_weight_scale(theme, chart.color),
         },
       },
     },

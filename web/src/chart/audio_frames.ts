@@ -1,4 +1,4 @@
-// A sound in its frames: how loud each is, and in colour what a query looks at.
+// Audio frames: bars show loudness, color shows the attention of a query.
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { counted, format_number } from "./number_format";
@@ -9,18 +9,18 @@ import { plain } from "./rich_text";
 
 export interface AudioFramesChart extends ChartFields {
   kind: "track";
-  levels: Uint8Array; // of each frame, 255: the loudest
-  seconds: number; // of all frames
-  weights: readonly number[]; // on each frame
-  query?: number; // which of them is marked
-  colour: WeightColor;
+  levels: Uint8Array; // loudness of each frame; 255: loudest
+  seconds: number; // total duration
+  weights: readonly number[]; // attention weight on each frame
+  query?: number; // marked frame
+  color: WeightColor;
 }
 
 const kHeight = 96;
 
 export const time_words = (seconds: number): string => `${format_number(seconds, seconds < 10 ? ".2f" : ".1f")}\u202fs`;
 
-/** The middle of a frame. */
+/** Time of the middle of a frame. */
 export const time_of = ({ levels, seconds }: Pick<AudioFramesChart, "levels" | "seconds">, frame: number): number =>
   ((frame + 0.5) * seconds) / Math.max(1, levels.length);
 
@@ -33,10 +33,10 @@ export function audio_frames_words(chart: AudioFramesChart, x: number, width: nu
   return `frame ${frame}, ${time_words(time_of(chart, frame))}: ≈ ${format_number(chart.weights[frame], ".2~g")}`;
 }
 
-/** The bars, with the mark of the query: all that changes with it. */
+/** The bars and the query mark: everything that depends on the query. */
 export function audio_frames_bars(chart: AudioFramesChart, theme: Theme, width: number): Tree {
   const frames = chart.levels.length;
-  const count = Math.max(1, Math.min(frames, Math.floor(width / 2))); // bars that can be told apart
+  const count = Math.max(1, Math.min(frames, Math.floor(width / 2))); // at least 2 pixels per bar
   const of_bar = (bar: number) => [Math.floor((frames * bar) / count), Math.floor((frames * (bar + 1)) / count)] as const;
   const wide = width / count;
   const bars = Array.from({ length: count }, (_, bar) => {
@@ -49,7 +49,7 @@ export function audio_frames_bars(chart: AudioFramesChart, theme: Theme, width: 
     const high = Math.max(2, (loudest / 255) * (kHeight - 8));
     const x = bar * wide;
     return [
-      s("rect", { x, y: 0, width: wide, height: kHeight, fill: weight_hex(theme, weight, chart.colour) }),
+      s("rect", { x, y: 0, width: wide, height: kHeight, fill: weight_hex(theme, weight, chart.color) }),
       s("rect", { x, y: (kHeight - high) / 2, width: Math.max(0.6, wide - 0.6), height: high, fill: theme.faint, "fill-opacity": 0.55 }),
     ];
   });
@@ -107,7 +107,7 @@ export function audio_frames_to_vega_lite(chart: AudioFramesChart, theme: Theme)
       color: {
         field: "weight",
         type: "quantitative",
-        scale: vega_weight_scale(theme, chart.colour),
+        scale: vega_weight_scale(theme, chart.color),
       },
     },
   };

@@ -8,12 +8,12 @@ export interface Axis {
   title: string;
   scale: "linear" | "log" | "symlog";
   domain: readonly [number, number];
-  format?: Format; // of ticks and of values under the crosshair; "tick" by default
-  ticks?: readonly number[]; // in place of the usual ones
-  integers?: boolean; // no ticks between whole numbers
+  format?: Format; // format of ticks and crosshair values; "tick" by default
+  ticks?: readonly number[]; // replaces the default ticks
+  integers?: boolean; // ticks at integers only
 }
 
-/** Of what is counted from 0, layers or heads; one alone stands in the middle. */
+/** Axis for indices from 0, such as layers or heads. A single one is centered. */
 export const counted_axis = (title: string, count: number): Axis => ({
   title,
   scale: "linear",
@@ -41,7 +41,7 @@ export function ticks_of(axis: Axis, count: number): number[] {
   return axis.integers ? all.filter(Number.isInteger) : all;
 }
 
-// Powers of ten, with 2 and 5 between them where there is room, or halves and doubles where the range is short.
+// Powers of ten, with 2 and 5 between them if there is room, or powers of two for a short range.
 function log_ticks(low: number, high: number, count: number): number[] {
   const decades = Math.log10(high / low);
   const inside = (values: number[]) => values.filter((value) => value >= low * 0.999 && value <= high * 1.001);
@@ -52,7 +52,7 @@ function log_ticks(low: number, high: number, count: number): number[] {
   return ticks.filter((_, index) => index % every === 0);
 }
 
-// 0 and the powers of ten on both sides.
+// 0 and powers of ten on both sides.
 function symlog_ticks(low: number, high: number): number[] {
   const decades = Math.ceil(Math.log10(Math.max(10, -low, high)));
   const tens = Array.from({ length: decades + 1 }, (_, power) => 10 ** power);
@@ -68,7 +68,7 @@ export interface Plot {
   height: number;
 }
 
-/** Ticks and hairlines of y at the left of a plot; the x axis under it. */
+/** Ticks and grid lines of the y axis on the left, and the x axis below. */
 export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true): Tree[] {
   const across = scale_of(x, [plot.x, plot.x + plot.width]);
   const up = scale_of(y, [plot.y + plot.height, plot.y]);
@@ -81,7 +81,7 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
     ]),
     s("line", { x1: plot.x, x2: plot.x + plot.width, y1: bottom, y2: bottom, stroke: theme.faint }),
     ...ticks_of(x, Math.max(2, plot.width / 70)).map((value) => {
-      const at_end = across(value) > plot.x + plot.width - 8; // there is no room at its right
+      const at_end = across(value) > plot.x + plot.width - 8; // no room to its right
       return s(
         "text",
         { x: across(value) + (at_end ? 4 : 0), y: bottom + 16, "text-anchor": at_end ? "end" : "middle", ...label },
@@ -93,7 +93,7 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
   ];
 }
 
-/** The axis as a field of Vega-Lite's encoding, without the field's name. */
+/** The axis in Vega-Lite's encoding, without the field name. */
 export function vega_axis(axis: Axis): object {
   const anchor = axis.scale === "log" ? {} : { zero: false };
   const whole = axis.integers ? { axis: { tickMinStep: 1 } } : {};

@@ -1,4 +1,4 @@
-// All kinds of charts: how each is drawn, and said in Vega-Lite.
+// All chart kinds: drawing and Vega-Lite export.
 import { atlas_to_vega_lite, draw_atlas, type AtlasChart } from "./rank_atlas";
 import { bars_to_vega_lite, draw_bars, type BarsChart } from "./histogram";
 import type { Series, Size } from "./chart_fields";
@@ -62,37 +62,37 @@ const kKinds: { [K in Chart["kind"]]: Kind<Extract<Chart, { kind: K }>> } = {
 
 const kind_of = (chart: Chart) => kKinds[chart.kind] as Kind<Chart>;
 
-/** The chart itself, without title, note and legend, which the page sets as text. */
+/** The chart without title, note and legend, which the page shows as text. */
 export const draw = (chart: Chart, theme: Theme, size: Size): Tree => kind_of(chart).draw(chart, theme, size);
 
 export const to_vega_lite = (chart: Chart, theme: Theme): object => kind_of(chart).to_vega_lite(chart, theme);
 
-/** How to read it, in a line, and what its marks are. */
+/** The caption, including marks of clipped values. */
 export function note_of(chart: Chart): Words | undefined {
   const cut = chart.kind === "lines" ? cut_words(chart) : chart.kind === "columns" ? cut_columns_words(chart) : undefined;
   return chart.note && cut ? [chart.note, " ", cut].flat() : (chart.note ?? cut);
 }
 
-// Of one layer there is no scale of colours.
+// With a single layer there is no color scale.
 const has_layer_key = (chart: LinesChart): chart is LinesChart & { layer_key: number } => (chart.layer_key ?? 0) > 1;
 
-/** What the legend lists; none where the chart names its lines itself. */
+/** Entries of the legend; empty if the chart labels its lines directly. */
 export function legend_of(chart: Chart): readonly Series[] {
   if (chart.kind === "lines") return chart.end_labels || has_layer_key(chart) ? [] : chart.series;
   if (chart.kind === "bars" || chart.kind === "columns") return chart.series.length > 1 ? chart.series : [];
   return chart.kind === "graph" ? chart.series : [];
 }
 
-/** The bar that says what the chart's colours are. */
+/** The chart's color bar. */
 export function key_of(chart: Chart, theme: Theme): Tree | null {
   if (chart.kind === "heatmap" || chart.kind === "laminar" || chart.kind === "image") return color_key(theme, chart.scale);
   if (chart.kind === "scatter" && chart.layers && chart.layers > 1) return layer_key(theme, chart.layers);
   if (chart.kind === "lines" && has_layer_key(chart)) return layer_key(theme, chart.layer_key);
   const of_weights = chart.kind === "map" || chart.kind === "wall" || chart.kind === "picture" || chart.kind === "track";
-  return of_weights ? weight_key(theme, chart.colour) : null;
+  return of_weights ? weight_key(theme, chart.color) : null;
 }
 
-/** A chart that stands alone in a file: with its ground, title, note, legend and key. */
+/** A standalone chart for a file, with background, title, note, legend and color bar. */
 export function chart_tree(chart: Chart, theme: Theme, width: number): Tree {
   const margin = 16;
   const inner = width - 2 * margin;
@@ -135,11 +135,11 @@ function legend_entry(series: Series, x: number, y: number, theme: Theme): Tree 
       x2: x + 20,
       y1: y - 4,
       y2: y - 4,
-      stroke: color_of(theme, series.colour),
+      stroke: color_of(theme, series.color),
       "stroke-width": 2,
-      "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : null),
+      "stroke-dasharray": series.dash ?? (series.color === "null" ? "4 3" : null),
     }),
-    s("text", { x: x + 26, y, "font-size": 11.5, fill: text_color(theme, series.colour) }, tspans(series.label)),
+    s("text", { x: x + 26, y, "font-size": 11.5, fill: text_color(theme, series.color) }, tspans(series.label)),
   );
 }
 

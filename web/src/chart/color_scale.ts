@@ -12,7 +12,7 @@ const kTransforms: Readonly<Record<NonNullable<ColorScale["transform"]>, (value:
   symlog: (value) => scaleSymlog().domain([0, 1])(value),
 };
 
-/** Where a value lies between the ends of a scale: 0 to 1, or -1 to +1 if diverging. */
+/** Position of a value on a scale: 0 to 1, or -1 to +1 if diverging. */
 export function share_of(scale: ColorScale, value: number): number {
   const change = kTransforms[scale.transform ?? "linear"];
   const [from, to] = [change(scale.domain[0]), change(scale.domain[1])];
@@ -25,7 +25,7 @@ export function scale_color(theme: Theme, scale: ColorScale, value: number): str
   return (scale.kind === "diverging" ? diverging : sequential)(theme, share_of(scale, value));
 }
 
-/** The range of Vega-Lite's scale, in its order. */
+/** The scale in Vega-Lite, with an ascending domain. */
 export function vega_color(theme: Theme, scale: ColorScale): object {
   const few = Array.from({ length: 9 }, (_, index) =>
     scale.kind === "diverging" ? diverging(theme, index / 4 - 1) : sequential(theme, index / 8),
@@ -37,7 +37,7 @@ export function vega_color(theme: Theme, scale: ColorScale): object {
     : { type, domain: [to, from], range: few.reverse(), clamp: true };
 }
 
-/** The bar beside a title that says which numbers the two ends of the scale are. */
+/** Color bar next to a title, labeled with the values at both ends. */
 export function color_key(theme: Theme, scale: ColorScale): Tree {
   const [from, to] = scale.domain;
   const [weak, strong] = [format_number(from, scale.format), format_number(to, scale.format)];
@@ -47,7 +47,14 @@ export function color_key(theme: Theme, scale: ColorScale): Tree {
   const steps = 16;
   return s(
     "svg",
-    { width, height: 14, viewBox: `0 0 ${width} 14`, "font-family": kFont, role: "img", "aria-label": `colours from ${weak} to ${strong}` },
+    {
+      width,
+      height: 14,
+      viewBox: `0 0 ${width} 14`,
+      "font-family": kFont,
+      role: "img",
+      "aria-label": `color scale from ${weak} to ${strong}`,
+    },
     s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, weak),
     Array.from({ length: steps }, (_, index) => {
       const share = index / (steps - 1);
@@ -59,7 +66,7 @@ export function color_key(theme: Theme, scale: ColorScale): Tree {
   );
 }
 
-/** Which colour is which layer, where lines are layers: the first and last by number. */
+/** Color bar for lines colored by layer, labeled with the first and last layer. */
 export function layer_key(theme: Theme, layers: number): Tree {
   const steps = Math.min(layers, 8);
   const label = { y: 10.5, "font-size": 11, fill: theme.faint };
@@ -73,7 +80,7 @@ export function layer_key(theme: Theme, layers: number): Tree {
       viewBox: `0 0 ${width} 14`,
       "font-family": kFont,
       role: "img",
-      "aria-label": `colours from layer 0 to layer ${layers - 1}`,
+      "aria-label": `color scale from layer 0 to layer ${layers - 1}`,
     },
     s("text", { x: bar.x - 6, "text-anchor": "end", ...label }, "layer 0"),
     Array.from({ length: steps }, (_, index) =>

@@ -1,4 +1,4 @@
-// Columns that grow from 0 up or down, side by side in groups: what the parts of each layer are worth.
+// Grouped bars from 0, up or down, such as ablation effects of the components of each layer.
 import { range } from "../data/numbers";
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, Series, Size } from "./chart_fields";
@@ -8,25 +8,25 @@ import { color_of, kFont, text_color, type Theme } from "./theme";
 import { s, short, type Tree } from "./svg_tree";
 import { plain } from "./rich_text";
 
-/** A column of each group. */
+/** One bar in each group. */
 export interface Columns {
   series: string;
   heights: ArrayLike<number | null>;
   errors?: ArrayLike<number | null>; // half the length of a whisker
-  grey?: ArrayLike<boolean>; // not told apart from 0
+  gray?: ArrayLike<boolean>; // not significantly different from 0
 }
 
 export interface GroupedBarsChart extends ChartFields {
   kind: "columns";
   groups: { title: string; count: number }; // numbered from 0
-  y: Axis; // with 0; what is higher is cut off at its end, where its number stands
+  y: Axis; // includes 0; higher bars are clipped at its end and labeled with their value
   series: Series[];
   columns: Columns[];
 }
 
 const end_of = ({ heights, errors }: Columns, group: number, side: 1 | -1): number => (heights[group] ?? 0) + side * (errors?.[group] ?? 0);
 
-/** From 0 to the highest end of a whisker; what dwarfs all other groups, or all else in the only one, is cut off half above these. */
+/** From 0 to the highest whisker. Bars much higher than all others are clipped at 1.5 times the height of the others. */
 export function grouped_bars_axis(title: string, groups: number, columns: readonly Columns[]): Axis {
   const ends = (side: 1 | -1) => range(groups).map((group) => columns.map((each) => end_of(each, group, side)));
   const descending = (numbers: readonly number[]) => [...numbers].sort((a, b) => b - a);
@@ -41,14 +41,14 @@ const is_cut = ({ y }: GroupedBarsChart, columns: Columns, group: number): boole
 const has_cut = (chart: GroupedBarsChart): boolean =>
   chart.columns.some((columns) => range(chart.groups.count).some((group) => is_cut(chart, columns, group)));
 
-/** What a note says of columns that the axis cuts off; undefined where it cuts none. */
+/** Caption for clipped bars. Undefined if there are none. */
 export const cut_columns_words = (chart: GroupedBarsChart): string | undefined =>
-  has_cut(chart) ? "▴: a column goes on beyond the axis, to its number." : undefined;
+  has_cut(chart) ? "▴: bar clipped; its value is written next to it." : undefined;
 
 const label_of = (chart: GroupedBarsChart, columns: Columns): string =>
   plain(chart.series.find(({ key }) => key === columns.series)?.label ?? columns.series);
 
-/** Under the pointer: "layer 3, MLP: loss increase, nats 0.043 ± 0.012". */
+/** Tooltip: "layer 3, MLP: loss increase (nats) 0.043 ± 0.012". */
 export function column_words(chart: GroupedBarsChart, group: number, index: number): string | undefined {
   const columns = chart.columns[index];
   if (!columns) return undefined;
@@ -57,7 +57,7 @@ export function column_words(chart: GroupedBarsChart, group: number, index: numb
   return (
     `${chart.groups.title} ${group}, ${label_of(chart, columns)}: ${chart.y.title} ${number(columns.heights[group])}` +
     (typeof error === "number" ? ` ± ${number(error)}` : "") +
-    (columns.grey?.[group] ? ", not told apart from 0" : "")
+    (columns.gray?.[group] ? " (not significantly different from 0)" : "")
   );
 }
 
@@ -74,7 +74,7 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
   const cut: Tree[] = [];
   const bars = chart.columns.map((columns, index) => {
     const series = chart.series.find(({ key }) => key === columns.series);
-    const colour = series?.colour ?? "accent";
+    const color = series?.color ?? "accent";
     return s(
       "g",
       { "data-series": columns.series },
@@ -97,7 +97,7 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
                   y: plot.y + 10 + 13 * (cut.length / 2),
                   "text-anchor": at_left ? "start" : "end",
                   "font-size": 11,
-                  fill: text_color(theme, colour),
+                  fill: text_color(theme, color),
                 },
                 `▴ ${label_of(chart, columns)} ${format_number(value, ".2f")}`,
               ),
@@ -109,10 +109,10 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
               y: Math.min(from, to),
               width: thick,
               height: Math.abs(from - to),
-              fill: columns.grey?.[group] ? theme.baseline_line : color_of(theme, colour),
+              fill: columns.gray?.[group] ? theme.baseline_line : color_of(theme, color),
             }),
             error ? whisker(middle, y(value - error), y(value + error), Math.min(3.5, thick / 3), theme) : null,
-            // All of its height answers to the pointer: a low column is hard to hit.
+            // The full height reacts to the pointer, because low bars are hard to hit.
             s("rect", {
               "data-row": group,
               "data-column": index,
@@ -144,13 +144,14 @@ function whisker(x: number, from: number, to: number, half: number, theme: Theme
   return s("path", { "data-whisker": 1, d: `M${short(x)} ${low}V${high}${cap(low)}${cap(high)}`, fill: "none", stroke: theme.ink });
 }
 
-/** Of each series the largest. */
+/** Text for screen readers: the largest value of each series. */
 function in_words(chart: GroupedBarsChart): string {
   const words = chart.columns.map((columns) => {
     const heights = Array.from(columns.heights, (height) => height ?? -Infinity);
     const most = Math.max(...heights);
-    const value = Number.isFinite(most) ? `${format_number(most, chart.y.format ?? "tick")} in` : "of no";
-    return `${label_of(chart, columns)}: most ${value} ${chart.groups.title} ${Math.max(0, heights.indexOf(most))}`;
+    const name = label_of(chart, columns);
+    if (!Number.isFinite(most)) return `${name}: no values`;
+    return `${name}: maximum ${format_number(most, chart.y.format ?? "tick")} in ${chart.groups.title} ${heights.indexOf(most)}`;
   });
   return `${plain(chart.title)}, ${chart.y.title}. ${words.join(", ")}`;
 }
@@ -166,7 +167,7 @@ export function grouped_bars_to_vega_lite(chart: GroupedBarsChart, theme: Theme)
         group,
         label_of(chart, columns),
         value,
-        columns.grey?.[group] ? "yes" : "no",
+        columns.gray?.[group] ? "yes" : "no",
         whisker ? value - error : null,
         whisker ? value + error : null,
         cut && typeof value === "number" ? format_number(value, ".2f") : "",
@@ -180,7 +181,7 @@ export function grouped_bars_to_vega_lite(chart: GroupedBarsChart, theme: Theme)
   return {
     $schema: kVegaLiteSchema,
     title: plain(chart.title),
-    data: vega_data(["group", "series", "height", "grey", "low", "high", "cut"], ["series", "grey", "cut"], rows),
+    data: vega_data(["group", "series", "height", "gray", "low", "high", "cut"], ["series", "gray", "cut"], rows),
     width: 420,
     height: 200,
     layer: [
@@ -190,12 +191,12 @@ export function grouped_bars_to_vega_lite(chart: GroupedBarsChart, theme: Theme)
           ...place,
           y: { field: "height", ...y, stack: null },
           color: {
-            condition: { test: "datum.grey === 'yes'", value: theme.baseline_line },
+            condition: { test: "datum.gray === 'yes'", value: theme.baseline_line },
             field: "series",
             type: "nominal",
             title: null,
             sort: null,
-            scale: { domain: labels, range: chart.series.map(({ colour }) => color_of(theme, colour)) },
+            scale: { domain: labels, range: chart.series.map(({ color }) => color_of(theme, color)) },
           },
         },
       },

@@ -1,4 +1,4 @@
-// Which heads read what earlier heads write: layers from left to right, heads down, a curve for each pair.
+// Graph of head pairs with high composition scores. Horizontal: layers; vertical: heads; one curve per pair.
 import type { ChartFields, Series, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { color_of, kFont, type Theme } from "./theme";
@@ -6,11 +6,11 @@ import { s, type Tree } from "./svg_tree";
 import { plain } from "./rich_text";
 
 export interface Edge {
-  series: string; // "q", "k" or "v": how the later head reads
+  series: string; // "q", "k" or "v": input of the later head
   from: { layer: number; head: number };
   to: { layer: number; head: number };
-  strength: number; // 0 to 1: the curve's width
-  label: string; // its score, in words
+  strength: number; // line width, 0 to 1
+  label: string; // tooltip with the score
 }
 
 export interface GraphChart extends ChartFields {
@@ -72,7 +72,7 @@ export function draw_graph(chart: GraphChart, theme: Theme, size: Size): Tree {
           `M${from.x.toFixed(1)} ${from.y.toFixed(1)}C${middle.toFixed(1)} ${from.y.toFixed(1)} ${middle.toFixed(1)} ` +
           `${to.y.toFixed(1)} ${to.x.toFixed(1)} ${to.y.toFixed(1)}`,
         fill: "none",
-        stroke: color_of(theme, series?.colour ?? "accent"),
+        stroke: color_of(theme, series?.color ?? "accent"),
         "stroke-width": 0.8 + 3.2 * edge.strength,
         "stroke-opacity": 0.5 + 0.45 * edge.strength,
         "stroke-dasharray": series?.dash,
@@ -126,7 +126,7 @@ export function graph_to_vega_lite(chart: GraphChart, theme: Theme): object {
         sort: null,
         scale: {
           domain: chart.series.map((series) => plain(series.label)),
-          range: chart.series.map((series) => color_of(theme, series.colour)),
+          range: chart.series.map((series) => color_of(theme, series.color)),
         },
       },
       tooltip: { field: "label", type: "nominal" },

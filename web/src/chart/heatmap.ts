@@ -1,4 +1,4 @@
-// A grid of cells: heads by layers, or heads by heads.
+// A grid of cells, such as layers × heads or heads × heads.
 import type { ChartFields, ColorScale, Size } from "./chart_fields";
 import { scale_color, vega_color } from "./color_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -6,9 +6,9 @@ import { format_number, type Format } from "./number_format";
 import { text_on } from "./oklab";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./svg_tree";
-import { fitted, plain } from "./rich_text";
+import { fitted, head_name, plain } from "./rich_text";
 
-/** A number; or why there is none: null where it has no value, else what stands in the report's way. */
+/** A number, null for no value, or the reason why the report has none. */
 export type Cell = number | null | "missing" | { skipped: string };
 
 export interface HeatmapChart extends ChartFields {
@@ -17,10 +17,10 @@ export interface HeatmapChart extends ChartFields {
   columns: { title: string; labels: readonly string[] };
   cells: Cell[][]; // [row][column]
   scale: ColorScale;
-  format: Format; // of the number in a cell
+  format: Format; // format of cell numbers
   chosen?: { row: number; column: number };
-  square?: boolean; // cells as high as wide
-  words?: readonly (readonly string[])[]; // [row][column]: what stands in a cell in place of its number
+  square?: boolean; // square cells
+  words?: readonly (readonly string[])[]; // [row][column]: text shown in a cell instead of its number
 }
 
 export interface GridLayout {
@@ -43,7 +43,11 @@ export function heatmap_layout(chart: HeatmapChart, { width }: Size): GridLayout
 
 export function cell_words(chart: HeatmapChart, row: number, column: number): string {
   const cell = chart.cells[row]?.[column] ?? null;
-  const place = `${chart.rows.title} ${chart.rows.labels[row] ?? row}, ${chart.columns.title} ${chart.columns.labels[column] ?? column}`;
+  const [down, across] = [chart.rows.labels[row] ?? String(row), chart.columns.labels[column] ?? String(column)];
+  const is_head = chart.rows.title === "layer" && chart.columns.title === "head" && /^\d+$/.test(across);
+  const place = is_head
+    ? head_name({ layer: Number(down), head: Number(across) })
+    : `${chart.rows.title} ${down}, ${chart.columns.title} ${across}`;
   if (cell === "missing") return `${place}: not in this report`;
   if (cell !== null && typeof cell === "object") return `${place}: skipped, ${cell.skipped}`;
   const word = chart.words?.[row]?.[column];

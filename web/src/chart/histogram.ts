@@ -1,4 +1,4 @@
-// A histogram: filled bars between edges, with the null's dashed outline over them, or outlines of several over each other.
+// A histogram: filled bars with a dashed baseline outline, or the outlines of several histograms.
 import { number_at } from "../data/numbers";
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, Series, Size } from "./chart_fields";
@@ -19,7 +19,7 @@ export interface BarsChart extends ChartFields {
   x: Axis;
   y: Axis;
   series: Series[];
-  bars: Bars[]; // one beside nulls: filled; more: outlines
+  bars: Bars[]; // a single one besides baselines is filled; several are outlines
   height?: number;
 }
 
@@ -30,10 +30,10 @@ export function bars_layout(chart: BarsChart, { width, height }: Size) {
 }
 
 const series_of = (chart: BarsChart, bars: Bars) => chart.series.find((series) => series.key === bars.series);
-const is_null = (chart: BarsChart, bars: Bars) => series_of(chart, bars)?.colour === "null";
+const is_null = (chart: BarsChart, bars: Bars) => series_of(chart, bars)?.color === "null";
 const filled = (chart: BarsChart) => chart.bars.filter((bars) => !is_null(chart, bars)).length === 1;
 
-/** The bar at a place of the drawing. */
+/** Tooltip for the bar at a point of the drawing. */
 export function bars_words(chart: BarsChart, x: number, y: number, width: number): string | undefined {
   const { plot, x: across } = bars_layout(chart, { width });
   if (x < plot.x || x > plot.x + plot.width || y < plot.y || y > plot.y + plot.height) return undefined;
@@ -60,7 +60,7 @@ export function draw_bars(chart: BarsChart, theme: Theme, size: Size): Tree {
       { x: plot.x, y: plot.y, width: plot.width, height: plot.height },
       chart.bars.map((bars) => {
         const series = series_of(chart, bars);
-        const colour = color_of(theme, series?.colour ?? "accent");
+        const color = color_of(theme, series?.color ?? "accent");
         let path = `M${x(bars.edges[0] ?? 0).toFixed(2)} ${y(floor).toFixed(2)}`;
         Array.from(bars.heights).forEach((height, bin) => {
           path += `V${y(Math.max(floor, height)).toFixed(2)}H${x(number_at(bars.edges, bin + 1)).toFixed(2)}`;
@@ -70,9 +70,9 @@ export function draw_bars(chart: BarsChart, theme: Theme, size: Size): Tree {
         return s("path", {
           "data-series": bars.series,
           d: path,
-          fill: fill ? colour : "none",
+          fill: fill ? color : "none",
           "fill-opacity": fill ? 0.22 : null,
-          stroke: colour,
+          stroke: color,
           "stroke-width": 1.2,
           "stroke-dasharray": series?.dash ?? (is_null(chart, bars) ? kDash : null),
         });
@@ -88,7 +88,7 @@ function in_words(chart: BarsChart): string {
       const heights = Array.from(each.heights);
       const top = heights.indexOf(Math.max(...heights));
       return (
-        `${plain(series_of(chart, each)?.label ?? each.series)} highest from ${format_number(each.edges[top], "tick")} to ` +
+        `${plain(series_of(chart, each)?.label ?? each.series)}: maximum between ${format_number(each.edges[top], "tick")} and ` +
         `${format_number(each.edges[top + 1], "tick")}`
       );
     });
@@ -102,7 +102,7 @@ export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
   });
   const alone = chart.bars.length === 1;
   const labels = chart.series.map((series) => plain(series.label));
-  const dashes = chart.series.map((series) => (series.dash ?? (series.colour === "null" ? kDash : "1 0")).split(" ").map(Number));
+  const dashes = chart.series.map((series) => (series.dash ?? (series.color === "null" ? kDash : "1 0")).split(" ").map(Number));
   return {
     $schema: kVegaLiteSchema,
     title: plain(chart.title),
@@ -119,7 +119,7 @@ export function bars_to_vega_lite(chart: BarsChart, theme: Theme): object {
         type: "nominal",
         title: null,
         sort: null,
-        scale: { domain: labels, range: chart.series.map((series) => color_of(theme, series.colour)) },
+        scale: { domain: labels, range: chart.series.map((series) => color_of(theme, series.color)) },
       },
       ...(alone
         ? {}

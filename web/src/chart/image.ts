@@ -1,4 +1,4 @@
-// A matrix of numbers as an image: raw weights, cosines between rows.
+// A matrix as an image, such as raw weights or cosines between rows.
 import type { ChartFields, ColorScale, Size } from "./chart_fields";
 import { share_of, vega_color } from "./color_scale";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -10,12 +10,12 @@ import { plain } from "./rich_text";
 
 export interface ImageChart extends ChartFields {
   kind: "image";
-  values: ArrayLike<number>; // rows × columns, row by row
+  values: ArrayLike<number>; // rows × columns, in row-major order
   rows: number;
   columns: number;
-  shape: readonly [number, number]; // of the matrix itself, where values are means over blocks of it
+  shape: readonly [number, number]; // shape of the original matrix, if values are means over blocks
   scale: ColorScale;
-  heads?: { along: "rows" | "columns"; count: number }; // equal parts that ticks at the edge set apart
+  heads?: { along: "rows" | "columns"; count: number }; // ticks at the edge separate heads
 }
 
 const kTallest = 460; // pixels
@@ -23,7 +23,7 @@ const kTallest = 460; // pixels
 export function image_layout(chart: ImageChart, { width }: Size) {
   const [rows, columns] = chart.shape;
   const room = width - 40;
-  // Long matrices stay readable: no side is drawn shorter than a third of the other.
+  // Keeps long matrices readable: no side is drawn shorter than a third of the other.
   const ratio = Math.min(3, Math.max(1 / 3, rows / columns));
   const wide = Math.min(room, kTallest / ratio);
   const plot = { x: 34, y: 20, width: wide, height: wide * ratio };

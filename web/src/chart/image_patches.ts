@@ -1,4 +1,4 @@
-// The image that a model looked at, with its patches: what a query looks at lies over it.
+// The model's input image with its patches, overlaid with the attention of a query.
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number_format";
@@ -11,19 +11,19 @@ import { plain } from "./rich_text";
 
 export interface ImagePatchesChart extends ChartFields {
   kind: "picture";
-  pixels: Uint8Array; // red, green and blue of each, row by row
+  pixels: Uint8Array; // RGB bytes in row-major order
   rows: number;
   columns: number;
   patches: { rows: number; columns: number };
-  names: readonly string[]; // of the tokens that come before those of patches, and have no place in the image
-  weights: readonly number[]; // on each of these tokens, then on the patches, row by row
-  query?: number; // which of them is framed
-  colour: WeightColor;
+  names: readonly string[]; // names of the tokens before the patches, which have no position in the image
+  weights: readonly number[]; // attention weights on these tokens, then on the patches in row-major order
+  query?: number; // token with a frame
+  color: WeightColor;
 }
 
-const kVeil = 0.68; // of colours over the picture
+const kVeil = 0.68; // opacity of colors over the image
 const kWidest = 620; // pixels
-const kChip = 26; // height of a token without a place
+const kChip = 26; // height of a token that is not a patch
 
 export function image_patches_layout(chart: ImagePatchesChart, { width }: Size) {
   const wide = Math.min(width, kWidest, (kWidest * chart.columns) / chart.rows);
@@ -34,7 +34,7 @@ export function image_patches_layout(chart: ImagePatchesChart, { width }: Size) 
   return { width, height: plot.height + (lines > 0 ? 10 + lines * (kChip + 6) : 2), plot, chip, across };
 }
 
-/** Where a token is drawn, the place of its cell in the grid, and its name. */
+/** Position of a token in the drawing and in the grid, and its name. */
 function token_boxes(chart: ImagePatchesChart, size: Size) {
   const { plot, chip, across } = image_patches_layout(chart, size);
   const { rows, columns } = chart.patches;
@@ -60,7 +60,7 @@ export function token_name({ names, patches }: Pick<ImagePatchesChart, "names" |
   return patch < 0 ? (names[token] ?? "") : `patch ${Math.floor(patch / patches.columns)},${patch % patches.columns}`;
 }
 
-/** The token of a cell of the grid: patches by row and column, the others in a row below them. */
+/** The token of a grid cell: patches by row and column, other tokens in a row below. */
 export const token_at = ({ names, patches }: ImagePatchesChart, row: number, column: number): number =>
   row === patches.rows ? column : names.length + row * patches.columns + column;
 
@@ -77,11 +77,11 @@ function address_of({ pixels, rows, columns }: ImagePatchesChart): string {
   return address;
 }
 
-/** What a token's cell looks like now: all that changes with the query. */
+/** Attributes of a token's cell that depend on the query. */
 export function image_patches_cell(chart: ImagePatchesChart, token: number, theme: Theme) {
   const framed = token === chart.query;
   return {
-    fill: weight_hex(theme, chart.weights[token] ?? 0, chart.colour),
+    fill: weight_hex(theme, chart.weights[token] ?? 0, chart.color),
     "fill-opacity": token < chart.names.length ? 1 : kVeil,
     stroke: framed ? theme.mark : theme.ground,
     "stroke-width": framed ? 2.5 : 0.5,
@@ -96,7 +96,7 @@ export function image_patches_cell(chart: ImagePatchesChart, token: number, them
 }
 
 export const chip_ink = (chart: ImagePatchesChart, token: number, theme: Theme): string =>
-  text_on(weight_hex(theme, chart.weights[token] ?? 0, chart.colour));
+  text_on(weight_hex(theme, chart.weights[token] ?? 0, chart.color));
 
 export function draw_image_patches(chart: ImagePatchesChart, theme: Theme, size: Size): Tree {
   const { width, height, plot } = image_patches_layout(chart, size);
@@ -144,8 +144,8 @@ export function draw_image_patches(chart: ImagePatchesChart, theme: Theme, size:
   );
 }
 
-/** Means of blocks of pixels, in place of an image that other programs would have to fetch. */
-function blocks_of({ pixels, rows, columns }: ImagePatchesChart, most: number): { row: number; column: number; colour: string }[] {
+/** Means of pixel blocks, so that the Vega-Lite specification needs no external image. */
+function blocks_of({ pixels, rows, columns }: ImagePatchesChart, most: number): { row: number; column: number; color: string }[] {
   const [down, across] = [Math.min(most, rows), Math.min(most, columns)];
   return Array.from({ length: down * across }, (_, block) => {
     const [row, column] = [Math.floor(block / across), block % across];
@@ -159,7 +159,7 @@ function blocks_of({ pixels, rows, columns }: ImagePatchesChart, most: number): 
         .toString(16)
         .padStart(2, "0"),
     );
-    return { row: (row + 0.5) / down, column: (column + 0.5) / across, colour: `#${hex.join("")}` };
+    return { row: (row + 0.5) / down, column: (column + 0.5) / across, color: `#${hex.join("")}` };
   });
 }
 
@@ -188,7 +188,7 @@ export function image_patches_to_vega_lite(chart: ImagePatchesChart, theme: Them
       {
         data: { values: blocks_of(chart, most) },
         mark: { type: "rect", width: wide / Math.min(most, chart.columns) + 1, height: high / Math.min(most, chart.rows) + 1 },
-        encoding: { ...across, color: { field: "colour", type: "nominal", scale: null } },
+        encoding: { ...across, color: { field: "color", type: "nominal", scale: null } },
       },
       {
         data: vega_data(["row", "column", "weight"], [], cells),
@@ -198,7 +198,7 @@ export function image_patches_to_vega_lite(chart: ImagePatchesChart, theme: Them
           color: {
             field: "weight",
             type: "quantitative",
-            scale: vega_weight_scale(theme, chart.colour),
+            scale: vega_weight_scale(theme, chart.color),
           },
         },
       },

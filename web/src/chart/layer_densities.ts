@@ -1,4 +1,4 @@
-// Distributions stacked by layer: each row a layer, its density as colour along the value.
+// Distributions by layer: one row per layer, with density as color along the value axis.
 import { number_at } from "../data/numbers";
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, ColorScale, Size } from "./chart_fields";
@@ -13,7 +13,7 @@ import { plain } from "./rich_text";
 export interface LayerDensity {
   label: string; // "0": the layer
   density: ArrayLike<number> | null; // one for each bin
-  why?: string; // there is no density: "skipped"; "not in this report" by default
+  why?: string; // why there is no density: "skipped"; "not in this report" by default
   mean?: number | null;
   std?: number | null; // ticks at mean ± std
 }
@@ -21,11 +21,11 @@ export interface LayerDensity {
 export interface LayerDensitiesChart extends ChartFields {
   kind: "laminar";
   x: Axis; // its domain is the range shown
-  edges: ArrayLike<number>; // bins + 1, equally wide, shared by all rows
+  edges: ArrayLike<number>; // bins + 1, equal widths, shared by all rows
   rows: LayerDensity[];
   row_title: string;
-  scale: ColorScale; // of density; with "sqrt" tails are seen
-  null_std?: number; // dashed lines at 0 ± this: where the ticks of random numbers would be
+  scale: ColorScale; // density scale; "sqrt" makes tails visible
+  null_std?: number; // dashed lines at 0 ± this: standard deviation of the random baseline
   row_height?: number;
 }
 
@@ -35,7 +35,7 @@ export function layer_densities_layout(chart: LayerDensitiesChart, { width }: Si
   return { width, height: plot.height + 46, plot, row_height, x: scale_of(chart.x, [plot.x, plot.x + plot.width]) };
 }
 
-/** What is at a place of the drawing: a layer's density in a bin, its mean and deviation. */
+/** Tooltip at a point of the drawing: a layer's density in a bin, with its mean and standard deviation. */
 export function layer_densities_words(chart: LayerDensitiesChart, x: number, y: number, width: number): string | undefined {
   const layout = layer_densities_layout(chart, { width });
   const row = chart.rows[Math.floor((y - layout.plot.y) / layout.row_height)];
@@ -49,8 +49,7 @@ export function layer_densities_words(chart: LayerDensitiesChart, x: number, y: 
   const bin = Math.floor((bins * (value - first)) / ((chart.edges[bins] ?? 1) - first));
   const [density, from, to] = [row.density[bin], chart.edges[bin], chart.edges[bin + 1]].map((each) => format_number(each, "tick"));
   return (
-    `${place}, ${from} to ${to}: density ${density}; mean ${format_number(row.mean, "tick")}, deviation ` +
-    `${format_number(row.std, "tick")}`
+    `${place}, ${from} to ${to}: density ${density}; mean ${format_number(row.mean, "tick")}, std ` + `${format_number(row.std, "tick")}`
   );
 }
 
@@ -117,7 +116,7 @@ function picture_of_rows(chart: LayerDensitiesChart, theme: Theme, size: Size): 
   });
 }
 
-/** Ticks at mean ± deviation, or why the row is empty. `place`: x of a value. */
+/** Ticks at mean ± std, or the reason why the row is empty. `place`: x coordinate of a value. */
 function draw_row(
   row: LayerDensity,
   top: number,
@@ -157,7 +156,7 @@ function draw_row(
 function in_words(chart: LayerDensitiesChart): string {
   const rows = chart.rows.map(
     (row) =>
-      `${chart.row_title} ${row.label}: ${row.density ? `deviation ${format_number(row.std, "tick")}` : (row.why ?? "not in this report")}`,
+      `${chart.row_title} ${row.label}: ${row.density ? `std ${format_number(row.std, "tick")}` : (row.why ?? "not in this report")}`,
   );
   return `${plain(chart.title)}. ${rows.join(", ")}`;
 }

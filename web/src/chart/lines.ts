@@ -1,4 +1,4 @@
-// Lines in panels that share both axes: spectra by layer, ranks by depth.
+// Line charts in panels with shared axes, such as spectra by layer or ranks by depth.
 import { line as line_path } from "d3-shape";
 import { number_at } from "../data/numbers";
 import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
@@ -10,7 +10,7 @@ import { s, short, type Tree } from "./svg_tree";
 import { clipped, clipped_words, plain, text_width, tspans, type Words } from "./rich_text";
 
 export interface Line {
-  series: string; // key of the series it belongs to
+  series: string; // key of its series
   x: ArrayLike<number>;
   y: ArrayLike<number | null>; // null breaks the line
   error?: ArrayLike<number | null>; // half the length of an error bar
@@ -29,25 +29,25 @@ export interface LinesChart extends ChartFields {
   series: Series[];
   panels: Panel[];
   points?: boolean; // a dot at each vertex
-  layer_key?: number; // series are layers, of so many: their colours stand in a key, in place of a legend
-  end_labels?: boolean; // names at the ends of lines, in place of a legend
-  chosen?: { series: string; index: number }; // a ring around this vertex
-  rule?: number; // a dashed line across, where the null is one number
-  panel_height?: number; // from its width by default, 210 to 300
+  layer_key?: number; // number of layers, if series are layers: a color bar replaces the legend
+  end_labels?: boolean; // labels at line ends replace the legend
+  chosen?: { series: string; index: number }; // vertex with a ring
+  rule?: number; // horizontal dashed line, for a constant baseline
+  panel_height?: number; // by default 210 to 300, depending on the width
 }
 
-const kBaselineTick = 10; // half the width of a null that is one value
+const kBaselineTick = 10; // half the width of a baseline with a single value
 const kLongestLabel = 20; // characters at the end of a line
 
 export interface LinesLayout {
   width: number;
   height: number;
-  plots: Plot[]; // of the panels
-  x: Scale; // from a plot's left edge
-  y: Scale; // from a plot's upper edge
+  plots: Plot[]; // one per panel
+  x: Scale; // relative to a plot's left edge
+  y: Scale; // relative to a plot's upper edge
 }
 
-/** How many columns of small multiples fit, so that no row is ragged if that can be. */
+/** Number of columns of small multiples that fit, preferably with full rows. */
 export function column_count(panels: number, width: number, least = 250): number {
   const most = Math.max(1, Math.min(panels, Math.floor(width / least)));
   for (let columns = most; columns > most / 2; --columns) if (panels % columns === 0) return columns;
@@ -83,11 +83,11 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
 const drawable = (axis: Axis, value: number | null | undefined): value is number =>
   value !== null && value !== undefined && Number.isFinite(value) && (axis.scale !== "log" || value > 0);
 
-/** Vertices without a neighbour that they could be joined to: a line through them would not be seen. */
+/** Vertices without a neighbor, which a line would not show. */
 export const lone_vertices = (points: readonly ([number, number] | null)[]): [number, number][] =>
   points.filter((point, index): point is [number, number] => point !== null && !points[index - 1] && !points[index + 1]);
 
-/** A vertex of a line: x, y, or null where it is broken. */
+/** A vertex of a line as [x, y]; null where the line is broken. */
 export function vertex(chart: LinesChart, line: Line, index: number): [number, number] | null {
   const [x, y] = [line.x[index], line.y[index]];
   return drawable(chart.x, x) && drawable(chart.y, y) ? [x, y] : null;
@@ -132,7 +132,7 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
               "stroke-width": 1.2,
               "stroke-dasharray": "4 3",
             }),
-        // An svg of its own cuts off what leaves the axes.
+        // A nested svg clips lines at the axes.
         s(
           "svg",
           { x: plot.x - 3, y: plot.y - 3, width: plot.width + 7, height: plot.height + 3 },
@@ -161,14 +161,14 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
 }
 
 function draw_line(chart: LinesChart, line: Line, series: Series | undefined, layout: LinesLayout, theme: Theme): Tree {
-  const stroke = color_of(theme, series?.colour ?? "ink");
+  const stroke = color_of(theme, series?.color ?? "ink");
   const points = vertices(chart, line);
   const path = line_path<[number, number] | null>()
     .defined((point) => point !== null)
     .x((point) => layout.x(point?.[0] ?? NaN))
     .y((point) => layout.y(point?.[1] ?? NaN))
     .digits(2);
-  const is_null = series?.colour === "null";
+  const is_null = series?.color === "null";
   const dots = chart.points && !is_null ? points.filter((point) => point !== null) : lone_vertices(points);
   return s(
     "g",
@@ -227,16 +227,16 @@ function ring(index: number, points: readonly ([number, number] | null)[], layou
   });
 }
 
-/** A triangle at the edge of the plot where a line goes on beyond the axis. */
+/** A triangle at the plot edge where a line leaves the axis range. */
 function cut_marks(chart: LinesChart, line: Line, series: Series | undefined, layout: LinesLayout, plot: Plot, theme: Theme): Tree[] {
   return cuts(chart, line).map(({ index, side }) => {
     const x = Math.min(plot.width, Math.max(0, layout.x(number_at(line.x, index))));
     const [tip, back] = side === "above" ? [0, 5] : [plot.height, -5];
-    return s("path", { "data-cut": side, d: `M${short(x)} ${tip}l-3 ${back}h6z`, fill: color_of(theme, series?.colour ?? "ink") });
+    return s("path", { "data-cut": side, d: `M${short(x)} ${tip}l-3 ${back}h6z`, fill: color_of(theme, series?.color ?? "ink") });
   });
 }
 
-// Names at the ends of lines, moved apart where they would touch.
+// Labels at line ends, moved apart if they would overlap.
 function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLayout, theme: Theme): Tree[] {
   const ends = panel.lines
     .flatMap((line) => {
@@ -244,7 +244,7 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
       const last = vertices(chart, line)
         .filter((point) => point !== null)
         .pop();
-      const alone = panel.lines.filter((each) => each.series === line.series).length === 1; // several would say one name
+      const alone = panel.lines.filter((each) => each.series === line.series).length === 1; // several lines would repeat the label
       return series && last && alone ? [{ series, x: plot.x + layout.x(last[0]), y: plot.y + layout.y(last[1]) }] : [];
     })
     .sort((a, b) => a.y - b.y);
@@ -262,13 +262,13 @@ function end_labels(chart: LinesChart, panel: Panel, plot: Plot, layout: LinesLa
   return ends.map(({ series, x, y }) =>
     s(
       "text",
-      { x: x + 6, y: y + 3.8, "font-size": 11, "font-weight": 560, fill: text_color(theme, series.colour) },
+      { x: x + 6, y: y + 3.8, "font-size": 11, "font-weight": 560, fill: text_color(theme, series.color) },
       tspans(clipped_words(series.label, kLongestLabel)),
     ),
   );
 }
 
-/** Each line's first and last value. */
+/** Text for screen readers: first and last value of each line. */
 function in_words(chart: LinesChart): string {
   const panels = chart.panels.map((panel) => {
     const lines = panel.lines.map((line) => {
@@ -277,7 +277,7 @@ function in_words(chart: LinesChart): string {
       const [first, last] = [points[0], points[points.length - 1]];
       const name = plain(series?.label ?? line.series);
       const value = (point: [number, number]) => format_number(point[1], chart.y.format ?? "tick");
-      const cut = cuts(chart, line).length > 0 ? ", in part beyond the axis" : "";
+      const cut = cuts(chart, line).length > 0 ? ", partly outside the axis range" : "";
       return first && last ? `${name} from ${value(first)} to ${value(last)}${cut}` : `${name} not drawn`;
     });
     return `${panel.title ? `${plain(panel.title)}: ` : ""}${panel.empty ?? lines.slice(0, 12).join(", ")}`;

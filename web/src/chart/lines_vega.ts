@@ -1,4 +1,4 @@
-// The same lines in Vega-Lite.
+// Line charts in Vega-Lite.
 import { vega_axis } from "./axis";
 import { kVegaLiteSchema, vega_data, type CsvValue } from "./csv";
 import { cuts, type Side } from "./clipped_lines";
@@ -8,7 +8,7 @@ import { plain } from "./rich_text";
 
 type Row = Readonly<Record<string, CsvValue>>;
 
-// Marks beside the lines: each has a column for where it stands, which is left out where none does.
+// Additional marks: each has a data column with its position, omitted if it has no values.
 const kMarks = {
   alone: { type: "point", filled: true, size: 20 },
   chosen: { type: "point", filled: false, size: 150 },
@@ -16,7 +16,7 @@ const kMarks = {
   above: { type: "point", filled: true, size: 40, shape: "triangle-up" },
 } as const;
 
-/** A row for each vertex. */
+/** One row per vertex. */
 function rows_of(chart: LinesChart): Row[] {
   const ends: Readonly<Record<Side, number>> = { below: Math.min(...chart.y.domain), above: Math.max(...chart.y.domain) };
   return chart.panels.flatMap((panel, panel_index) =>
@@ -48,22 +48,22 @@ export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
   const has = (column: string) => rows.some((row) => row[column] !== undefined);
   const names = ["panel", "series", "line", "x", "y", ...["low", "high", ...Object.keys(kMarks)].filter(has)];
   const labels = chart.series.map((series) => plain(series.label));
-  const dashes = chart.series.map((series) => (series.dash ?? (series.colour === "null" ? "4 3" : "1 0")).split(" ").map(Number));
+  const dashes = chart.series.map((series) => (series.dash ?? (series.color === "null" ? "4 3" : "1 0")).split(" ").map(Number));
   const y = vega_axis(chart.y);
   const encoding = { x: { field: "x", ...vega_axis(chart.x) }, y: { field: "y", ...y } };
-  const colour = {
+  const color = {
     field: "series",
     type: "nominal",
     title: null,
     sort: null,
-    scale: { domain: labels, range: chart.series.map((series) => color_of(theme, series.colour)) },
+    scale: { domain: labels, range: chart.series.map((series) => color_of(theme, series.color)) },
   };
   const layer: object[] = [
     {
       mark: { type: "line", clip: true, strokeWidth: 1.5, point: chart.points ?? false },
       encoding: {
         ...encoding,
-        color: colour,
+        color,
         detail: { field: "line" },
         strokeDash: { field: "series", type: "nominal", title: null, sort: null, scale: { domain: labels, range: dashes } },
       },
@@ -72,10 +72,10 @@ export function lines_to_vega_lite(chart: LinesChart, theme: Theme): object {
   if (has("low"))
     layer.push({
       mark: { type: "rule", clip: true },
-      encoding: { ...encoding, y: { field: "low", ...y }, y2: { field: "high" }, color: colour },
+      encoding: { ...encoding, y: { field: "low", ...y }, y2: { field: "high" }, color },
     });
   for (const [field, mark] of Object.entries(kMarks))
-    if (has(field)) layer.push({ mark, encoding: { ...encoding, y: { field, ...y }, color: colour } });
+    if (has(field)) layer.push({ mark, encoding: { ...encoding, y: { field, ...y }, color } });
   if (chart.rule !== undefined)
     layer.push({ mark: { type: "rule", strokeDash: [4, 3], color: theme.baseline_line }, encoding: { y: { datum: chart.rule, ...y } } });
   const data = vega_data(

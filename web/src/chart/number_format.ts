@@ -1,7 +1,7 @@
-// Numbers as people read them: U+2212 for minus, a narrow space before %, "–" for none.
+// Number formatting: U+2212 for minus, "–" for no value.
 import { format } from "d3-format";
 
-/** A specifier of d3-format, or: "score" +.72, "share" .07, "percent" 37 %, "tick" as short as exact. */
+/** A d3-format specifier, or "score" (+0.72), "share" (0.07), "percent" (37%), "tick" (shortest exact form). */
 export type Format = string;
 
 const kMinus = "\u2212";
@@ -19,10 +19,10 @@ export function format_number(value: number | null | undefined, form: Format): s
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (form === "score") {
     const text = formatter("+.2f")(value);
-    return text === `${kMinus}0.00` || text === "+0.00" ? ".00" : text.replace(/0\./, ".");
+    return text === `${kMinus}0.00` || text === "+0.00" ? "0.00" : text;
   }
-  if (form === "share") return formatter(".2f")(value).replace(/^(\u2212?)0\./, "$1.");
-  if (form === "percent") return `${formatter(".0f")(value * 100)}\u202f%`;
+  if (form === "share") return formatter(".2f")(value);
+  if (form === "percent") return `${formatter(".0f")(value * 100)}%`;
   if (form === "tick") return tick(value);
   return formatter(form)(value);
 }
@@ -35,14 +35,14 @@ function tick(value: number): string {
 }
 
 const kPowers = ["", "k", "M", "G", "T"];
-/** 22.7 M: a count in three figures. */
+/** A count with three significant digits: 22.7 M. */
 export function count_words(value: number): string {
   let [power, rest] = [0, value];
   while (rest >= 999.5 && power < kPowers.length - 1) [power, rest] = [power + 1, rest / 1000];
   return power === 0 ? formatter(",")(value) : `${formatter(rest >= 100 ? ".0f" : ".1f")(rest)}\u202f${kPowers[power]}`;
 }
 
-/** 1 token, 1,200 tokens. */
+/** "1 token", "1,200 tokens". */
 export const counted = (count: number, one: string): string => `${count.toLocaleString("en")} ${count === 1 ? one : `${one}s`}`;
 
 export const bytes_words = (bytes: number): string => (bytes < 1000 ? `${bytes}\u202fB` : `${count_words(bytes)}B`);

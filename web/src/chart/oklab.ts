@@ -1,4 +1,4 @@
-// Colours mixed in OKLab (Ottosson 2020), where equal steps look equal.
+// Color mixing in OKLab (Ottosson 2020), a perceptually uniform color space.
 
 type Triple = readonly [number, number, number];
 
@@ -35,24 +35,24 @@ function hex_of([lightness, a, b]: Triple): string {
   return `#${channels.map((value) => byte(value).toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** The share of `second` is 0 to 1. */
+/** Mixes two colors; the fraction of `second` is 0 to 1. */
 export function mix(first: string, second: string, share: number): string {
   const [from, to] = [oklab(first), oklab(second)];
   const between = (index: 0 | 1 | 2) => from[index] + (to[index] - from[index]) * share;
   return hex_of([between(0), between(1), between(2)]);
 }
 
-/** One colour or more. */
+/** At least one color. */
 export type Ramp = readonly [string, ...string[]];
 
-/** `count` colours along equally spaced stops. */
+/** `count` colors interpolated between equally spaced stops. */
 export function ramp(stops: Ramp, count = 256): Ramp {
-  const colour = (index: number) => {
+  const color = (index: number) => {
     const place = (index / (count - 1)) * (stops.length - 1);
     const below = Math.floor(place);
     return mix(stops[below] ?? stops[0], stops[Math.min(stops.length - 1, below + 1)] ?? stops[0], place - below);
   };
-  return [colour(0), ...Array.from({ length: count - 1 }, (_, index) => colour(index + 1))];
+  return [color(0), ...Array.from({ length: count - 1 }, (_, index) => color(index + 1))];
 }
 
 /** Relative luminance, 0 to 1, as WCAG defines it. */
@@ -61,5 +61,5 @@ export function luminance(hex: string): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** Black or white, whichever contrasts more with the ground. */
+/** Black or white, whichever has more contrast with the background. */
 export const text_on = (ground: string): string => (luminance(ground) > 0.179 ? "#000000" : "#ffffff");

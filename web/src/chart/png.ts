@@ -1,5 +1,5 @@
-// Images as PNGs in data: addresses, made without a canvas, so that the page, a saved SVG and the
-// binary all draw the same. The bytes are stored, not compressed: making one takes a millisecond or two.
+// PNG images as data: URLs, created without a canvas, so that the page, saved SVGs and the program draw the same.
+// The data is stored without compression; encoding takes 1 to 2 ms.
 
 const kCrcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
@@ -23,7 +23,7 @@ function chunk(type: string, data: Uint8Array): Uint8Array {
   return bytes;
 }
 
-// RFC 1950 and 1951: blocks of at most 65,535 bytes as they are, and the Adler-32 of all of them.
+// RFC 1950 and 1951: stored blocks of at most 65,535 bytes, and the Adler-32 checksum of all data.
 function stored(data: Uint8Array): Uint8Array {
   const blocks = Math.max(1, Math.ceil(data.length / 65535));
   const bytes = new Uint8Array(2 + blocks * 5 + data.length + 4);
@@ -38,7 +38,7 @@ function stored(data: Uint8Array): Uint8Array {
   }
   let [low, high] = [1, 0];
   for (let from = 0; from < data.length; from += 3800) {
-    for (const byte of data.subarray(from, from + 3800)) high += low += byte; // the sums stay below 2^31 for so many
+    for (const byte of data.subarray(from, from + 3800)) high += low += byte; // sums stay below 2^31 for this many bytes
     low %= 65521;
     high %= 65521;
   }
@@ -64,15 +64,15 @@ export function base64(bytes: Uint8Array): string {
   return text;
 }
 
-/** `rows`: height × width pixels of so many bytes; `palette`: of bytes that are indices. */
+/** `rows`: pixels in row-major order. With `palette`, each byte is an index into it. */
 function png_file(rows: Uint8Array, width: number, height: number, palette?: Uint8Array): string {
   const header = new Uint8Array(13);
   const view = new DataView(header.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
-  header.set([8, palette ? 3 : 2], 8); // 8 bits: an index, or red, green and blue
+  header.set([8, palette ? 3 : 2], 8); // 8 bits per sample: palette index or RGB
   const of_row = rows.length / Math.max(1, height);
-  const filtered = new Uint8Array((of_row + 1) * height); // each row begins with its filter: none
+  const filtered = new Uint8Array((of_row + 1) * height); // each row starts with filter type 0 (none)
   for (let row = 0; row < height; ++row) filtered.set(rows.subarray(row * of_row, (row + 1) * of_row), row * (of_row + 1) + 1);
   const parts = [
     Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10),
@@ -90,16 +90,16 @@ function png_file(rows: Uint8Array, width: number, height: number, palette?: Uin
   return `data:image/png;base64,${base64(file)}`;
 }
 
-/** `pixels` are width × height indices into at most 256 colours such as "#1B1B4B". */
-export function png_address(pixels: Uint8Array, width: number, height: number, colours: readonly string[]): string {
+/** `pixels`: width × height indices into at most 256 colors such as "#1B1B4B". */
+export function png_address(pixels: Uint8Array, width: number, height: number, colors: readonly string[]): string {
   const palette = Uint8Array.from(
-    colours.flatMap((colour) => {
-      const number = parseInt(colour.slice(1), 16);
+    colors.flatMap((color) => {
+      const number = parseInt(color.slice(1), 16);
       return [number >> 16, (number >> 8) & 255, number & 255];
     }),
   );
   return png_file(pixels, width, height, palette);
 }
 
-/** `pixels`: red, green and blue of each. */
+/** `pixels`: RGB bytes. */
 export const png_of_pixels = (pixels: Uint8Array, width: number, height: number): string => png_file(pixels, width, height);

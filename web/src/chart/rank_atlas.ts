@@ -1,4 +1,4 @@
-// The rank atlas: the whole model in one picture, layers down and matrices across.
+// The rank atlas: energy ranks of the whole model. Rows: layers; columns: matrices.
 import type { Matrix } from "../data/report_file";
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -11,7 +11,7 @@ export interface AtlasCell {
   rank: number;
   null_rank: number;
   possible: number;
-  energy?: ArrayLike<number>; // cumulative, 0 to 1
+  energy?: ArrayLike<number>; // cumulative energy, 0 to 1
 }
 
 export interface AtlasChart extends ChartFields {
@@ -54,7 +54,7 @@ export function atlas_words(chart: AtlasChart, row: number, column: number): str
   const place = `${matrix ? plain(matrix_words(matrix)) : "no matrix"}, layer ${chart.layers[row]}`;
   if (cell === undefined || cell === "missing") return `${place}: not in this report`;
   if ("skipped" in cell) return `${place}: skipped, ${cell.skipped}`;
-  return `${place}: ${cell.rank} of ${cell.possible}, random numbers would need ${cell.null_rank}`;
+  return `${place}: rank ${cell.rank} of ${cell.possible} (random: ${cell.null_rank})`;
 }
 
 export function draw_atlas(chart: AtlasChart, theme: Theme, size: Size): Tree {
@@ -114,7 +114,7 @@ export function draw_atlas(chart: AtlasChart, theme: Theme, size: Size): Tree {
 
 const with_meanings = (cell: number): boolean => cell > 50;
 
-// A cell is seldom wide enough for three words side by side.
+// Most cells are too narrow for three words on one line.
 function lines_of(meaning: string): string[] {
   const last = meaning.lastIndexOf(" ");
   return meaning.indexOf(" ") < last ? [meaning.slice(0, last), meaning.slice(last + 1)] : [meaning];
@@ -144,7 +144,7 @@ function heading(matrix: Matrix, x: number, cell: number, top: number, theme: Th
   );
 }
 
-// The curve of cumulative energy as a pale area, the number, and the bar with the null's tick.
+// The cumulative energy as a pale area, the rank, and the bar with a tick at the random rank.
 function inside(
   value: AtlasCell,
   box: { x: number; y: number; width: number; height: number },
@@ -178,7 +178,7 @@ function inside(
     curve,
     s("rect", { x, y: bottom, width: (width * value.rank) / value.possible, height: bar, fill: role }),
     s("rect", { x: Math.min(tick, x + width - 1) - 0.9, y: bottom - 4, width: 1.8, height: bar + 4, fill: theme.ink }),
-    // In low rows the tick stands beside the number: it is put where few ticks are.
+    // In low rows the tick is next to the number, which is placed where there are few ticks.
     s(
       "text",
       {

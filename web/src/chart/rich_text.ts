@@ -1,22 +1,25 @@
-// Words with subscripts and weight: W with a small Q below, a figure made bold. Never markup.
+// Text with subscripts and bold parts, such as W with subscript Q. Never markup.
 import type { Matrix } from "../data/report_file";
 import { s, type Tree } from "./svg_tree";
 
 export type Word = string | { sub: string } | { strong: string };
 export type Words = string | readonly Word[];
 
+/** "L5H7": the name of a head, as in the literature. */
+export const head_name = ({ layer, head }: { layer: number; head: number }): string => `L${layer}H${head}`;
+
 const parts = (words: Words): readonly Word[] => (typeof words === "string" ? [words] : words);
 
-/** Text on one line: what breaks lines, controls a terminal or turns the direction of text is shown as a replacement character. */
+/** Text on one line: line breaks, control characters and bidirectional marks become replacement characters. */
 export const one_line = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
 
-/** At most so many characters, with an ellipsis for what is left out. */
+/** The text, cut to `longest` characters with an ellipsis. */
 export function clipped(text: string, longest: number): string {
   const characters = [...text];
   return characters.length > longest ? `${characters.slice(0, Math.max(1, longest - 1)).join("")}…` : text;
 }
 
-/** Words that fit where there is little room; longer ones lose their subscripts and their end. */
+/** Words for narrow spaces: longer ones are cut and lose their subscripts. */
 export const clipped_words = (words: Words, longest: number): Words =>
   plain(words).length > longest ? clipped(plain(words), longest) : words;
 
@@ -28,7 +31,7 @@ export function plain(words: Words): string {
   );
 }
 
-/** tspans for a <text>: a subscript is lowered, and what follows it raised back. */
+/** tspans for a <text>: subscripts are lowered, and the text after them is raised back. */
 export function tspans(words: Words): (Tree | string)[] {
   let lowered = false;
   return parts(words).map((word) => {
@@ -55,40 +58,40 @@ const kOthers: Partial<Record<Matrix, string>> = {
   shared_down: "shared down",
 };
 
-/** W with its letter below it, or the name of the product or MLP matrix. */
+/** W with its subscript, or the name of the product or MLP matrix. */
 export function matrix_words(matrix: Matrix): Words {
   const letter = kProjections[matrix];
   return letter ? ["W", { sub: letter }] : (kOthers[matrix] ?? matrix);
 }
 
-/** What a matrix does, in a word or two. */
+/** The role of a matrix, in a few words. */
 export const kMatrixMeanings: Readonly<Record<Matrix, string>> = {
   q: "query",
   k: "key",
   v: "value",
   o: "output",
-  qk: "where to look",
-  ov: "what to move",
+  qk: "scores",
+  ov: "head output",
   kv: "joint",
   gate: "MLP",
   up: "MLP",
   down: "MLP",
-  q_a: "to the queries' latent",
-  q_b: "queries from their latent",
-  kv_a: "to the latent of keys and values",
-  kv_b: "keys and values from their latent",
-  attention_gate: "gates what heads give",
-  qk_content: "where to look, whatever the distance",
-  qk_rotary: "where to look, by distance",
-  qk_latent: "where to look, in the latents",
-  ov_latent: "what to move, from the latent",
-  router: "chooses experts",
+  q_a: "to query latent",
+  q_b: "from query latent",
+  kv_a: "to KV latent",
+  kv_b: "from KV latent",
+  attention_gate: "gates head outputs",
+  qk_content: "scores without RoPE",
+  qk_rotary: "scores with RoPE",
+  qk_latent: "scores between latents",
+  ov_latent: "output from KV latent",
+  router: "selects experts",
   shared_gate: "shared experts",
   shared_up: "shared experts",
   shared_down: "shared experts",
 };
 
-/** Width in pixels that text takes at a size; a guess that needs no page, a little wide rather than narrow. */
+/** Estimated width of a text in pixels, without a page. Errs on the wide side. */
 export function text_width(text: string, size: number): number {
   let units = 0;
   for (const character of text) units += character_width(character);
@@ -98,7 +101,7 @@ export function text_width(text: string, size: number): number {
 const character_width = (character: string): number =>
   /[iIl.,:;'|!ftj ]/.test(character) ? 0.34 : /[mwMW%@—]/.test(character) ? 0.9 : 0.6;
 
-/** As much of a text as fits in a width, with an ellipsis for the rest. Tokens can have thousands of characters: each is measured once. */
+/** The part of a text that fits in a width, with an ellipsis. Each character is measured once, because tokens can be very long. */
 export function fitted(text: string, width: number, size: number): string {
   const room = width / size - character_width("…");
   let [units, end, kept] = [0, 0, 0];

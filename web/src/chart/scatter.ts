@@ -1,4 +1,4 @@
-// A point for each head.
+// Scatter plots with one point per head.
 import { axes, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -10,10 +10,10 @@ import { plain } from "./rich_text";
 export interface ScatterPoint {
   x: number;
   y: number;
-  colour: Color;
-  label: string; // "layer 2, head 9"
+  color: Color;
+  label: string; // "L2H9"
   chosen?: boolean;
-  size?: number; // of its area, 0 to 1 of the largest; all are alike where none says
+  size?: number; // area relative to the largest point, 0 to 1; equal sizes by default
 }
 
 export interface ScatterChart extends ChartFields {
@@ -22,7 +22,7 @@ export interface ScatterChart extends ChartFields {
   y: Axis;
   points: ScatterPoint[];
   zero?: boolean; // lines through x = 0 and y = 0
-  layers?: number; // how many, where points are coloured by layer: for the key
+  layers?: number; // number of layers, if points are colored by layer
   height?: number;
 }
 
@@ -50,7 +50,7 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
   const right = plot.x + plot.width;
   const bottom = plot.y + plot.height;
   const inside = ([low, high]: readonly [number, number]) => low <= 0 && high >= 0;
-  // The chosen point is drawn last, on top.
+  // The selected point is drawn last, on top of the others.
   const order = [...chart.points.entries()].sort(([, a], [, b]) => Number(a.chosen ?? false) - Number(b.chosen ?? false));
   return s(
     "svg",
@@ -71,7 +71,7 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
         cx: x(point.x),
         cy: y(point.y),
         r: radius_of(point),
-        fill: color_of(theme, point.colour),
+        fill: color_of(theme, point.color),
         stroke: point.chosen ? theme.ink : theme.ground,
         "stroke-width": point.chosen ? 2 : 1,
       }),
@@ -80,18 +80,18 @@ export function draw_scatter(chart: ScatterChart, theme: Theme, size: Size): Tre
 }
 
 export function scatter_to_vega_lite(chart: ScatterChart, theme: Theme): object {
-  const rows = chart.points.map((point) => [point.x, point.y, point.label, color_of(theme, point.colour)]);
+  const rows = chart.points.map((point) => [point.x, point.y, point.label, color_of(theme, point.color)]);
   return {
     $schema: kVegaLiteSchema,
     title: plain(chart.title),
-    data: vega_data(["x", "y", "label", "colour"], ["label", "colour"], rows),
+    data: vega_data(["x", "y", "label", "color"], ["label", "color"], rows),
     width: 480,
     height: 320,
     mark: { type: "point", filled: true, opacity: 1, size: 60 },
     encoding: {
       x: { field: "x", ...vega_axis(chart.x) },
       y: { field: "y", ...vega_axis(chart.y) },
-      color: { field: "colour", type: "nominal", scale: null },
+      color: { field: "color", type: "nominal", scale: null },
       tooltip: { field: "label", type: "nominal" },
     },
   };

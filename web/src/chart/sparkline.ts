@@ -1,11 +1,11 @@
-// A line the size of a word, over layers, with its null.
+// A word-sized line over layers, with its baseline.
 import { color_of, type Color, type Theme } from "./theme";
 import { s, type Tree } from "./svg_tree";
 
 export interface Spark {
   values: readonly (number | null)[];
   null_values?: readonly (number | null)[] | number;
-  colour: Color;
+  color: Color;
 }
 
 export function draw_spark(spark: Spark, theme: Theme, width = 92, height = 36): Tree {
@@ -20,7 +20,7 @@ export function draw_spark(spark: Spark, theme: Theme, width = 92, height = 36):
         value === null ? "" : `${index === 0 || values[index - 1] === null ? "M" : "L"}${x(index).toFixed(1)} ${y(value).toFixed(1)}`,
       )
       .join("");
-  const stroke = color_of(theme, spark.colour);
+  const stroke = color_of(theme, spark.color);
   return s(
     "svg",
     { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },

@@ -1,4 +1,4 @@
-// One head among all heads: a row for each measure, a tick for every head, a dot for the chosen one.
+// One head compared with all heads: one row per measure, a tick for every head, a dot for the selected one.
 import { scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
@@ -9,7 +9,7 @@ import { clipped_words, plain, text_width, tspans, type Words } from "./rich_tex
 
 export interface StripPlotRow {
   label: Words;
-  axis: Axis; // its format is that of the value
+  axis: Axis; // its format is used for the value
   all: ArrayLike<number | null>;
   value: number | null;
 }

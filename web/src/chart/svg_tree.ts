@@ -1,4 +1,4 @@
-// A picture as plain data: the page mounts it, a file writes it as text, tests read it.
+// An SVG image as plain data, for the page, files and tests.
 
 export interface Tree {
   readonly tag: string;
@@ -9,7 +9,7 @@ export interface Tree {
 export type Attributes = Record<string, string | number | null | undefined>;
 type Child = Tree | string | null | undefined | false;
 
-/** A node. Attributes that are null and children that are none are left out. */
+/** Creates a node. Null attributes and empty children are omitted. */
 export function s(tag: string, attributes: Attributes = {}, ...children: (Child | readonly Child[])[]): Tree {
   const kept: Record<string, string | number> = {};
   for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) kept[name] = value;
@@ -20,21 +20,21 @@ export function s(tag: string, attributes: Attributes = {}, ...children: (Child 
   };
 }
 
-/** At most two decimals: a hundredth of a pixel is not seen. */
+/** At most two decimals, because smaller differences are invisible. */
 export function short(value: string | number): string {
   return typeof value === "number" ? String(Math.round(value * 100) / 100) : value;
 }
 
 const kEscapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-// Characters that XML forbids, which a name from a file may hold, become the replacement character.
+// Names from files may contain characters that XML forbids. They become replacement characters.
 function escaped(text: string): string {
   return text
     .replace(/[&<>"]/g, (character) => kEscapes[character] ?? character)
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu, "\ufffd");
 }
 
-/** The tree as SVG text, with the namespace on its root. */
+/** The tree as SVG text, with the namespace on the root element. */
 export function svg_text(tree: Tree, root = true): string {
   const attributes: Record<string, string | number> = root
     ? { xmlns: "http://www.w3.org/2000/svg", ...tree.attributes }
@@ -47,7 +47,7 @@ export function svg_text(tree: Tree, root = true): string {
   return `<${tree.tag}${head}>${inner}</${tree.tag}>`;
 }
 
-/** All nodes of a tree with a tag, in document order. */
+/** All nodes with a tag, in document order. */
 export function all_by_tag(tree: Tree, tag: string): Tree[] {
   const below = tree.children.flatMap((child) => (typeof child === "string" ? [] : all_by_tag(child, tag)));
   return tree.tag === tag ? [tree, ...below] : below;

@@ -11,22 +11,22 @@ export interface Theme {
   line: string; // hairlines
   accent: string;
   baseline_line: string;
-  mark: string; // around what is chosen, on any colour of a map
+  mark: string; // frame of the selection, visible on any map color
   roles: Readonly<Record<Matrix, string>>;
   sequential: Ramp; // 256 steps, weak to strong
   diverging: Ramp; // 256 steps, -1 to +1
-  models: Ramp; // by the model's place in the report
+  models: Ramp; // by the model's index in the report
 }
 
 export const kFont = "Inter, system-ui, sans-serif";
 export const kMono = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
-export const kDash = "4 3"; // of every null
+export const kDash = "4 3"; // dashes of every baseline
 
 type Roles = Theme["roles"];
-type Kin = "q_a" | "q_b" | "kv_a" | "kv_b" | "attention_gate" | "qk_content" | "qk_rotary" | "qk_latent" | "ov_latent";
+type Derived = "q_a" | "q_b" | "kv_a" | "kv_b" | "attention_gate" | "qk_content" | "qk_rotary" | "qk_latent" | "ov_latent";
 
-/** Matrices of latents, and parts of circuits, have the colours of what they are made for. */
-const with_kin = (roles: Omit<Roles, Kin>): Roles => ({
+/** Latent projections and parts of circuits have the color of the matrix to which they belong. */
+const with_derived = (roles: Omit<Roles, Derived>): Roles => ({
   ...roles,
   q_a: roles.router,
   q_b: roles.q,
@@ -50,7 +50,7 @@ export const kLight: Theme = {
   accent: "#1F5FBF",
   baseline_line: "#8A8F98",
   mark: "#B3261E",
-  roles: with_kin({
+  roles: with_derived({
     q: "#2375D9",
     k: "#2E9AC2",
     v: "#A96000",
@@ -82,7 +82,7 @@ export const kDark: Theme = {
   accent: "#8AB4FF",
   baseline_line: "#7C8492",
   mark: "#FF6B4A",
-  roles: with_kin({
+  roles: with_derived({
     q: "#6F92FB",
     k: "#70ECFF",
     v: "#EC9F00",
@@ -103,10 +103,10 @@ export const kDark: Theme = {
   models: ["#6F92FB", "#EC9F00", "#D15FAC", "#BDE981", "#7A62EA", "#8A857C"],
 };
 
-/** What a line or a point stands for; the theme says which colour that is. */
+/** Meaning of a line or point, which the theme maps to a color. */
 export type Color =
   | { role: Matrix }
-  | { layer: number; of: number } // from the sequential scale
+  | { layer: number; of: number } // on the sequential scale
   | { model: number }
   | "null"
   | "accent"
@@ -114,8 +114,8 @@ export type Color =
   | "soft"
   | "faint";
 
-const step = (colours: Ramp, share: number): string =>
-  colours[Math.round(Math.min(1, Math.max(0, share)) * (colours.length - 1))] ?? colours[0];
+const step = (colors: Ramp, share: number): string =>
+  colors[Math.round(Math.min(1, Math.max(0, share)) * (colors.length - 1))] ?? colors[0];
 
 /** 0 weak to 1 strong. */
 export const sequential = (theme: Theme, share: number): string => step(theme.sequential, share);
@@ -123,16 +123,16 @@ export const sequential = (theme: Theme, share: number): string => step(theme.se
 /** -1 to +1. */
 export const diverging = (theme: Theme, share: number): string => step(theme.diverging, (share + 1) / 2);
 
-export function color_of(theme: Theme, colour: Color): string {
-  if (colour === "null") return theme.baseline_line;
-  if (colour === "accent" || colour === "ink" || colour === "soft" || colour === "faint") return theme[colour];
-  if ("role" in colour) return theme.roles[colour.role];
-  if ("model" in colour) return theme.models[colour.model % theme.models.length] ?? theme.models[0];
-  // The weakest quarter of the scale is too near the ground for a line.
-  return sequential(theme, 0.28 + 0.72 * (colour.of > 1 ? colour.layer / (colour.of - 1) : 0.6));
+export function color_of(theme: Theme, color: Color): string {
+  if (color === "null") return theme.baseline_line;
+  if (color === "accent" || color === "ink" || color === "soft" || color === "faint") return theme[color];
+  if ("role" in color) return theme.roles[color.role];
+  if ("model" in color) return theme.models[color.model % theme.models.length] ?? theme.models[0];
+  // The weakest quarter of the scale has too little contrast for a line.
+  return sequential(theme, 0.28 + 0.72 * (color.of > 1 ? color.layer / (color.of - 1) : 0.6));
 }
 
-/** Color of a line for text of the same meaning, dark or light enough to be read. Weak layers are too pale for that. */
-export function text_color(theme: Theme, colour: Color): string {
-  return typeof colour === "object" && "layer" in colour ? theme.soft : mix(theme.ink, color_of(theme, colour), 0.58);
+/** Text color for a line's label, with enough contrast. Pale layer colors are replaced by the soft text color. */
+export function text_color(theme: Theme, color: Color): string {
+  return typeof color === "object" && "layer" in color ? theme.soft : mix(theme.ink, color_of(theme, color), 0.58);
 }

@@ -1,6 +1,6 @@
-// Where a page that `attnscope serve` has served asks its server.
+// API addresses for a page served by `attnscope serve`.
 
-/** A path of the server. One that listens beyond this computer wants the token that the page's own address holds. */
+/** Path of an API request. A server that listens on other interfaces requires the token in the page's address. */
 export function api_path(path: string, query: Record<string, string> = {}): string {
   const token = new URLSearchParams(location.search).get("token");
   const all = new URLSearchParams({ ...query, ...(token ? { token } : {}) }).toString();

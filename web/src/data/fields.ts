@@ -1,8 +1,8 @@
-// What a column is called, measured in, and means: from the descriptions that the binary packs.
+// Name, unit and meaning of columns, from the field descriptions in the report.
 import type { Report } from "./report";
 import type { AnalysisId, Field } from "./report_file";
 
-// Analyses whose rows are of a kind with another name.
+// Analyses whose row kind has another name.
 const kKinds: Partial<Record<AnalysisId, string>> = { overlap: "head_overlap", attention_excluding_first: "attention" };
 
 export function fields_of(report: Report, id: AnalysisId): Field[] {

@@ -1,4 +1,4 @@
-// What a low-rank latent would keep of a layer's queries, or of its keys and values together.
+// Energy that a low-rank latent would keep of a layer's queries, or of its keys and values together.
 import type { MlaSide } from "./report_file";
 
 export interface KeptEnergy {
@@ -7,7 +7,7 @@ export interface KeptEnergy {
   random_energy: number;
 }
 
-/** Of the latent's usual size where it is less than there is to keep, else of a tenth of the width. */
+/** For the usual latent rank if it is below the maximum possible rank, otherwise for DeepSeek-V2's fraction of the hidden size. */
 export function kept_energy(side: MlaSide | null): KeptEnergy | undefined {
   if (!side) return undefined; // its matrices were skipped
   const of_rank = { rank: side.rank, energy: side.energy, random_energy: side.random_energy };

@@ -1,4 +1,4 @@
-// Opens the report that the page holds, or asks the server that served the page.
+// Opens the report embedded in the page, or fetches it from the server.
 import { api_path } from "./api_path";
 import type { Report } from "./report";
 import type { ReportFile } from "./report_file";
@@ -15,7 +15,7 @@ async function unpacked(text: string): Promise<ArrayBuffer> {
   return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-/** A block's text; undefined where nothing was packed into it. */
+/** A block's text. Undefined if it is empty. */
 function block(id: string): string | undefined {
   const text = document.getElementById(id)?.textContent?.trim();
   return text && !text.startsWith("@@") ? text : undefined;
@@ -26,7 +26,7 @@ async function packed_block(id: string): Promise<ArrayBuffer> {
   return text ? unpacked(text) : new ArrayBuffer(0);
 }
 
-/** What the server shows now. Its blocks belong together by their revision: a new one may come between two answers. */
+/** The server's current report. Blocks are matched by revision, because it can change between two responses. */
 async function served(attempts = 20): Promise<Report> {
   const get = async (path: string, query: Record<string, string> = {}) => {
     const answer = await fetch(api_path(path, query));
@@ -40,10 +40,10 @@ async function served(attempts = 20): Promise<Report> {
   const [values, maps] = await Promise.all([get("/api/values", query), get("/api/maps", query)]);
   if (values.ok && maps.ok) return opened(results, await values.arrayBuffer(), await maps.arrayBuffer(), true);
   if (attempts > 1) return served(attempts - 1);
-  throw new Error("the server's report changes too fast");
+  throw new Error("the server's report keeps changing; reload the page");
 }
 
-/** Undefined where the page is the bare template. */
+/** Undefined if the page is the empty template. */
 export async function load_report(): Promise<Report | undefined> {
   if (block("results")) {
     const [results, values, maps] = await Promise.all([packed_block("results"), packed_block("values"), packed_block("maps")]);
@@ -53,7 +53,7 @@ export async function load_report(): Promise<Report | undefined> {
   return served();
 }
 
-/** float32 numbers from their byte planes: all lowest bytes, then all next ones, as neighbours share their high bytes. */
+/** float32 numbers from byte planes: all lowest bytes first, then the next ones. Neighbors share high bytes, so this compresses better. */
 export function numbers_of_planes(planes: ArrayBuffer): Float32Array {
   const count = Math.floor(planes.byteLength / 4);
   const bytes = new Uint8Array(4 * count);

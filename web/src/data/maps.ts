@@ -1,5 +1,5 @@
 // Attention weights as bytes: 0 is exactly 0, else 1 + round(254 (log2 a + 16) / 16), from 2^-16 to 1.
-// Good within 2.2 %, so what is read from them is said with "≈"; figures come from the rows.
+// Accurate to 2.2%, so weights read from maps are shown with "≈"; measures come from the rows.
 import type { Report } from "./report";
 import type { MapPlace } from "./report_file";
 
@@ -12,21 +12,21 @@ export function byte_of_weight(weight: number): number {
   return 1 + Math.max(0, Math.min(254, Math.round((254 * (Math.log2(weight) + 16)) / 16)));
 }
 
-/** Queries down, keys across. */
+/** Rows are queries, columns are keys. */
 export interface MapShape {
   queries: number;
   keys: number;
 }
 
-/** Of the text itself. */
+/** Shape of the original map. */
 export const tokens_shape = ({ tokens, keys }: MapPlace): MapShape => ({ queries: tokens, keys: keys ?? tokens });
 
-/** Of what the report holds of the map. */
+/** Shape of the map as stored in the report. */
 export const stored_shape = ({ side, key_side }: MapPlace): MapShape => ({ queries: side, keys: key_side ?? side });
 
 export const same_shape = (a: MapShape, b: MapShape): boolean => a.queries === b.queries && a.keys === b.keys;
 
-/** A map's bytes, row by row. */
+/** A map's bytes in row-major order. */
 export function map_bytes(report: Report, place: MapPlace): Uint8Array {
   const { side, at } = place;
   if (!(place.causal && side === place.tokens)) return report.maps.subarray(at, at + side * stored_shape(place).keys);

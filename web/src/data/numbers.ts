@@ -1,9 +1,9 @@
-// Numbers in lists, and the largest of them.
+// Helpers for lists of numbers.
 
-/** The number at an index; NaN, which no chart draws, beyond the last. */
+/** The number at an index; NaN, which charts skip, beyond the end. */
 export const number_at = (values: ArrayLike<number>, index: number): number => values[index] ?? NaN;
 
-/** The largest finite number; undefined where there is none. */
+/** The largest finite number. Undefined if there is none. */
 export function largest_number(values: ArrayLike<number | null>): number | undefined {
   let largest: number | undefined;
   for (let index = 0; index < values.length; ++index) {
@@ -16,7 +16,7 @@ export function largest_number(values: ArrayLike<number | null>): number | undef
 /** 0, 1, … count - 1. */
 export const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/** The row with the largest value, and that; undefined where no row has one. */
+/** The row with the largest value, and the value. Undefined if no row has one. */
 export function largest<Row>(
   rows: readonly Row[],
   value: (row: Row) => number | null | undefined,
@@ -29,7 +29,7 @@ export function largest<Row>(
   return found;
 }
 
-/** The largest value of each layer; null where a layer has none. */
+/** The largest value per layer; null for layers without a value. */
 export function largest_by_layer<Row extends { layer: number }>(
   layers: number,
   rows: readonly Row[],

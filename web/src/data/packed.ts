@@ -1,17 +1,17 @@
-// How a report packs arrays: short ones stand where they are, the others in one block of float32 for the whole file.
+// Array encoding of a report: short arrays are stored in place, others in one float32 block for the whole file.
 
-/** Where an array lies in the block of values: float32 [at, at + length). */
+/** Location of an array in the values block: float32 [at, at + length). */
 export interface Slice {
   at: number;
   length: number;
 }
 
-/** The null's values are shared by all rows of a shape and multiplied by `scale`. */
+/** Random baseline values are shared by all rows of a shape and multiplied by `scale`. */
 export interface ScaledSlice extends Slice {
   scale: number;
 }
 
 export type NumberList = Slice | readonly number[];
 
-/** Row by row; NaN in the block of values, and null in the row itself, stand for no value. */
+/** Row-major order. A missing value is NaN in the values block and null in the row itself. */
 export type NumberMatrix = (Slice & { shape: [number, number] }) | (number | null)[][];

@@ -1,5 +1,5 @@
-// What a report holds: the schema "attnscope-report/1". The binary writes it; nothing here is checked again, except that
-// any analysis may be missing. Rows are described in generated_rows.ts.
+// Types of a report file (schema "attnscope-report/1"), as the program writes it. Any analysis may be missing; nothing else is checked.
+// Rows are described in generated_rows.ts.
 import type {
   AblateRow,
   AttentionRow,
@@ -46,19 +46,19 @@ export type {
 
 export type Matrix = SpectrumRow["matrix"];
 
-/** Of queries, or of keys and values together. */
+/** The query side, or keys and values together. */
 export type MlaSide = NonNullable<MlaRow["kv"]>;
 
 export type Histogram = NonNullable<WeightsRow["histogram"]>;
 
-/** Of a layer as a whole where `head` is null, and then with other fields. */
+/** Rows with `head` null describe a whole layer and have other fields. */
 export type AttentionHeadRow = AttentionRow & { head: number };
 export type AttentionLayerRow = AttentionRow & { head: null };
 
-/** Of a live model whose maps alone are known, facts that weights say are null. */
+/** A model. Info that comes from weights is null for a live model of which only attention maps are known. */
 export type AnyModel = ModelFacts & { reads?: "texts" | "images" | "sound" };
 
-/** Of a model whose weights were read. What looks at its weights' facts has rows of them to say something of. */
+/** A model with weights, so that all info from weights is present. Rows about weights exist only for such models. */
 export type Model = AnyModel & { [Fact in FactOfWeights]: NonNullable<ModelFacts[Fact]> };
 type FactOfWeights = "parameters" | "attention_parameters" | "kv_heads" | "head_dim" | "width" | "dtype" | "bytes" | "rotary";
 
@@ -91,8 +91,8 @@ export type AnalysisId = keyof RowsOf;
 
 export interface Analysis<Row = unknown> {
   id: AnalysisId;
-  model: string; // that it is of: a report has an entry for each analysis and model
-  again: string | null; // the command that makes these rows again; null: it would find nothing
+  model: string; // a report has one entry per analysis and model
+  again: string | null; // command that reproduces these rows; null: none does
   command: string;
   parameters: Readonly<Record<string, unknown>>;
   rows: Row[];
@@ -101,12 +101,12 @@ export interface Analysis<Row = unknown> {
 }
 
 export interface Field {
-  name: string; // a path where fields are nested: "kv.energy_rank"
+  name: string; // a path for nested fields: "kv.energy_rank"
   type: string;
   unit?: string | null;
   heading?: string | null;
   meaning: string;
-  words?: string; // of a flag: what it says, within a sentence
+  words?: string; // flags only: meaning as part of a sentence
   where?: string | null;
 }
 
@@ -115,31 +115,31 @@ export interface Token {
   text: string | null; // null without a tokenizer
 }
 
-/** One head's map on the text. `at` counts bytes of the block of maps. */
+/** One head's attention map. `at`: byte offset in the maps block. */
 export interface MapPlace {
   model: string;
   layer: number;
   head: number;
   tokens: number; // T: queries
-  keys?: number; // S, where it is another number
-  causal: boolean; // with side = T: only the triangle, row by row
-  side: number; // rows. T: the full map; less: a max-pooled thumbnail
-  key_side?: number; // columns, with `keys`: S, or less
+  keys?: number; // S, if different from T
+  causal: boolean; // with side = T: only the lower triangle is stored, in row-major order
+  side: number; // rows. T: full map; fewer: max-pooled thumbnail
+  key_side?: number; // columns, with `keys`: at most S
   at: number;
 }
 
-/** The image that maps are of, as the model read it: red, green and blue of each pixel, in the block of maps. */
+/** The image of the maps, as preprocessed for the model: RGB bytes in the maps block. */
 export interface ImageInput {
   model: string;
   rows: number;
   cols: number;
-  patch_rows: number; // patches cover it all
+  patch_rows: number; // patches cover the whole image
   patch_cols: number;
-  names: string[]; // of the tokens before those of patches
+  names: string[]; // names of the tokens before the patch tokens
   at: number;
 }
 
-/** The sound that maps are of: how loud each frame is, a byte each in the block of maps. */
+/** The audio of the maps: loudness of each frame, one byte each, in the maps block. */
 export interface AudioInput {
   model: string;
   seconds: number;
@@ -148,8 +148,8 @@ export interface AudioInput {
 }
 
 /**
- * Means of a raw matrix over a grid of `rows` × `cols` blocks, row by row: a byte each of the block of maps from `at`,
- * 1 for -limit to 255 for +limit, 128 for 0.
+ * Means of a raw matrix over `rows` × `cols` blocks in row-major order, one byte each in the maps block from `at`: 1 for -limit, 128 for 0,
+ * 255 for +limit.
  */
 export interface MatrixImage {
   model: string;
@@ -159,25 +159,25 @@ export interface MatrixImage {
   rows: number;
   cols: number;
   at: number;
-  limit: number; // the largest of them, without its sign
+  limit: number; // largest absolute mean
 }
 
-/** The cosines between the rows of one head; their diagonal is left at 0. */
+/** Cosines between the rows of one head, with a diagonal of 0. */
 export interface CosineImage extends Omit<MatrixImage, "shape"> {
   head: number;
 }
 
-/** What the report lacks of a model, and why. */
-export interface LeftOut {
-  part: string; // the id of the entry that would hold it, "maps" or "matrices"
+/** A part that was skipped for a model, and why. */
+export interface SkippedPart {
+  part: string; // id of the missing entry, "maps" or "matrices"
   model: string;
   why: string;
-  command: string | null; // brings it; null: none does
+  command: string | null; // command that adds it; null: none does
 }
 
 export interface ReportFile {
   schema: "attnscope-report/1";
-  revision?: number; // of a served report: it grows with every change
+  revision?: number; // served reports only: increases with every change
   version: string;
   created: string; // ISO 8601, UTC
   seconds: number;
@@ -185,9 +185,9 @@ export interface ReportFile {
   thresholds: number[];
   models: Model[];
   reports: Analysis[];
-  fields: Readonly<Record<string, Field[]>>; // by kind of rows
-  skipped: LeftOut[];
-  texts: { model: string; tokens: Token[]; source?: Token[] }[]; // `source`: keys of maps across two texts
+  fields: Readonly<Record<string, Field[]>>; // by row kind
+  skipped: SkippedPart[];
+  texts: { model: string; tokens: Token[]; source?: Token[] }[]; // `source`: keys of cross-attention maps
   pictures: ImageInput[];
   sounds: AudioInput[];
   maps: MapPlace[];

@@ -1,4 +1,4 @@
-// Layers that have one and the same matrix, as ALBERT's do: what is counted is each matrix once.
+// Layers that share a matrix, as in ALBERT: each matrix is counted once.
 import type { Model } from "./report_file";
 
 interface Place {
@@ -11,9 +11,8 @@ const first_layer = (model: Model, matrix: string, layer: number): number =>
   model.shared_weights?.find((shared) => shared.matrices.includes(matrix) && shared.layers.includes(layer))?.layers[0] ?? layer;
 
 /**
- * The rows of layers that have a matrix of their own and, of those that share one, of the first that there is. `matrices`: all that have
- * to be
- * the same, where that is more than the row's own.
+ * Rows without duplicates from shared matrices: of layers that share a matrix, only the first row is kept. `matrices`: all matrices that
+ * must be shared, if there are more than the row's own.
  */
 export function distinct<Row extends Place>(model: Model, rows: readonly Row[], matrices?: readonly string[]): Row[] {
   const kept = new Map<string, number>();

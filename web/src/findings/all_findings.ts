@@ -1,4 +1,4 @@
-// All kinds of sentences, and those that a model deserves.
+// All kinds of findings, and the selection shown for a model.
 import type { Reading } from "../shaping/reading";
 import { attention_rank_by_depth } from "./attention_rank_by_depth";
 import { collapsed_layers } from "./collapsed_layers";
@@ -33,57 +33,54 @@ import { weight_rank_by_depth } from "./weight_rank_by_depth";
 import { zero_heads, zero_matrices } from "./zero_matrices";
 
 /**
- * What parts of the model do to its predictions of the text, each with its effect in nats. The effect of an ablation is the change of the
- * mean loss. A logit is a log-odds: a head that adds δ to a token's logit changes the log of its probability by at most δ nats.
+ * Measured effects of components on the predictions of the text, in nats. The effect of an ablation is the change in mean loss. A head that
+ * adds δ to a token's logit changes the token's log-probability by at most δ nats, so logits and nats share one scale.
  */
 const kEffects = {
-  matters: important_head,
+  important_head,
   cross_attention,
-  raises: attended_token_effect,
-  needed_layer: critical_layer,
+  attended_token_effect,
+  critical_layer,
 } satisfies Partial<Record<KindName, Kind>>;
 
-/** What was measured while the model ran. */
+/** Other measurements from a run of the model. */
 const kOfRuns = {
-  attention_depth: attention_rank_by_depth,
-  collapsed: collapsed_layers,
-  induction: induction_heads,
-  previous_token: previous_token_heads,
-  sink: attention_sink_heads,
+  attention_rank_by_depth,
+  collapsed_layers,
+  induction_heads,
+  previous_token_heads,
+  attention_sink_heads,
   dead_heads,
   massive_activations,
   outlier_dimensions,
   dead_experts,
-  smaller_model: compressed_model,
+  compressed_model,
 } satisfies Partial<Record<KindName, Kind>>;
 
 const kOfWeights = {
   zero_matrices,
-  fewest_directions: low_rank_matrix,
+  low_rank_matrix,
   matrix_like_random,
-  weights_depth: weight_rank_by_depth,
-  latent: kv_latent,
+  weight_rank_by_depth,
+  kv_latent,
   heavy_tails,
-  expert_twins: similar_experts,
-  experts_one_space: experts_shared_subspace,
+  similar_experts,
+  experts_shared_subspace,
   small_adapter,
 } satisfies Partial<Record<KindName, Kind>>;
 
-/**
- * Of heads, from the weights alone: what they say of a head does not tell whether the head matters, so none comes first where there is
- * another.
- */
+/** Statistics of head weights. They do not show whether a head is important, so none comes first if there is another finding. */
 export const kOfHeadsWeights = {
   duplicate_heads,
-  shared_space: overlapping_heads,
-  copying: copying_heads,
-  symmetric: symmetric_heads,
-  identity_part: identity_component,
+  overlapping_heads,
+  copying_heads,
+  symmetric_heads,
+  identity_component,
   composition,
   zero_heads,
 } satisfies Partial<Record<KindName, Kind>>;
 
-/** All of them by name; `model_like_random` is asked only where none of these has a word. */
+/** All kinds by name, except `model_like_random`, which is used only if there is no other finding. */
 export const kKinds: Readonly<Record<Exclude<KindName, "model_like_random">, Kind>> = {
   ...kEffects,
   ...kOfRuns,
@@ -94,9 +91,9 @@ export const kKinds: Readonly<Record<Exclude<KindName, "model_like_random">, Kin
 const kMost = 6;
 
 /**
- * At most six: measured effects first, the largest first, then what else was measured while the model ran, then statistics of weights, both
- * furthest from the null first. There are fewer kinds of effects than places, so that none is ever left out. If nothing stands out in a
- * model, just that.
+ * At most six findings: measured effects in descending order, then other measurements from a run, then statistics of the weights. The last
+ * two groups are sorted by distance from the baseline. There are fewer than six kinds of effects, so an effect is never dropped. Without
+ * any other finding, reports whether the model looks random.
  */
 export function findings(reading: Reading): Finding[] {
   const said = (kinds: Readonly<Record<string, Kind>>) => Object.values(kinds).flatMap((kind) => kind(reading) ?? []);

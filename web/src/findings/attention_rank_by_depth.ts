@@ -1,5 +1,5 @@
-// Attention maps that lose rank, or gain it, with depth, by more than those of random weights do: where these are so large that maps are
-// far from even, rank falls by up to two fifths.
+// Attention maps whose rank falls or rises with depth by more than in random models. With large random weights, maps are far from uniform
+// and the rank falls by up to 40%.
 import { rows_of, analysis } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
@@ -10,13 +10,13 @@ import { trend } from "./trend_with_depth";
 const kMostLeft = 0.5;
 
 export const claim: Claim = {
-  sentence: "`from the first layer to the last, attention loses (gains) rank with depth`",
+  sentence: "`… → … MaxRank … falls (rises) with depth`",
   guard:
-    `every layer within errors of the way (\`trend_with_depth.ts\`); ${percent(1 - kMostLeft)} of the rank in all, and three ` +
-    `ranks; text of ${kShortestText} tokens`,
-  chance: "random weights: where their maps are far from even, rank falls by up to two fifths",
-  experiment: "random models; one whose scores lose their force with depth",
-  result: "silent; said. It describes these maps",
+    `a consistent trend over all layers (\`trend_with_depth.ts\`); a change of at least ${percent(1 - kMostLeft)} and of 3 ranks; ` +
+    `a text of at least ${kShortestText} tokens`,
+  chance: "random weights: if their maps are far from uniform, the rank falls by up to 40%",
+  experiment: "random models; a model whose attention scores shrink with depth",
+  result: "random models: not shown; the other model: found. The finding describes the maps of this text",
 };
 
 export const attention_rank_by_depth: Kind = (reading) => {
@@ -35,16 +35,15 @@ export const attention_rank_by_depth: Kind = (reading) => {
   if (least > kMostLeft * most || most - least < 3) return undefined;
   const energy = analysis(report, "attention")?.parameters.energy;
   return {
-    kind: "attention_depth",
+    kind: "attention_rank_by_depth",
     figure: `${figure(first)} → ${figure(last)}`,
     unit: `MaxRank${typeof energy === "number" ? ` at ${threshold_words(energy)}` : ""}`,
     words: [
-      "of at most ",
+      `The highest rank of any attention map in a layer ${way} with depth, from the first to the last layer (maximum possible: `,
       strong(tokens),
-      `: from the first layer to the last, attention ${way === "falls" ? "loses" : "gains"} rank with depth, and no layer has ` +
-        `clearly ${way === "falls" ? "more" : "less"} than one before it.`,
+      `). No layer is clearly ${way === "falls" ? "above" : "below"} an earlier one.`,
     ],
-    spark: { values, colour: "accent" },
+    spark: { values, color: "accent" },
     distance: between(most, least, 0),
     see: { view: "attention", state: { l: model.layers - 1, h: null } },
   };

@@ -1,20 +1,20 @@
-// Heads that leave most of their attention on the first token.
+// Attention-sink heads: most of their attention is on the first token.
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
 import { strong, head_words } from "../shaping/shared_words";
-import { between, type Claim, type Kind, kShortestText, small_percent } from "./finding";
+import { between, type Claim, type Kind, kShortestText, percent, small_percent } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 const kLeast = 0.5;
 
 export const claim: Claim = {
-  sentence: "`… heads park on the first token`",
-  guard: `${kLeast} of the weight, beyond two standard errors; text of ${kShortestText} tokens`,
-  chance: "even attention",
-  experiment: "random models; heads built to look at the first place",
-  result: "silent; found. It describes these maps",
+  sentence: "`… heads are attention-sink heads`",
+  guard: `at least ${percent(kLeast)} of the attention, by more than 2 standard errors; a text of at least ${kShortestText} tokens`,
+  chance: "uniform attention",
+  experiment: "random models; heads built to attend to the first position",
+  result: "random models: not shown; built heads: found. The finding describes the maps of this text",
 };
 
 export const attention_sink_heads: Kind = (reading) => {
@@ -27,23 +27,19 @@ export const attention_sink_heads: Kind = (reading) => {
     (row) => row.sink_mass,
     (row) => row.sink_mass_error,
   );
-  const even = found?.best.uniform_sink_mass;
-  if (!found || even === undefined || tokens < kShortestText) return undefined;
+  const uniform = found?.best.uniform_sink_mass;
+  if (!found || uniform === undefined || tokens < kShortestText) return undefined;
   return {
-    kind: "sink",
-    ...head_count(found, "parks on the first token", "park on the first token"),
+    kind: "attention_sink_heads",
+    ...head_count(found, "is an attention-sink head", "are attention-sink heads"),
     words: [
-      "At least half of ",
-      found.count === 1 ? "its" : "their",
-      " attention goes there, and ",
-      strong(format_number(found.most, "percent")),
-      " in ",
+      "Strongest: ",
       ...head_words(found.best),
-      ". Even attention over ",
-      strong(tokens),
-      " tokens gives the first ",
-      strong(small_percent(even)),
-      ".",
+      " puts ",
+      strong(format_number(found.most, "percent")),
+      " of its attention on the first token (uniform: ",
+      strong(small_percent(uniform)),
+      `). Threshold: ${percent(kLeast)}.`,
     ],
     spark: head_spark(
       model.layers,
@@ -51,7 +47,7 @@ export const attention_sink_heads: Kind = (reading) => {
       (row) => row.sink_mass,
       (row) => row.uniform_sink_mass,
     ),
-    distance: between(even, found.most, 1),
+    distance: between(uniform, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },
   };
 };

@@ -1,4 +1,4 @@
-// Layers whose maps are all but one column. Rows say so only of texts and an energy for which the cuts are meant: docs/metrics.md.
+// Layers whose attention maps have collapsed to rank 1. Rows decide this only at the text lengths and energy threshold in docs/metrics.md.
 import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
@@ -8,10 +8,10 @@ import { between, type Claim, figure, type Kind } from "./finding";
 
 export const claim: Claim = {
   sentence: "`… layers have collapsed`",
-  guard: "both cuts of the rows: `docs/metrics.md`; 16 keys",
-  chance: "even attention",
-  experiment: "random models; a layer whose heads all park on the first token",
-  result: "none is called collapsed; said of that layer alone",
+  guard: "both thresholds in `docs/metrics.md`; at least 16 keys",
+  chance: "uniform attention",
+  experiment: "random models; a layer in which all heads attend to the first token",
+  result: "random models: not shown; built layer: found, and no other",
 };
 
 export const collapsed_layers: Kind = (reading) => {
@@ -26,24 +26,24 @@ export const collapsed_layers: Kind = (reading) => {
     });
   const [first] = collapsed;
   const widest = largest(collapsed, (row) => row.mean_energy_columns);
-  const even = widest?.row.uniform_energy_columns;
-  if (!first || !widest || even === undefined) return undefined;
+  const uniform = widest?.row.uniform_energy_columns;
+  if (!first || !widest || uniform === undefined) return undefined;
   const one = collapsed.length === 1;
   return {
-    kind: "collapsed",
+    kind: "collapsed_layers",
     figure: `${collapsed.length} of ${rows.length}`,
     unit: one ? "layers has collapsed" : "layers have collapsed",
     words: [
-      `${layers_words(collapsed.map((row) => row.layer))}: ${collapse_words(report)}; at most `,
+      `In ${layers_words(collapsed.map((row) => row.layer))}: ${collapse_words(report)}. Here at most `,
       strong(figure(widest.value)),
       " of ",
       strong(tokens),
-      " columns here. Even attention needs ",
-      strong(even),
-      ".",
+      " columns hold the energy (uniform: ",
+      strong(uniform),
+      ").",
     ],
-    spark: { values: by_layer((row) => row.mean_energy_columns), null_values: by_layer((row) => row.uniform_energy_columns), colour: "accent" },
-    distance: between(even, widest.value, 1),
+    spark: { values: by_layer((row) => row.mean_energy_columns), null_values: by_layer((row) => row.uniform_energy_columns), color: "accent" },
+    distance: between(uniform, widest.value, 1),
     see: { view: "attention", state: { l: first.layer, h: null } },
   };
 };

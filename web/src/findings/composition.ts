@@ -1,4 +1,5 @@
-// Two heads, one of a later layer, whose weights align.
+// The pair of heads with the highest composition score.
+import { head_name } from "../chart/rich_text";
 import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { strong, head_words } from "../shaping/shared_words";
@@ -8,13 +9,13 @@ const kLeast = 0.25;
 const kTimesChance = 3;
 
 export const claim: Claim = {
-  sentence: "`of any two heads their weights align most`",
-  guard: `score above ${kLeast} and ${kTimesChance} times chance`,
+  sentence: "`… the highest composition score of any pair of heads`",
+  guard: `score above ${kLeast} and above ${kTimesChance} times the random score`,
   chance: "random heads",
-  experiment: "what the earlier head writes, less its mean, taken out of what the later one reads as keys",
+  experiment: "direct-path ablation: the earlier head's output, minus its mean, removed from the later head's key input",
   result:
-    "refuted as `depends on`: the pair with the highest K score is the 233rd of 540 (gpt2) and the 83rd of 540 (llama) " +
-    "by how far the later head's map moves. So it says `align`; `ablate --induction --receiver` tries it",
+    "refuted as a dependence: the pair with the highest K score ranks 233rd of 540 (gpt2) and 83rd of 540 (llama) by the change in the " +
+    "later head's attention. The finding therefore states alignment of weights only; `ablate --induction --receiver` tests the dependence",
 };
 
 export const composition: Kind = ({ report, model }) => {
@@ -30,11 +31,12 @@ export const composition: Kind = ({ report, model }) => {
     words: [
       "of ",
       ...head_words(best),
-      " with ",
+      ` with the ${{ q: "queries", k: "keys", v: "values" }[best.kind]} of `,
       ...head_words({ layer: best.receiver_layer, head: best.receiver_head }),
-      `: of any two heads their weights align most, the later one's ${{ q: "queries", k: "keys", v: "values" }[best.kind]} with ` +
-        "what the earlier one writes. Whether they depend on it the weights alone do not tell. Random heads have ",
+      ", the highest composition score of any pair of heads (random: ",
       strong(figure(Number(chance.toPrecision(2)))),
+      "). The score uses only weights. To test the dependence, run ablate --induction --receiver ",
+      head_name({ layer: best.receiver_layer, head: best.receiver_head }),
       ".",
     ],
     distance: between(chance, score, 1),

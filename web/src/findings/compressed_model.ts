@@ -1,4 +1,4 @@
-// The form of a smaller model that costs least for what it saves, where it costs little.
+// The compressed model that saves most at a small cost in perplexity.
 import { format_number } from "../chart/number_format";
 import { parameters_of } from "../data/report";
 import { kSavings, method_rows, rise_percent, saved_share, type Saving } from "../shaping/method_comparison";
@@ -7,19 +7,19 @@ import { at_least_percent, type Claim, type Kind, percent } from "./finding";
 
 const kLeastSaved: Readonly<Record<Saving, number>> = { parameters: 0.1, cache: 0.25 };
 const kMostRise = 5; // percent
-const kMoreWork = 1.1; // from here on it is said
-const kFewestTokens = 2000; // a perplexity of fewer is too rough for such differences
+const kMoreWork = 1.1; // relative FLOPs above which they are mentioned
+const kFewestTokens = 2000; // a perplexity over fewer tokens is too noisy
 
 const kWords: Readonly<Record<Saving, string>> = { parameters: "fewer parameters", cache: "less KV cache" };
 
 export const claim: Claim = {
-  sentence: "`… fewer parameters (less KV cache) can be had for a perplexity of …`",
+  sentence: "`… fewer parameters (less KV cache) for … perplexity on the evaluation text`",
   guard:
-    `${percent(kLeastSaved.parameters)} of the parameters or ${percent(kLeastSaved.cache)} of the cache, for ` +
-    `${kMostRise} % of perplexity at most; held-out text of ${kFewestTokens} tokens`,
-  chance: "the whole model",
-  experiment: "it is one: the smaller model is made and run on held-out text; a random model",
-  result: "measured; silent",
+    `at least ${percent(kLeastSaved.parameters)} of the parameters or ${percent(kLeastSaved.cache)} of the cache saved, for at most ` +
+    `+${kMostRise}% perplexity; an evaluation text of at least ${kFewestTokens} tokens`,
+  chance: "the unmodified model",
+  experiment: "the compressed model is built and run on the evaluation text; a random model",
+  result: "compressed model: measured; random model: not shown",
 };
 
 export const compressed_model: Kind = (reading) => {
@@ -39,17 +39,16 @@ export const compressed_model: Kind = (reading) => {
   if (!best) return undefined;
   const { row, index, saving, saved, rise } = best;
   return {
-    kind: "smaller_model",
+    kind: "compressed_model",
     figure: at_least_percent(saved),
-    unit: `${kWords[saving]} can be had`,
+    unit: kWords[saving],
     words: [
-      "for a perplexity of ",
-      strong(`${format_number(rise, "+.1f")}\u202f%`),
-      ` on held-out text: ${row.form}, `,
+      "for ",
+      strong(`${format_number(rise, "+.1f")}%`),
+      ` perplexity on the evaluation text. Method: ${row.form}, `,
       strong(row.choice),
-      ", measured; stock transformers loads it",
-      row.work > kMoreWork ? `, and takes ${format_number(row.work, "percent")} of the work to generate a token` : "",
-      "; nothing was trained anew.",
+      ", without retraining. The model loads in stock transformers.",
+      row.work > kMoreWork ? ` Generating a token takes ${format_number(row.work, "percent")} of the original FLOPs.` : "",
     ],
     distance: saved,
     see: { view: "plan", state: { p: index, of: saving } },

@@ -1,5 +1,5 @@
-// Heads whose OV circuit is mostly positive, or mostly negative. Of the weights alone: on text such heads raise the token they read about
-// as often as they lower it. Where a text says what they do (attended_token_effect.ts), this says nothing.
+// Heads with a mostly positive or mostly negative OV circuit, from the weights alone. On text, such heads raise the attended token's logit
+// about as often as they lower it. If the effect was measured on a text (attended_token_effect.ts), this finding is not shown.
 import { format_number } from "../chart/number_format";
 import { at_threshold, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
@@ -9,9 +9,9 @@ import { between, type Claim, has_token_logits, type Kind } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 /**
- * What copying scores of random heads hardly exceed. The product in the other order has entries of variance D: its trace has a deviation of
- * sqrt(d D), its d eigenvalues fill a disk of radius sqrt(d D), which gives 1.5 / d; the largest of n such scores lies near sqrt(2 ln n)
- * deviations.
+ * Upper limit for copying scores of random heads. The product in reverse order has entries with variance D. Its trace has standard
+ * deviation sqrt(d D), and its d eigenvalues fill a disk of radius sqrt(d D), so the score has standard deviation 1.5 / d. The largest of n
+ * scores is about sqrt(2 ln n) standard deviations.
  */
 export const copying_noise = (head_dim: number, heads: number): number =>
   (1.5 / head_dim) * (Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1);
@@ -20,16 +20,17 @@ const kLeast = 0.5;
 const kTimesNoise = 1.2;
 
 export const claim: Claim = {
-  sentence: "`… heads have a mostly positive (negative) OV circuit … they would raise (lower) the token read`",
+  sentence: "`… heads have a mostly positive (negative) OV circuit`",
   guard:
-    `score beyond ${kLeast} and ${kTimesNoise} times what random heads have, of all heads and of circuits of as few ` +
-    "directions; silent where a text says what heads do, and of models without logits of the tokens read: encoders without an output " +
-    "head, images, sound, cross-attention",
-  chance: "random heads: 1.5 / d, and the largest of so many",
-  experiment: "what the heads add on held-out text to the logits of the tokens that they read",
+    `score beyond ±${kLeast} and beyond ${kTimesNoise} times the largest score of as many random heads of the same rank; not shown if ` +
+    `the ` +
+    "effect was measured on a text, nor for models without logits of the attended token (encoders without an LM head, images, audio, " +
+    "cross-attention)",
+  chance: "random heads: standard deviation 1.5 / d, and the largest of as many heads",
+  experiment: "the direct effect of the heads on the logits of attended tokens, on held-out text",
   result:
-    "refuted as a claim about text: of 30 heads of gpt2 below −0.5, 11 lower the tokens they read and 14 raise them, " +
-    "beyond two standard errors. So it says `would`, and yields to *raises*",
+    "refuted as a claim about text: of 30 gpt2 heads with a score below −0.5, 11 lower the attended token's logit and 14 raise it, by " +
+    "more than 2 standard errors. The finding therefore says `would`, and is replaced by *attended token effect* if there is a text",
 };
 
 export const copying_heads: Kind = (reading) => {
@@ -41,7 +42,7 @@ export const copying_heads: Kind = (reading) => {
   const noise = copying_noise(model.head_dim, heads.length);
   const cut = Math.max(kLeast, kTimesNoise * noise);
   if (cut >= 1) return undefined;
-  // A circuit of few directions has few eigenvalues that weigh, whose signs chance makes alike.
+  // A low-rank circuit has few large eigenvalues, which can have the same sign by chance.
   const score = (row: (typeof heads)[number]) => {
     const by_chance = copying_noise(at_threshold(row.energy_rank, threshold) ?? model.head_dim, heads.length);
     return row.copying_score !== null && Math.abs(row.copying_score) < kTimesNoise * by_chance ? 0 : row.copying_score;
@@ -57,18 +58,18 @@ export const copying_heads: Kind = (reading) => {
   const { best, most, count } = found;
   const [word, other] = sign > 0 ? ["positive", "negative"] : ["negative", "positive"];
   return {
-    kind: "copying",
+    kind: "copying_heads",
     ...head_count(found, `has a mostly ${word} OV circuit`, `have a mostly ${word} OV circuit`),
     words: [
-      `Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}, clearest in `,
+      `Copying score ${sign > 0 ? "above" : "below"} ${format_number(sign * cut, ".2~f")}. Strongest: `,
       ...head_words(best),
-      " with ",
+      ", ",
       strong(format_number(sign * most, "+.2f")),
-      `. Against a residual stream of plain embeddings ${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the ` +
-        "token read; what happens on text the weights alone do not tell.",
-      `${opposite > 0 ? ` ${opposite} ${opposite === 1 ? "is" : "are"} mostly ${other}.` : ""} Random heads stay within ±`,
+      " (random: ±",
       strong(format_number(noise, ".2f")),
-      ".",
+      `). ${opposite > 0 ? `${opposite} ${opposite === 1 ? "head is" : "heads are"} mostly ${other}. ` : ""}On raw embeddings, ` +
+        `${count === 1 ? "it" : "they"} would ${sign > 0 ? "raise" : "lower"} the attended token's logit. Run with a text (--text) to ` +
+        "measure the real effect.",
     ],
     spark: head_spark(
       model.layers,

@@ -1,18 +1,18 @@
-// A layer without which the model falls apart, where the others matter far less.
+// A layer whose removal costs far more than the removal of any other layer.
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/shared_words";
 import type { Claim, Kind } from "./finding";
 
 const kLeastLoss = 1; // nats: 2.7 times the perplexity
-const kTimes = 5; // the median of the others
+const kTimes = 5; // times the median of the other layers
 
 export const claim: Claim = {
-  sentence: "`perplexity without layer … alone`",
-  guard: `${kLeastLoss} nat, and ${kTimes} times the median of the others`,
+  sentence: "`× … perplexity when only layer … is removed`",
+  guard: `a loss increase of at least ${kLeastLoss} nat and ${kTimes} times the median of the other layers`,
   chance: "the other layers",
-  experiment: "it is one: the layer left out, on held-out text; a random model",
-  result: "measured; silent",
+  experiment: "the layer is removed and the loss measured on the evaluation text; a random model",
+  result: "removed layer: measured; random model: not shown",
 };
 
 export const critical_layer: Kind = ({ report, model }) => {
@@ -23,15 +23,15 @@ export const critical_layer: Kind = ({ report, model }) => {
   const median = others[Math.floor(others.length / 2)];
   if (!most || !median || others.length < 2 || most.loss < kLeastLoss || most.loss < kTimes * Math.max(0, median.loss)) return undefined;
   return {
-    kind: "needed_layer",
+    kind: "critical_layer",
     figure: `× ${format_number(Math.exp(most.loss), ".2~r")}`,
     unit: "perplexity",
     words: [
-      "without layer ",
+      "when only layer ",
       strong(most.layer),
-      " alone; without another one, ",
+      " is removed (median of the other layers: ",
       strong(`× ${format_number(Math.exp(median.loss), ".3~r")}`),
-      " in the median.",
+      ").",
     ],
     distance: 1 - Math.max(0, median.loss) / most.loss,
     effect: most.loss,

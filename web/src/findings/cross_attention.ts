@@ -1,5 +1,5 @@
-// What cross-attention does for the targets: the layer whose ablation changes their loss most. Silent if the model predicts no better than
-// chance: parts of random weights move its loss up as well as down, by chance.
+// The layer whose cross-attention has the largest effect on the target loss when ablated. Not shown if the model predicts no better than
+// chance: ablating random components moves the loss both ways.
 import { format_number } from "../chart/number_format";
 import type { Word } from "../chart/rich_text";
 import { largest, largest_by_layer } from "../data/numbers";
@@ -17,26 +17,26 @@ const kLeast = 0.01;
 type Row = AblateRow & { loss_increase_error: number };
 
 export const claim: Claim = {
-  sentence: "`±… nats of loss on the targets … when the cross-attention of layer … is ablated`",
+  sentence: "`Ablating the cross-attention of layer … raises (lowers) the target loss`",
   guard:
-    `effect of ${kLeast} nats, up or down, and beyond what the largest of so many layers reaches by chance, √(2 ln n) + 1 standard ` +
-    "errors over pairs; the model's loss is below ln V; said of the cross-attention of encoder-decoders only",
-  chance: "attention that does not tell one source from another: 0. Ablated, each head gives its mean over the text",
-  experiment: "it is one: the same with PyTorch hooks in float64; a T5 of random weights; a T5 trained to copy its source",
-  result: "equal to 10⁻⁵; silent; said, and silent again of the same model on targets that have nothing to do with their sources",
+    `an effect of at least ${kLeast} nats, up or down, and of more than √(2 ln n) + 1 standard errors over pairs ` +
+    "(the largest of n layers by chance); the model's loss is below ln V; encoder-decoders only",
+  chance: "cross-attention that does not depend on the source: 0. Each head is replaced by its mean over the text",
+  experiment: "the same ablation with PyTorch hooks in float64; a T5 with random weights; a T5 trained to copy its source",
+  result: "PyTorch: equal to within 10⁻⁵; random T5: not shown; trained T5: found, but not on targets unrelated to their sources",
 };
 
-/** Beyond two standard errors: of how many heads the loss depends on what they bring from the source, and which matters most. */
+/** How many heads have an effect beyond 2 standard errors, and which is largest. */
 function heads_words(heads: readonly (Row & { head: number })[]): Word[] {
   const beyond = heads.filter((row) => Math.abs(row.loss_increase) > 2 * row.loss_increase_error);
   const best = largest(beyond, (row) => Math.abs(row.loss_increase))?.row;
-  if (!best) return heads.length > 0 ? [` No single head of ${heads.length} changes it beyond two standard errors.`] : [];
+  if (!best) return heads.length > 0 ? [` No single head has an effect beyond 2 standard errors (heads: ${heads.length}).`] : [];
   return [
-    " Beyond two standard errors, ",
+    " ",
     strong(beyond.length),
-    ` of ${heads.length} cross-attention heads ${beyond.length === 1 ? "changes" : "change"} it, most `,
+    ` of ${heads.length} cross-attention heads ${beyond.length === 1 ? "has" : "have"} an effect beyond 2 standard errors. Largest: `,
     ...head_words(best),
-    `: ${signed(best.loss_increase)} ±${error_words(best)}.`,
+    `, ${signed(best.loss_increase)} ±${error_words(best)}.`,
   ];
 }
 
@@ -44,17 +44,17 @@ const digits_of = (value: number): number => (Math.abs(value) < 0.1 ? 3 : 2);
 const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits_of(value))}`;
 const error_words = (row: Row): string => row.loss_increase_error.toFixed(digits_of(row.loss_increase));
 
-/** How many source tokens its sharpest head attends to: e to the entropy. Uniform attention gives each key what it gives key 0. */
-function sharpest_words(rows: readonly AttentionHeadRow[]): Word[] {
-  const sharpest = largest(rows, (row) => (typeof row.entropy === "number" ? -row.entropy : null))?.row;
-  const uniform = sharpest?.uniform_sink_mass;
-  if (typeof sharpest?.entropy !== "number" || typeof uniform !== "number" || uniform <= 0) return [];
+/** Effective number of source tokens (exp of the entropy) of the most focused head. Uniform attention puts the same weight on every key. */
+function focus_words(rows: readonly AttentionHeadRow[]): Word[] {
+  const focused = largest(rows, (row) => (typeof row.entropy === "number" ? -row.entropy : null))?.row;
+  const uniform = focused?.uniform_sink_mass;
+  if (typeof focused?.entropy !== "number" || typeof uniform !== "number" || uniform <= 0) return [];
   return [
-    " The sharpest head, ",
-    ...head_words(sharpest),
-    ", attends to the equivalent of ",
-    strong(format_number(Math.exp(sharpest.entropy), ".2~r")),
-    " source tokens (uniform attention: about ",
+    " Most focused: ",
+    ...head_words(focused),
+    " attends to an effective number of ",
+    strong(format_number(Math.exp(focused.entropy), ".2~r")),
+    " source tokens (uniform: about ",
     strong(format_number(1 / uniform, ".2~r")),
     ").",
   ];
@@ -79,22 +79,21 @@ export const cross_attention: Kind = ({ report, model }) => {
   return {
     kind: "cross_attention",
     figure: signed(value),
-    unit: "nats",
+    unit: "nats of target loss",
     words: [
-      "of loss on the targets (",
-      strong(best.loss.toFixed(2)),
-      " → ",
-      strong((best.loss + value).toFixed(2)),
-      ") when the cross-attention of layer ",
+      "Ablating the cross-attention of layer ",
       strong(best.layer),
-      ` is ablated (±${error_words(best)}), the largest effect of its ${layers.length} layers.`,
-      value < 0 ? " The loss falls without it." : "",
+      ` ${value < 0 ? "lowers" : "raises"} the target loss from `,
+      strong(best.loss.toFixed(2)),
+      " to ",
+      strong((best.loss + value).toFixed(2)),
+      ` (±${error_words(best)}), the largest effect of ${layers.length} layers.`,
       ...heads_words(heads),
-      ...sharpest_words(attention_heads(report, name)),
+      ...focus_words(attention_heads(report, name)),
     ],
-    spark: { values: largest_by_layer(across.model.layers, layers, (row) => row.loss_increase), null_values: 0, colour: "accent" },
+    spark: { values: largest_by_layer(across.model.layers, layers, (row) => row.loss_increase), null_values: 0, color: "accent" },
     distance: Math.min(1, Math.abs(value) / best.loss),
     effect: Math.abs(value),
-    see: { view: "matters", state: { m: String(across.index), l: best.layer, h: null } },
+    see: { view: "ablation", state: { m: String(across.index), l: best.layer, h: null } },
   };
 };

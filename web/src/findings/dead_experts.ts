@@ -1,17 +1,17 @@
-// Experts that a text never reaches, though chance would reach every one of them.
+// Experts that receive no token of the text, although balanced routing would reach all experts.
 import { numbers, rows_of } from "../data/report";
 import { layers_words, strong } from "../shaping/shared_words";
 import type { Claim, Kind } from "./finding";
 
-/** How likely it may be that routers without preferences leave even one expert out, in any layer. */
+/** Highest probability that balanced routers leave any expert of any layer unused. */
 const kChance = 1e-3;
 
 export const claim: Claim = {
-  sentence: "`… experts are never chosen`",
-  guard: `chance of even one unreached expert below ${kChance}`,
-  chance: "routers without preferences",
-  experiment: "random models; a router's row that every token repels",
-  result: "silent; that expert is named, and no other",
+  sentence: "`… experts receive no tokens`",
+  guard: `a probability below ${kChance} that balanced routing leaves any expert unused`,
+  chance: "balanced routing",
+  experiment: "random models; a router row with a low score for every token",
+  result: "random models: not shown; planted expert: found, and no other",
 };
 
 export const dead_experts: Kind = ({ report, model }) => {
@@ -29,15 +29,15 @@ export const dead_experts: Kind = ({ report, model }) => {
   return {
     kind: "dead_experts",
     figure: `${count} of ${all}`,
-    unit: `experts ${count === 1 ? "is" : "are"} never chosen`,
+    unit: `experts ${count === 1 ? "receives" : "receive"} no tokens`,
     words: [
-      "on the ",
+      "Text of ",
       strong(first.tokens),
-      ` tokens of the text, in ${layers_words(dead.map(({ layer }) => layer))}; most, `,
+      ` tokens; affected: ${layers_words(dead.map(({ layer }) => layer))}. Most in one layer: `,
       strong(worst.count),
-      ", in layer ",
+      " (layer ",
       strong(worst.layer),
-      ". Routers that chose evenly would have reached every one.",
+      "). Balanced routing would reach every expert.",
     ],
     distance: count / all,
     see: { view: "experts", state: { l: worst.layer } },

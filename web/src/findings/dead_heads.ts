@@ -1,20 +1,22 @@
-// Heads that add almost nothing to the residual stream: pruned, or never trained.
+// Heads whose output is almost 0 relative to the residual stream: pruned or never trained.
 import { attention_heads } from "../shaping/head_grid";
 import { text_length } from "../shaping/texts";
 import { strong, head_words } from "../shaping/shared_words";
 import { type Claim, type Kind, kShortestText, percent, small_percent } from "./finding";
 
-/** Of the median head. */
+/** As a fraction of the median head. */
 const kMost = 0.01;
 
 export const claim: Claim = {
   sentence: "`… heads are nearly dead`",
   guard:
-    `output relative to the residual stream at most ${percent(kMost)} of that of the median head, beyond two standard errors; text of ` +
-    `${kShortestText} tokens`,
+    `output norm relative to the residual stream at most ${percent(kMost)} of the median head's, by more than 2 standard errors; a ` +
+    `text of at least ${kShortestText} tokens`,
   chance: "the model's median head",
-  experiment: "the norms with PyTorch hooks in float64; random models; a head whose output is scaled to 10⁻⁴; does such a head matter?",
-  result: "equal to 10⁻⁴; silent; that head is found, and no other. Ablated, it changes the loss by less than 10⁻⁴ nats",
+  experiment: "the norms with PyTorch hooks in float64; random models; a head with its output scaled by 10⁻⁴; ablation of that head",
+  result:
+    "norms: equal to within 10⁻⁴; random models: not shown; scaled head: found, and no other. Ablating it changes the loss by " +
+    "less than 10⁻⁴ nats",
 };
 
 export const dead_heads: Kind = (reading) => {
@@ -34,10 +36,10 @@ export const dead_heads: Kind = (reading) => {
     figure: `${dead.length} of ${heads.length}`,
     unit: dead.length === 1 ? "heads is nearly dead" : "heads are nearly dead",
     words: [
-      dead.length === 1 ? "The output of " : "Weakest: the output of ",
+      "Weakest: ",
       ...head_words(weakest),
-      " has ",
-      strong(weakest.ratio === 0 ? "0\u202f%" : small_percent(weakest.ratio)),
+      ". Its output has ",
+      strong(weakest.ratio === 0 ? "0%" : small_percent(weakest.ratio)),
       " of the norm of the residual stream (median head: ",
       strong(small_percent(median)),
       ").",

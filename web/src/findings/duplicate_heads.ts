@@ -1,19 +1,19 @@
-// Heads of a layer that read nearly the same spaces with queries, keys and values alike. What they make of them may differ.
+// Two heads of a layer whose query, key and value input subspaces are nearly the same. Their outputs may differ.
 import { matrices_of, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
-import { strong, layers_words } from "../shaping/shared_words";
+import { strong, head_words, layers_words } from "../shaping/shared_words";
 import { overlaps_of } from "../shaping/subspace_overlaps";
 import { type Claim, figure, type Kind } from "./finding";
 
-/** From here on two spaces count as one. */
+/** Overlap from which two subspaces count as the same. */
 export const kDuplicate = 0.9;
 
 export const claim: Claim = {
-  sentence: "`heads … read nearly the same`",
-  guard: `overlap of ${kDuplicate} in query, key and value space, where chance gives 0.5 at most`,
-  chance: "overlap of random spaces of those ranks",
-  experiment: "random models; a head copied, with noise",
-  result: "silent; found. It says what they read, not what they make of it",
+  sentence: "`… read from nearly the same subspaces`",
+  guard: `an overlap of at least ${kDuplicate} in query, key and value subspace, with a random overlap of at most 0.5`,
+  chance: "random subspaces of the same ranks",
+  experiment: "random models; a copy of a head with noise",
+  result: "random models: not shown; copied head: found. The finding describes the heads' inputs, not their outputs",
 };
 
 export const duplicate_heads: Kind = ({ report, model }) => {
@@ -29,7 +29,7 @@ export const duplicate_heads: Kind = ({ report, model }) => {
       return other && overlaps_of(report, other, model.width);
     });
     for (const { a, b, overlap, chance } of queries) {
-      // Query heads of one group share their keys and values.
+      // Query heads of one group share a KV head, so their keys and values are identical.
       const others = joint.map((each) =>
         group(a) === group(b) ? { overlap: 1, chance: 0 } : each?.find((pair) => pair.a === group(a) && pair.b === group(b)),
       );
@@ -54,18 +54,16 @@ export const duplicate_heads: Kind = ({ report, model }) => {
     figure: figure(best.overlap),
     unit: "overlap",
     words: [
-      "heads ",
-      strong(best.a),
+      "Heads ",
+      ...head_words({ layer: best.layer, head: best.a }),
       " and ",
-      strong(best.b),
-      " of layer ",
-      strong(best.layer),
-      " read nearly the same: each of their query, key and value spaces overlaps at least that much. Equal spaces have 1, chance gives ",
+      ...head_words({ layer: best.layer, head: best.b }),
+      " read from nearly the same subspaces. Their query, key and value subspaces each overlap at least this much (identical: 1, random: ",
       strong(figure(Number(best.chance.toPrecision(2)))),
       more > 0
-        ? `. ${more} more such ${more === 1 ? "pair" : "pairs"} in ` +
+        ? `). ${more} more such ${more === 1 ? "pair" : "pairs"} in ` +
           `${layers_words([...new Set(pairs.map((pair) => pair.layer))].sort((a, b) => a - b))}.`
-        : ".",
+        : ").",
     ],
     distance: (best.overlap - best.chance) / (1 - best.chance),
     see: { view: "similarity", state: { l: best.layer, h: best.a, matrix: "q" } },

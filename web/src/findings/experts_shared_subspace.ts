@@ -1,18 +1,20 @@
-// Experts that all read from, or write to, nearly one space.
+// Experts that all read from, or all write to, nearly the same subspace.
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/shared_words";
-import { between, type Claim, type Kind, matrix_name } from "./finding";
+import { between, type Claim, type Kind, matrix_name, percent } from "./finding";
 
 const kFewest = 4;
-/** Of the way from one expert's rank to that of independent ones, the most that shares a space. */
+/** Position of the stacked rank between one expert's rank (0) and the rank of independent experts (1), at most. */
 const kOneSpace = 0.25;
 
 export const claim: Claim = {
-  sentence: "`they read (write to) nearly one space`",
-  guard: `rank of all together at most ${kOneSpace} of the way from one expert's to that of random ones; ${kFewest} experts`,
-  chance: "as many random experts",
-  experiment: "random models; experts whose rows lie in one small space",
-  result: "silent; found",
+  sentence: "`all experts read from (write to) nearly the same subspace`",
+  guard:
+    `rank of the stacked experts at most ${percent(kOneSpace)} of the way from one expert to random experts; at least ` +
+    `${kFewest} experts`,
+  chance: "the same number of random experts",
+  experiment: "random models; experts whose rows lie in one small subspace",
+  result: "random models: not shown; planted experts: found",
 };
 
 export const experts_shared_subspace: Kind = ({ report, model }) => {
@@ -20,7 +22,7 @@ export const experts_shared_subspace: Kind = ({ report, model }) => {
     const single = row.single_energy_rank?.["0.9"];
     const [stacked, random] = [row.energy_rank["0.9"], row.random_energy_rank["0.9"]];
     if (single === undefined || stacked === undefined || random === undefined || row.experts < kFewest) return [];
-    // One expert must leave room for others to differ in.
+    // If one expert nearly fills the space, the others cannot differ from it.
     if (random < 2 * single || single === 0) return [];
     const way = between(single, stacked, random);
     return way <= kOneSpace ? [{ row, single, stacked, random, way }] : [];
@@ -29,19 +31,19 @@ export const experts_shared_subspace: Kind = ({ report, model }) => {
   if (!best) return undefined;
   const { row } = best;
   return {
-    kind: "experts_one_space",
+    kind: "experts_shared_subspace",
     figure: `${best.stacked} of ${Math.min(...row.shape)}`,
     unit: "directions",
     words: [
-      "hold 0.9 of the energy of ",
+      "hold 90% of the energy of ",
       ...matrix_name(row.matrix),
-      " of ",
+      ", stacked over the ",
       strong(row.experts),
       " experts of layer ",
       strong(row.layer),
-      ` together: ${row.matrix === "down" ? "they write to" : "they read"} nearly one space. One of them has `,
+      `: all experts ${row.matrix === "down" ? "write to" : "read from"} nearly the same subspace. One expert: `,
       strong(best.single),
-      ", as many random ones ",
+      ", random experts stacked: ",
       strong(best.random),
       ".",
     ],

@@ -1,4 +1,4 @@
-// What a sentence about a model is, and what several kinds of sentences share.
+// The type of a finding about a model, and helpers that several kinds of findings share.
 import { format_number } from "../chart/number_format";
 import type { Spark } from "../chart/sparkline";
 import { matrix_words, type Word, type Words } from "../chart/rich_text";
@@ -7,95 +7,96 @@ import type { Reading } from "../shaping/reading";
 import type { Changes } from "../shaping/state";
 
 export type KindName =
-  | "attention_depth"
-  | "collapsed"
+  | "attention_rank_by_depth"
+  | "collapsed_layers"
   | "composition"
-  | "copying"
+  | "copying_heads"
   | "cross_attention"
   | "dead_experts"
   | "dead_heads"
   | "duplicate_heads"
-  | "expert_twins"
-  | "experts_one_space"
-  | "fewest_directions"
+  | "similar_experts"
+  | "experts_shared_subspace"
+  | "low_rank_matrix"
   | "heavy_tails"
-  | "identity_part"
-  | "induction"
-  | "latent"
+  | "identity_component"
+  | "induction_heads"
+  | "kv_latent"
   | "massive_activations"
-  | "matters"
+  | "important_head"
   | "matrix_like_random"
   | "model_like_random"
-  | "needed_layer"
+  | "critical_layer"
   | "outlier_dimensions"
-  | "previous_token"
-  | "raises"
-  | "shared_space"
-  | "sink"
+  | "previous_token_heads"
+  | "attended_token_effect"
+  | "overlapping_heads"
+  | "attention_sink_heads"
   | "small_adapter"
-  | "smaller_model"
-  | "symmetric"
-  | "weights_depth"
+  | "compressed_model"
+  | "symmetric_heads"
+  | "weight_rank_by_depth"
   | "zero_heads"
   | "zero_matrices";
 
 export interface Finding {
   kind: KindName;
   figure: string; // large: "141 of 384"
-  unit: string; // beside it: "directions"
-  words: Words; // the sentence that continues the figure, with its null or chance value
-  spark?: Spark; // over layers
-  distance: number; // from the null, 0, to the most that the measure can be, 1
-  effect?: number; // in nats, of what was measured to change predictions on the text: see all_findings.ts
-  see: { view: string; state: Changes }; // where it is to be seen
+  unit: string; // after the figure: "directions"
+  words: Words; // explains the figure and gives its baseline
+  spark?: Spark; // value per layer
+  distance: number; // 0: equal to the baseline, 1: the maximum of the measure
+  effect?: number; // measured effect on predictions, in nats: see all_findings.ts
+  see: { view: string; state: Changes }; // view that shows it
 }
 
-/** What a kind of sentence claims, and what was done to refute it: a row of docs/findings.md, which tests/unit holds to this. */
+/** What a kind of finding claims and how it was tested: a row of docs/findings.md. A unit test compares the two. */
 export interface Claim {
   sentence: string;
-  guard: string; // when it is said
-  chance: string; // what it is held against
-  experiment: string; // what would refute it
-  result: string; // what that gave
+  guard: string; // condition under which it is shown
+  chance: string; // baseline it is compared with
+  experiment: string; // test that could refute it
+  result: string; // outcome of that test
 }
 
-/** Says what it has to say of a model, or nothing where the numbers do not carry it. */
+/** Returns the finding for a model, or undefined if its condition is not met. */
 export type Kind = (reading: Reading) => Finding | undefined;
 
-/** A matrix within a sentence. */
+/** The name of a matrix within a sentence. */
 export function matrix_name(matrix: Matrix): Word[] {
   if (matrix === "qk" || matrix === "ov") return [`the ${matrix.toUpperCase()} circuit`];
   if (matrix === "kv") return ["K and V together"];
   const words = matrix_words(matrix);
-  return typeof words === "string" ? [`the MLP's ${words}`] : [...words];
+  if (typeof words !== "string") return [...words];
+  return [`the ${matrix === "gate" || matrix === "up" || matrix === "down" ? "MLP " : ""}${words} matrix`];
 }
 
-/** Of constants in claims. */
-export const percent = (share: number): string => `${Math.round(100 * share)} %`;
+/** For constants in claims. */
+export const percent = (share: number): string => `${Math.round(100 * share)}%`;
 
-/** A share that is said to be reached, so never rounded up. */
-export const at_least_percent = (share: number): string => `${Math.floor(share * 100 + 1e-9)}\u202f%`;
+/** Lower bound: never rounded up. */
+export const at_least_percent = (share: number): string => `${Math.floor(share * 100 + 1e-9)}%`;
 
-/** A share that is said not to be passed, so never rounded down. */
-export const at_most_percent = (share: number): string => `${Math.ceil(share * 1000 - 1e-9) / 10}\u202f%`;
+/** Upper bound: never rounded down. */
+export const at_most_percent = (share: number): string => `${Math.ceil(share * 1000 - 1e-9) / 10}%`;
 
-/** A small chance value: two digits that say something, so that it is never said to be 0. */
+/** A small baseline value with one or two significant digits, so that it is never shown as 0. */
 export const small_percent = (share: number): string =>
-  share >= 0.1 ? format_number(share, "percent") : `${Number((share * 100).toPrecision(share < 0.01 ? 1 : 2))}\u202f%`;
+  share >= 0.1 ? format_number(share, "percent") : `${Number((share * 100).toPrecision(share < 0.01 ? 1 : 2))}%`;
 
-/** Three figures, and whole numbers from a hundred on. */
+/** Three significant digits; whole numbers from 100. */
 export const figure = (value: number): string =>
   format_number(Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3)), "tick");
 
-/** 0 at the null, 1 at the most that the measure can be. */
+/** 0 at the baseline, 1 at the maximum of the measure. */
 export const between = (from: number, value: number, most: number): number => (most === from ? 0 : (value - from) / (most - from));
 
-/** Shorter texts leave attention too few places for a sentence about it. */
+/** Shortest text, in tokens, for findings about attention: shorter texts have too few positions. */
 export const kShortestText = 16;
 
 /**
- * Whether a head's output can raise the logit of the token that it reads: not without an output head over tokens, and not if attention
- * reads images, sound or another text.
+ * Whether a head's output can affect the logit of the attended token. It cannot if the model has no LM head over tokens, or if attention is
+ * on images, audio or another text.
  */
 export const has_token_logits = ({ model }: Reading): boolean => {
   const { reads = "texts", stack, tied_embedding } = model as AnyModel;

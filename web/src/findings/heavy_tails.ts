@@ -1,29 +1,31 @@
-// A matrix whose largest weight lies far beyond what as many random numbers reach.
+// A matrix whose largest weight is far beyond the maximum of equally many Gaussian weights.
 import { largest } from "../data/numbers";
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/shared_words";
 import { type Claim, figure, type Kind, matrix_name } from "./finding";
 
-const kLaplace = 3; // excess kurtosis of that distribution; much less is usual for trained weights
+const kLaplace = 3; // excess kurtosis of a Laplace distribution; trained weights usually have much less
 
 const kTimesReach = 1.5;
 
 export const claim: Claim = {
-  sentence: "`… excess kurtosis … its largest weight lies … deviations from the mean`",
-  guard: `above ${kLaplace}, which a Laplace distribution has, and ${kTimesReach} times the reach of as many normal numbers`,
-  chance: "normal numbers: 0",
-  experiment: "random models; one weight made large",
-  result: "silent; found",
+  sentence: "`… excess kurtosis … the weight farthest from the mean is … standard deviations away`",
+  guard:
+    `excess kurtosis above ${kLaplace} (Laplace distribution); largest weight above ${kTimesReach} times the maximum of ` +
+    `equally many Gaussian weights`,
+  chance: "Gaussian weights: 0",
+  experiment: "random models; one enlarged weight",
+  result: "random models: not shown; enlarged weight: found",
 };
 
 export const heavy_tails: Kind = ({ report, model }) => {
   const rows = rows_of(report, "weights", model.name).filter((row) => row.head === null && row.std > 0);
   const found = largest(rows, (row) => row.excess_kurtosis);
-  // Of Gaussian numbers the deviation is sqrt(24 / n), but few numbers have wide tails by chance.
+  // The excess kurtosis of n Gaussian numbers has standard deviation sqrt(24 / n), but small samples can have wide tails by chance.
   if (!found || found.row.count < 1000 || found.value < kLaplace) return undefined;
   const { row: best, value: kurtosis } = found;
   const furthest = Math.max(best.max - best.mean, best.mean - best.min) / best.std;
-  // Rows of different sizes have a high kurtosis too, with no weight far from the rest.
+  // Rows with different norms also give a high kurtosis, without any outlier weight.
   const reach = Math.sqrt(2 * Math.log(best.count));
   if (furthest < kTimesReach * reach) return undefined;
   return {
@@ -35,11 +37,11 @@ export const heavy_tails: Kind = ({ report, model }) => {
       ...matrix_name(best.matrix),
       " of layer ",
       strong(best.layer),
-      ": its largest weight lies ",
+      ". The weight farthest from the mean is ",
       strong(figure(furthest)),
-      " deviations from the mean. Random numbers have ",
+      " standard deviations away. Gaussian weights: excess kurtosis ",
       strong(0),
-      ", and as many of them reach about ",
+      ", farthest about ",
       strong(figure(reach)),
       ".",
     ],
@@ -49,7 +51,7 @@ export const heavy_tails: Kind = ({ report, model }) => {
         (_, layer) => rows.find((row) => row.layer === layer && row.matrix === best.matrix)?.excess_kurtosis ?? null,
       ),
       null_values: 0,
-      colour: { role: best.matrix },
+      color: { role: best.matrix },
     },
     distance: kurtosis / (kurtosis + kLaplace),
     see: { view: "weights", state: { l: best.layer, h: null, matrix: best.matrix } },

@@ -1,5 +1,5 @@
-// The head whose ablation changes the loss on the text most. Silent if the model predicts no better than chance: the heads of random
-// weights move its loss up as well as down, by chance, and some of them far.
+// The head whose ablation changes the loss on the text most. Not shown if the model predicts no better than chance: ablating random heads
+// moves the loss both ways, sometimes by a lot.
 import type { Word } from "../chart/rich_text";
 import { largest, largest_by_layer } from "../data/numbers";
 import { rows_of } from "../data/report";
@@ -8,37 +8,38 @@ import { attention_heads } from "../shaping/head_grid";
 import { strong, head_words } from "../shaping/shared_words";
 import { type Claim, type Kind } from "./finding";
 
-/** Nats. A head with a smaller effect does not stand out. */
+/** Nats: smallest effect that is shown. */
 const kLeast = 0.01;
 
-/** Standard errors that the largest of so many heads hardly exceeds by chance. */
+/** Number of standard errors that the largest of so many heads rarely exceeds by chance. */
 export const chance_errors = (heads: number): number => Math.sqrt(2 * Math.log(Math.max(2, heads))) + 1;
 
 type HeadRow = AblateRow & { head: number; loss_increase_error: number };
 
 export const claim: Claim = {
-  sentence: "`±… nats of loss … when head … is ablated, the largest effect of any head`",
+  sentence: "`Ablating … raises (lowers) the loss …, the largest effect of any head`",
   guard:
-    `effect of ${kLeast} nats, up or down, and beyond what the largest of so many heads reaches by chance, √(2 ln n) + 1 standard ` +
-    "errors; the model's loss is below ln V",
-  chance: "a head that does nothing: 0; heads of random models move its loss both ways",
+    `an effect of at least ${kLeast} nats, up or down, and of more than √(2 ln n) + 1 standard errors (the largest of n heads by ` +
+    `chance); ` +
+    "the model's loss is below ln V",
+  chance: "an inactive head: 0; in random models, heads move the loss both ways",
   experiment:
-    "it is one: each head replaced by its mean while the model runs; the same with PyTorch hooks; random models; a planted head " +
-    "that lowers the loss when ablated",
+    "the same mean ablation with PyTorch hooks; zero and resample ablation; random models; a planted head that lowers the loss " +
+    "when ablated",
   result:
-    "equal to 10⁻⁵; zero and mean agree on the order (rank correlation .93 gpt2, .99 llama), mean and resampled too " +
-    "(.91, .96). Without the last two guards a head of two random models in three seemed to matter. The planted head is named, with " +
-    "the sign of its effect",
+    "PyTorch: equal to within 10⁻⁵. Mean and zero ablation rank the heads alike (rank correlation 0.93 gpt2, 0.99 llama), as do mean " +
+    "and resample ablation (0.91, 0.96). Without the last two conditions, two of three random models had such a head. The planted head " +
+    "is found with the correct sign",
 };
 
-/** Heads beyond two standard errors, by the sign of their effect. */
+/** Number of heads with an effect beyond 2 standard errors, by sign. */
 function count_words(heads: readonly HeadRow[]): Word[] {
   const beyond = (sign: number) => heads.filter((row) => sign * row.loss_increase > 2 * row.loss_increase_error).length;
   const [up, down] = [beyond(1), beyond(-1)];
   return [
-    " Beyond two standard errors, ablation raises the loss for ",
+    " Beyond 2 standard errors, ablation raises the loss for ",
     strong(up),
-    ` of ${heads.length} ${heads.length === 1 ? "head" : "heads"}, and lowers it for `,
+    ` of ${heads.length} ${heads.length === 1 ? "head" : "heads"} and lowers it for `,
     strong(down),
     ".",
   ];
@@ -58,22 +59,23 @@ export const important_head: Kind = ({ report, model }) => {
   const map = attention_heads(report, model.name).find((row) => row.layer === best.layer && row.head === best.head);
   const is_previous_token = map && (map.previous_token ?? 0) - 2 * (map.previous_token_error ?? 0) >= 0.5;
   return {
-    kind: "matters",
+    kind: "important_head",
     figure: `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`,
-    unit: "nats",
+    unit: "nats of loss",
     words: [
-      "of loss on the text (now ",
-      strong(best.loss.toFixed(2)),
-      ") when ",
+      "Ablating ",
       ...head_words(best),
-      ` is ablated (±${best.loss_increase_error.toFixed(digits)}), the largest effect of any head.`,
-      value < 0 ? " The text's loss falls without it." : "",
+      ` ${value < 0 ? "lowers" : "raises"} the loss from `,
+      strong(best.loss.toFixed(2)),
+      " to ",
+      strong((best.loss + value).toFixed(2)),
+      ` (±${best.loss_increase_error.toFixed(digits)}), the largest effect of any head.`,
       is_previous_token ? " It is a previous-token head." : "",
       ...count_words(heads),
     ],
-    spark: { values: largest_by_layer(model.layers, heads, (row) => row.loss_increase), null_values: 0, colour: "accent" },
+    spark: { values: largest_by_layer(model.layers, heads, (row) => row.loss_increase), null_values: 0, color: "accent" },
     distance: Math.min(1, Math.abs(value) / best.loss),
     effect: Math.abs(value),
-    see: { view: "matters", state: { l: best.layer, h: best.head } },
+    see: { view: "ablation", state: { l: best.layer, h: best.head } },
   };
 };

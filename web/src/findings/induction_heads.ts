@@ -1,26 +1,27 @@
-// Heads that look for what followed when this token came before.
+// Induction heads: they attend to the token after an earlier occurrence of the current token.
 import { format_number } from "../chart/number_format";
 import { parameters_of, rows_of } from "../data/report";
 import { strong, head_words } from "../shaping/shared_words";
-import { between, type Claim, type Kind, reads_one_way, small_percent } from "./finding";
+import { between, type Claim, type Kind, percent, reads_one_way, small_percent } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
-const kShortestBlock = 10; // of shorter ones, the token sought is too near to the token before
+const kShortestBlock = 10; // in shorter blocks, the induction target is too close to the previous token
 
 const kLeast = 0.25;
 
 export const claim: Claim = {
-  sentence: "`… heads do induction`",
-  guard: `${kLeast} of the weight, beyond two standard errors; blocks of ${kShortestBlock} tokens`,
-  chance: "even attention",
-  experiment: "random models; a model trained to repeat, its heads taken away one by one",
+  sentence: "`… heads are induction heads`",
+  guard: `at least ${percent(kLeast)} of the attention, by more than 2 standard errors; blocks of at least ${kShortestBlock} tokens`,
+  chance: "uniform attention",
+  experiment: "random models; a model trained to repeat, with each head ablated in turn",
   result:
-    "silent; its induction heads are found, and live on the previous-token head by their keys ([notebook](notebooks/induction_circuit.md))",
+    "random models: not shown; trained model: its induction heads are found, and they depend on the previous-token head through their " +
+    "keys ([notebook](notebooks/induction_circuit.md))",
 };
 
 export const induction_heads: Kind = (reading) => {
   const { report, model } = reading;
-  const length = parameters_of(report, "induction", model.name)?.length; // of both halves
+  const length = parameters_of(report, "induction", model.name)?.length; // both halves together
   if (typeof length !== "number" || !reads_one_way(reading)) return undefined;
   const block = length / 2;
   if (block < kShortestBlock) return undefined;
@@ -32,20 +33,18 @@ export const induction_heads: Kind = (reading) => {
     (row) => row.induction_error,
   );
   if (!found) return undefined;
-  const even = found.best.uniform_induction;
+  const uniform = found.best.uniform_induction;
   return {
-    kind: "induction",
-    ...head_count(found, "does induction", "do induction"),
+    kind: "induction_heads",
+    ...head_count(found, "is an induction head", "are induction heads"),
     words: [
-      "Where random tokens repeat, at least a quarter of ",
-      found.count === 1 ? "its" : "their",
-      " attention is on what followed the time before, and ",
-      strong(format_number(found.most, "percent")),
-      " in ",
+      "Strongest: ",
       ...head_words(found.best),
-      ". Even attention gives it ",
-      strong(small_percent(even)),
-      ".",
+      " puts ",
+      strong(format_number(found.most, "percent")),
+      " of its attention on the token after the previous occurrence (uniform: ",
+      strong(small_percent(uniform)),
+      `). Input: repeated random tokens. Threshold: ${percent(kLeast)}.`,
     ],
     spark: head_spark(
       model.layers,
@@ -53,7 +52,7 @@ export const induction_heads: Kind = (reading) => {
       (row) => row.induction,
       (row) => row.uniform_induction,
     ),
-    distance: between(even, found.most, 1),
+    distance: between(uniform, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },
   };
 };

@@ -1,4 +1,4 @@
-// What a joint key–value latent would keep of the weights.
+// Energy of the key and value weights that a joint KV latent (MLA) would keep.
 import { kept_energy } from "../data/kv_latent";
 import { rows_of } from "../data/report";
 import type { MlaRow } from "../data/report_file";
@@ -8,11 +8,11 @@ import { at_least_percent, between, type Claim, type Kind, small_percent } from 
 const kLeast = 0.05;
 
 export const claim: Claim = {
-  sentence: "`… energy kept is the least that a joint key–value latent would keep`",
-  guard: `${kLeast} above random, in the worst layer`,
-  chance: "random numbers",
-  experiment: "energy by another decomposition; random models; keys and values that read one small space",
-  result: "equal; silent; found",
+  sentence: "`… energy kept by a joint KV latent … in layer …, the worst layer`",
+  guard: `at least ${kLeast} above random in the worst layer`,
+  chance: "random matrices",
+  experiment: "the energy from another decomposition; random models; keys and values that read from one small subspace",
+  result: "energy: equal; random models: not shown; planted subspace: found",
 };
 
 export const kv_latent: Kind = ({ report, model }) => {
@@ -22,7 +22,7 @@ export const kv_latent: Kind = ({ report, model }) => {
     return side ? [{ layer: row.layer, ...side }] : [];
   });
   const least = [...known].sort((a, b) => a.energy - b.energy)[0];
-  // The sentence speaks of all layers: the worst of them has to stand out, and all have to be of one latent.
+  // The finding is about all layers: the worst one must be above the threshold, and all must have the same latent rank.
   if (!least || known.length < rows.length || known.some((each) => each.rank !== least.rank) || least.energy - least.random_energy < kLeast)
     return undefined;
   const by_layer = (value: (each: (typeof known)[number]) => number) =>
@@ -31,19 +31,19 @@ export const kv_latent: Kind = ({ report, model }) => {
       return there ? value(there) : null;
     });
   return {
-    kind: "latent",
+    kind: "kv_latent",
     figure: at_least_percent(least.energy),
     unit: "energy kept",
     words: [
-      "is the least that a joint key–value latent of ",
+      "by a joint KV latent of rank ",
       strong(least.rank),
-      " would keep, in layer ",
+      " in layer ",
       strong(least.layer),
-      ". Of random numbers it would keep ",
+      ", the worst layer (random: ",
       strong(small_percent(least.random_energy)),
-      ".",
+      ").",
     ],
-    spark: { values: by_layer((each) => each.energy), null_values: by_layer((each) => each.random_energy), colour: { role: "kv" } },
+    spark: { values: by_layer((each) => each.energy), null_values: by_layer((each) => each.random_energy), color: { role: "kv" } },
     distance: between(least.random_energy, least.energy, 1),
     see: { view: "spectra", state: { l: least.layer, h: null, show: "energy", by: "matrix" } },
   };

@@ -1,13 +1,13 @@
-// The matrix whose energy lies in the fewest directions, measured against random numbers of its shape.
+// The matrix with the lowest energy rank relative to a random matrix of the same shape.
 import { at_threshold, rows_of } from "../data/report";
 import type { SpectrumRow } from "../data/report_file";
 import { strong, threshold_words } from "../shaping/shared_words";
-import { type Claim, type Kind, matrix_name } from "./finding";
+import { type Claim, type Kind, matrix_name, percent } from "./finding";
 
-// Below this the null, a law of large matrices, and the chance of one draw leave too much open.
+// Smaller matrices are not compared: the random baseline is asymptotic, and single draws vary too much.
 export const kLeastOrder = 16;
 
-/** Energy rank and null of whole layers' matrices at a threshold; none of zero matrices, which have no energy. */
+/** Energy rank and random baseline of whole matrices at a threshold. Zero matrices, which have no energy, are excluded. */
 export function ranked(rows: readonly SpectrumRow[], threshold: number) {
   return rows
     .filter((row) => row.head === null && row.max_possible_rank >= kLeastOrder && row.frobenius_norm > 0)
@@ -23,11 +23,13 @@ const kMostShare = 0.9;
 const kLeastGap = 3;
 
 export const claim: Claim = {
-  sentence: "`… directions hold 90 % of the energy of …`",
-  guard: `below ${kMostShare} of the null, and ${kLeastGap} ranks; matrices of rank ${kLeastOrder} and more`,
-  chance: "random numbers of that shape",
-  experiment: "rank by another decomposition, and of random numbers drawn; random models; a matrix made of few directions",
-  result: "equal, and within one rank; silent; found",
+  sentence: "`… directions hold 90% of the energy of …`",
+  guard:
+    `rank below ${percent(kMostShare)} of the random rank and at least ${kLeastGap} below it; maximum possible rank of at ` +
+    `least ${kLeastOrder}`,
+  chance: "a random matrix of the same shape",
+  experiment: "the rank from another decomposition, and of a sampled random matrix; random models; a low-rank matrix",
+  result: "ranks: equal, and within 1 for the sampled matrix; random models: not shown; low-rank matrix: found",
 };
 
 export const low_rank_matrix: Kind = ({ report, model, threshold }) => {
@@ -44,7 +46,7 @@ export const low_rank_matrix: Kind = ({ report, model, threshold }) => {
       return there ? value(there) : null;
     });
   return {
-    kind: "fewest_directions",
+    kind: "low_rank_matrix",
     figure: `${rank} of ${row.max_possible_rank}`,
     unit: rank === 1 ? "direction" : "directions",
     words: [
@@ -52,11 +54,11 @@ export const low_rank_matrix: Kind = ({ report, model, threshold }) => {
       ...matrix_name(row.matrix),
       " in layer ",
       strong(row.layer),
-      ". Random numbers would need ",
+      " (random: ",
       strong(null_rank),
-      ".",
+      ").",
     ],
-    spark: { values: by_layer((each) => each.rank), null_values: by_layer((each) => each.null_rank), colour: { role: row.matrix } },
+    spark: { values: by_layer((each) => each.rank), null_values: by_layer((each) => each.null_rank), color: { role: row.matrix } },
     distance: 1 - share,
     see: { view: "spectra", state: { t: threshold, l: row.layer, h: null, show: "energy", by: "layer", layers: row.layer } },
   };

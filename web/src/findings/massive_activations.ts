@@ -12,14 +12,14 @@ const kTimesMedian = 100;
 export const claim: Claim = {
   sentence: "`… is a massive activation`",
   guard:
-    `above ${kLeast} and above ${kTimesMedian} times the median of its sequence (Sun et al. 2024: above 100, and around 1,000 times the ` +
-    `median of large models); text of ${kShortestText} tokens`,
-  chance: "the largest of as many Gaussian activations: √(2 ln n) / 0.67 medians",
-  experiment: "the same from hidden states of transformers in float64; random models; a bias of +400 in one dimension",
-  result: "equal to 10⁻⁴; silent; found, with its dimension and the layers after it",
+    `above ${kLeast} and above ${kTimesMedian} times the median of its sequence (Sun et al. 2024: above 100 and about 1,000 times the ` +
+    `median in large models); a text of at least ${kShortestText} tokens`,
+  chance: "the largest of n Gaussian activations: √(2 ln n) / 0.67 medians",
+  experiment: "hidden states from transformers in float64; random models; a bias of +400 in one dimension",
+  result: "activations: equal to within 10⁻⁴; random models: not shown; planted bias: found, with its dimension and all later layers",
 };
 
-/** What the largest of so many Gaussian numbers has, over the median of their magnitudes. */
+/** Expected maximum of `count` Gaussian numbers, relative to their median magnitude. */
 const gaussian_ratio = (count: number): number => Math.sqrt(2 * Math.log(Math.max(2, count))) / 0.6745;
 
 export const massive_activations: Kind = (reading) => {
@@ -33,28 +33,31 @@ export const massive_activations: Kind = (reading) => {
   const length = parameters_of(report, "attention", model.name)?.length;
   const chance = gaussian_ratio((typeof length === "number" ? length : tokens) * model.width);
   const of_layers = massive.map((row) => row.layer).sort((a, b) => a - b);
-  const others = massive.length === 1 ? "No other layer has one" : `There is one after ${layers_words(of_layers)}`;
+  const others =
+    massive.length === 1
+      ? "No other layer has one"
+      : `Layers with massive activations: ${layers_words(of_layers).replace(/^layers? /, "")}`;
   return {
     kind: "massive_activations",
     figure: figure(best.max_activation ?? 0),
-    unit: "is a massive activation",
+    unit: "massive activation",
     words: [
-      "of the residual stream after layer ",
+      "in the residual stream after layer ",
       strong(best.layer),
-      ", in dimension ",
+      ", dimension ",
       strong(best.activation_dimension ?? 0),
-      " at position ",
+      ", position ",
       strong(best.activation_position ?? 0),
       ": ",
       strong(figure(ratio)),
-      " times the median magnitude. Gaussian activations would reach about ",
+      " times the median magnitude (Gaussian activations: about ",
       strong(figure(Number(chance.toPrecision(2)))),
-      ` times. ${others}.`,
+      `). ${others}.`,
     ],
     spark: {
       values: Array.from({ length: model.layers }, (_, layer) => layers.find((row) => row.layer === layer)?.activation_ratio ?? null),
       null_values: chance,
-      colour: "accent",
+      color: "accent",
     },
     distance: 1 - chance / ratio,
     see: { view: "attention", state: { l: best.layer, h: null } },

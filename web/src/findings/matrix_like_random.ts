@@ -1,17 +1,19 @@
-// One matrix whose singular values are those of random numbers although its like in other layers' are not.
+// A matrix whose singular values match a random matrix although the same matrix in other layers does not.
 import { at_threshold, rows_of, scaled_numbers } from "../data/report";
 import { strong, threshold_words } from "../shaping/shared_words";
 import { ranked } from "./low_rank_matrix";
-import { type Claim, type Kind, matrix_name } from "./finding";
+import { type Claim, type Kind, matrix_name, percent } from "./finding";
 
 const kLeastGap = 0.08;
 
 export const claim: Claim = {
-  sentence: "`its singular values are like those of random numbers`, where the other layers' are not",
-  guard: `every rank within 3 % of the null, and the first value; ${kLeastGap} of the null above the next layer`,
-  chance: "random numbers of that shape",
-  experiment: "random models; one layer of random numbers among others of few directions",
-  result: "silent; found",
+  sentence: "`its singular values match a random matrix`, unlike in other layers",
+  guard:
+    `every energy rank within 3% of the random rank, a largest singular value near the random one, and ` +
+    `${percent(kLeastGap)} of the random rank above the next layer`,
+  chance: "a random matrix of the same shape",
+  experiment: "random models; one random layer among low-rank layers",
+  result: "random models: not shown; random layer: found",
 };
 
 export const matrix_like_random: Kind = ({ report, model, threshold }) => {
@@ -19,7 +21,7 @@ export const matrix_like_random: Kind = ({ report, model, threshold }) => {
   const found = all
     .flatMap((each) => {
       const { row, rank } = each;
-      // A rank at one threshold may agree by chance, and one large value hides behind many small ones.
+      // One rank may agree by chance, and ranks do not show a single large singular value.
       const like_baseline = report.file.thresholds.every((level) => {
         const [here, there] = [at_threshold(row.energy_rank, level), at_threshold(row.random_energy_rank, level)];
         return here === undefined || there === undefined || Math.abs(here - there) <= Math.max(1, 0.03 * there);
@@ -47,16 +49,16 @@ export const matrix_like_random: Kind = ({ report, model, threshold }) => {
       ...matrix_name(row.matrix),
       " in layer ",
       strong(row.layer),
-      ": its singular values are like those of random numbers, which would need ",
+      ": its singular values match a random matrix (rank ",
       strong(null_rank),
-      ". No other layer here needs more than ",
+      "). Highest rank in the other layers: ",
       strong(next),
       ".",
     ],
     spark: {
       values: values.map((each) => each?.rank ?? null),
       null_values: values.map((each) => each?.null_rank ?? null),
-      colour: { role: row.matrix },
+      color: { role: row.matrix },
     },
     distance: gap,
     see: { view: "spectra", state: { t: threshold, l: row.layer, h: null, show: "null", by: "matrix", x: "log" } },

@@ -1,21 +1,21 @@
-// A model in whose weights nothing was learned, or nothing that these measures see. Asked only where no other kind has a word to say.
+// A model whose weights match random matrices in all measures. Used only if there is no other finding.
 import { at_threshold, rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
 import { strong } from "../shaping/shared_words";
 import { kLeastOrder } from "./low_rank_matrix";
 import { at_most_percent, type Claim, type Kind, percent } from "./finding";
 
-const kTooFew = `fewer than ${kLeastOrder} directions, where chance weighs too much`;
-const kNothingElse = " No other measure of this report stands out.";
+const kTooFew = `fewer than ${kLeastOrder} directions, too few for a comparison with a random matrix`;
+const kNothingElse = " No other measure stands out.";
 
 const kMostApart = 0.03;
 
 export const claim: Claim = {
-  sentence: "`… is the most by which any of the compared ranks differs from that of random numbers`",
-  guard: `every rank within ${percent(kMostApart)} of its null, and no other sentence`,
-  chance: "the same",
+  sentence: "`… maximum difference from random`",
+  guard: `every energy rank within ${percent(kMostApart)} of its random rank, and no other finding`,
+  chance: "random matrices of the same shapes",
   experiment: "random models; trained models",
-  result: "it, or nothing, is all that is said; silent of each",
+  result: "random models: this finding only, or none; trained models: not shown",
 };
 
 export const model_like_random: Kind = ({ report, model, threshold }) => {
@@ -34,24 +34,24 @@ export const model_like_random: Kind = ({ report, model, threshold }) => {
       kind: "model_like_random",
       figure: `0 of ${small}`,
       unit: small === 1 ? "matrix compared" : "matrices compared",
-      words: [`with random numbers: ${small === 1 ? "it has" : "all have"} ${kTooFew}.`, kNothingElse],
+      words: [`${small === 1 ? "It has" : "All have"} ${kTooFew}.`, kNothingElse],
       distance: 0,
       see,
     };
-  // One more or less is rounding, however few there are.
+  // A difference of 1 is rounding, however small the rank.
   if (ranks.length === 0 || ranks.some(({ apart, null_rank }) => apart > Math.max(1, kMostApart * null_rank))) return undefined;
   const share = (each: (typeof ranks)[number]) => each.apart / each.null_rank;
   const most = ranks.reduce((far, each) => (share(each) > share(far) ? each : far));
   return {
     kind: "model_like_random",
     figure: at_most_percent(share(most)),
-    unit: "from random",
+    unit: "maximum difference from random",
     words: [
-      "is the most by which any of the ",
+      "between the energy ranks of whole matrices and those of random matrices",
+      `${most.apart > 0 ? ` (${most.apart} of ${most.null_rank})` : ""}, over `,
       strong(ranks.length),
-      " compared ranks of whole matrices differs from that of random " +
-        `numbers${most.apart > 0 ? ` (${most.apart} of ${most.null_rank})` : ""}.`,
-      small > 0 ? ` Left out ${small === 1 ? "is" : "are"} ${small} ${small === 1 ? "matrix" : "matrices"} with ${kTooFew}.` : "",
+      ` ${ranks.length === 1 ? "rank" : "ranks"}.`,
+      small > 0 ? ` Skipped: ${small} ${small === 1 ? "matrix" : "matrices"} with ${kTooFew}.` : "",
       kNothingElse,
     ],
     distance: 0,

@@ -1,4 +1,4 @@
-// Dimensions that are large at many positions and in many layers (Dettmers et al. 2022): they make 8-bit quantization hard.
+// Dimensions with large activations at many positions and in many layers (Dettmers et al. 2022). They make 8-bit quantization hard.
 import { rows_of } from "../data/report";
 import type { AttentionLayerRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
@@ -6,18 +6,19 @@ import { strong } from "../shaping/shared_words";
 import { type Claim, type Kind, kShortestText, percent } from "./finding";
 
 const kLayers = 0.25;
-/** Of the width: where more dimensions are large, none of them stands out. */
+/** As a fraction of the hidden size: if more dimensions are large, none stands out. */
 const kMostOfWidth = 0.05;
 const kMostNamed = 3;
 
 export const claim: Claim = {
   sentence: "`… dimensions are outliers`",
   guard:
-    `magnitude of at least 6 at 6 % of the positions, in what attention reads, in ${percent(kLayers)} of the layers and two (Dettmers ` +
-    `et al. 2022); not if more than ${percent(kMostOfWidth)} of a layer's dimensions are; text of ${kShortestText} tokens`,
-  chance: "Gaussian activations of unit variance: none",
-  experiment: "counts of another program on hidden states of transformers; random models; a bias of +400 in one dimension",
-  result: "equal, as none of the five models has one; silent; that dimension is named, and no other",
+    `magnitude of at least 6 at 6% of the positions of the attention input, in ${percent(kLayers)} of the layers and at least 2 ` +
+    `(Dettmers et al. 2022); not in layers where more than ${percent(kMostOfWidth)} of the dimensions qualify; a text of at least ` +
+    `${kShortestText} tokens`,
+  chance: "Gaussian activations with unit variance: none",
+  experiment: "an independent count on hidden states from transformers; random models; a bias of +400 in one dimension",
+  result: "count: equal (none in five models); random models: not shown; planted dimension: found, and no other",
 };
 
 export const outlier_dimensions: Kind = (reading) => {
@@ -38,14 +39,15 @@ export const outlier_dimensions: Kind = (reading) => {
   return {
     kind: "outlier_dimensions",
     figure: String(found.length),
-    unit: found.length === 1 ? "dimension is an outlier" : "dimensions are outliers",
+    unit: found.length === 1 ? "outlier dimension" : "outlier dimensions",
     words: [
-      `${named.join(", ")}${left > 0 ? ` and ${left} more` : ""}: a magnitude of at least 6 at 6\u202f% of the positions, in what ` +
-        "attention reads. Dimension ",
+      `Dimension${found.length === 1 ? "" : "s"} ${named.join(", ")}`,
+      `${left > 0 ? ` and ${left} more` : ""}: magnitude of at ` +
+        "least 6 at 6% of the positions of the attention input. Most frequent: dimension ",
       strong(most),
-      " has it in ",
+      ", in ",
       strong(`${count} of ${model.layers}`),
-      " layers. Gaussian activations of unit variance have none.",
+      " layers. Gaussian activations with unit variance: none.",
     ],
     distance: Math.min(1, count / model.layers),
     see: { view: "attention", state: { l: layers.find((row) => row.outlier_dimensions?.includes(most))?.layer ?? 0, h: null } },

@@ -1,22 +1,22 @@
-// Heads that look at the token before.
+// Previous-token heads.
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import type { AttentionHeadRow } from "../data/report_file";
 import { text_length } from "../shaping/texts";
 import { strong, head_words } from "../shaping/shared_words";
-import { between, type Claim, type Kind, kShortestText, small_percent } from "./finding";
+import { between, type Claim, type Kind, kShortestText, percent, small_percent } from "./finding";
 import { head_count, head_spark, strongest_heads } from "./strongest_heads";
 
 const kLeast = 0.5;
 
 export const claim: Claim = {
-  sentence: "`… heads look one back`",
-  guard: `${kLeast} of the weight, beyond two standard errors; text of ${kShortestText} tokens`,
-  chance: "even attention",
-  experiment: "the maps, read again from the run; random models; a head built to look one back; does such a head matter?",
+  sentence: "`… heads are previous-token heads`",
+  guard: `at least ${percent(kLeast)} of the attention, by more than 2 standard errors; a text of at least ${kShortestText} tokens`,
+  chance: "uniform attention",
+  experiment: "recomputation from the saved maps; random models; a head built to attend to the previous token; ablation of such a head",
   result:
-    "equal; silent; found. By loss increase the head that looks back most is 1st of 36 in gpt2, 3rd in llama: it " +
-    "describes, and does not say `matters`",
+    "maps: equal; random models: not shown; built head: found. Ranked by loss increase, the strongest previous-token head is 1st of 36 " +
+    "(gpt2) and 3rd (llama): the finding describes attention, not importance",
 };
 
 export const previous_token_heads: Kind = (reading) => {
@@ -30,20 +30,18 @@ export const previous_token_heads: Kind = (reading) => {
     (row) => row.previous_token_error,
   );
   if (!found || tokens < kShortestText) return undefined;
-  const even = found.best.uniform_previous_token ?? 0;
+  const uniform = found.best.uniform_previous_token ?? 0;
   return {
-    kind: "previous_token",
-    ...head_count(found, "looks one back", "look one back"),
+    kind: "previous_token_heads",
+    ...head_count(found, "is a previous-token head", "are previous-token heads"),
     words: [
-      "At least half of ",
-      found.count === 1 ? "its" : "their",
-      " attention is on the token before, and ",
-      strong(format_number(found.most, "percent")),
-      " in ",
+      "Strongest: ",
       ...head_words(found.best),
-      ". Even attention gives it ",
-      strong(small_percent(even)),
-      ".",
+      " puts ",
+      strong(format_number(found.most, "percent")),
+      " of its attention on the previous token (uniform: ",
+      strong(small_percent(uniform)),
+      `). Threshold: ${percent(kLeast)}.`,
     ],
     spark: head_spark(
       model.layers,
@@ -51,7 +49,7 @@ export const previous_token_heads: Kind = (reading) => {
       (row) => row.previous_token,
       (row) => row.uniform_previous_token,
     ),
-    distance: between(even, found.most, 1),
+    distance: between(uniform, found.most, 1),
     see: { view: "attention", state: { l: found.best.layer, h: found.best.head } },
   };
 };

@@ -1,42 +1,42 @@
-// Two experts that do nearly the same, where the others do not.
+// Two experts that are nearly the same, unlike the other experts of the layer.
 import { rows_of } from "../data/report";
 import { strong } from "../shaping/shared_words";
 import { between, type Claim, figure, type Kind, matrix_name } from "./finding";
 
-/** Below this, two experts are alike at most. */
+/** Smallest similarity of near-duplicate experts. */
 const kTwins = 0.9;
-/** The fewest experts of which two can stand out. */
+/** Fewest experts among which a pair can stand out. */
 const kFewest = 4;
 
 export const claim: Claim = {
-  sentence: "`… similarity have two experts`",
-  guard: `similarity of ${kTwins}, half way from the mean of pairs to 1; ${kFewest} experts`,
+  sentence: "`… similarity between two experts`",
+  guard: `similarity of at least ${kTwins} and at least halfway from the mean over pairs to 1; at least ${kFewest} experts`,
   chance: "random experts",
-  experiment: "random models; an expert copied",
-  result: "silent; found",
+  experiment: "random models; a copied expert",
+  result: "random models: not shown; copied expert: found",
 };
 
 export const similar_experts: Kind = ({ report, model }) => {
   const found = rows_of(report, "experts", model.name).flatMap((row) => {
     const { mean_similarity: mean, most_similarity: most, random_similarity: random } = row;
     if (row.matrix === "router" || row.experts < kFewest || mean === null || most === null || random === null) return [];
-    // What all share, as experts copied from one MLP do, makes no twins.
+    // Experts initialized from one MLP are all similar, so the pair must stand out from the mean.
     return most >= kTwins && between(Math.max(mean, random), most, 1) >= 0.5 ? [{ row, mean, most, random }] : [];
   });
   const best = found.sort((a, b) => b.most - a.most)[0];
   if (!best) return undefined;
   return {
-    kind: "expert_twins",
+    kind: "similar_experts",
     figure: figure(best.most),
     unit: "similarity",
     words: [
-      "have two experts of layer ",
+      "between two experts of layer ",
       strong(best.row.layer),
-      " in what ",
+      " in ",
       ...matrix_name(best.row.matrix),
-      " does to the stream, whatever the order of their neurons; the same has 1. Pairs there have ",
+      ", independent of neuron order (identical: 1). Mean over pairs: ",
       strong(figure(best.mean)),
-      " in the mean, random ones ",
+      ", random: ",
       strong(figure(best.random)),
       ".",
     ],

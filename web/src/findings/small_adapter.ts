@@ -1,4 +1,4 @@
-// A change that far smaller factors hold than random changes would need.
+// A fine-tuning change that fits in much smaller LoRA factors than a random change.
 import { adapter_parameters, diff_rows, whole_parameters } from "../shaping/adapter_size";
 import { strong } from "../shaping/shared_words";
 import { at_most_percent, type Claim, type Kind, small_percent } from "./finding";
@@ -7,11 +7,11 @@ const kThreshold = "0.9";
 const kMostOfBaseline = 0.5;
 
 export const claim: Claim = {
-  sentence: "`… of the changed matrices' size hold 90 % of the energy of what was changed`",
-  guard: `at most ${kMostOfBaseline} of what a random change takes`,
-  chance: "random changes of those shapes",
-  experiment: "a change of two directions; one of random numbers",
-  result: "found; silent",
+  sentence: "`… relative adapter size … LoRA factors of this size hold 90% of the energy of the change`",
+  guard: `at most ${kMostOfBaseline} times the size needed for a random change`,
+  chance: "random changes of the same shapes",
+  experiment: "a change of rank 2; a random change",
+  result: "rank-2 change: found; random change: not shown",
 };
 
 export const small_adapter: Kind = (reading) => {
@@ -24,11 +24,11 @@ export const small_adapter: Kind = (reading) => {
   return {
     kind: "small_adapter",
     figure: at_most_percent(own / whole),
-    unit: "of the changed matrices' size",
+    unit: "relative adapter size",
     words: [
-      "hold 90\u202f% of the energy of what was changed since the base, as LoRA factors; random changes would take ",
+      "LoRA factors of this size hold 90% of the energy of the change from the base model (random change: ",
       strong(small_percent(random / whole)),
-      ".",
+      ").",
     ],
     distance: 1 - own / random,
     see: { view: "difference", state: {} },

@@ -1,4 +1,4 @@
-// What sentences that count heads share: those that reach a cut beyond doubt, the strongest first.
+// Helpers for findings that count heads above a threshold.
 import type { Color } from "../chart/theme";
 import { largest, largest_by_layer } from "../data/numbers";
 import type { Finding } from "./finding";
@@ -8,7 +8,7 @@ interface HeadRow {
   head: number | null;
 }
 
-/** Undefined where no head reaches the cut. `error`: the standard error of a value, which a head has to clear twice. */
+/** The heads above `cut` by at least 2 standard errors (`error`). Undefined if there is none. */
 export function strongest_heads<Row extends HeadRow>(
   rows: readonly Row[],
   cut: number,
@@ -21,7 +21,7 @@ export function strongest_heads<Row extends HeadRow>(
   return best && { best: best.row, most: best.value, count: found.length, of: known.length };
 }
 
-/** "3 of 36", "heads copy": the part of a finding that counts heads. */
+/** The figure and unit of a finding that counts heads: "3 of 36", "heads are previous-token heads". */
 export function head_count(found: { count: number; of: number }, one: string, several: string): Pick<Finding, "figure" | "unit"> {
   return {
     figure: `${found.count} of ${found.of}`,
@@ -34,8 +34,8 @@ export function head_spark<Row extends HeadRow>(
   rows: readonly Row[],
   value: (row: Row) => number | null | undefined,
   null_value: (row: Row) => number | null | undefined,
-  colour: Color = "accent",
+  color: Color = "accent",
 ) {
   const heads = rows.filter((row) => row.head !== null);
-  return { values: largest_by_layer(layers, heads, value), null_values: largest_by_layer(layers, heads, null_value), colour };
+  return { values: largest_by_layer(layers, heads, value), null_values: largest_by_layer(layers, heads, null_value), color };
 }

@@ -1,4 +1,4 @@
-// Heads whose QK circuit scores two tokens alike both ways.
+// Heads with a symmetric QK circuit: two tokens score each other similarly.
 import { format_number } from "../chart/number_format";
 import { rows_of } from "../data/report";
 import { distinct } from "../data/shared_weights";
@@ -11,18 +11,21 @@ const kLeast = 0.5;
 const kTimesNoise = 1.5;
 
 export const claim: Claim = {
-  sentence: "`W_QᵀW_K scores two tokens alike both ways`",
-  guard: `above ${kLeast} and ${kTimesNoise} times chance`,
+  sentence: "`… heads have a symmetric QK circuit`",
+  guard: `symmetry above ${kLeast} and above ${kTimesNoise} times the random value`,
   chance: "random heads: 5 √2 / D",
-  experiment: "random models; heads of equal queries and keys; on text, correlation of s_ij with s_ji, over heads",
-  result: "silent; found; .71 gpt2, .67 llama (rotary models: at offset 0, which it says)",
+  experiment:
+    "random models; heads with equal query and key weights; on text, correlation over heads between symmetry and corr(s_ij, s_ji)",
+  result:
+    "random models: not shown; planted heads: found; correlation: 0.71 (gpt2), 0.67 (llama). RoPE models: at offset 0, which " +
+    "the finding states",
 };
 
 export const symmetric_heads: Kind = (reading) => {
   const { report, model } = reading;
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head !== null);
   const symmetry = (row: (typeof rows)[number]) => row.symmetry;
-  // Of random factors tr(M M) / |M|² has the mean 1/D and the deviation sqrt(2) / D.
+  // For random factors, tr(M M) / |M|² has mean 1/D and standard deviation sqrt(2) / D.
   const noise = 5 * (Math.SQRT2 / model.width);
   const cut = Math.max(kLeast, kTimesNoise * noise);
   const found = cut < 1 ? strongest_heads(distinct(model, rows), cut, symmetry) : undefined;
@@ -30,21 +33,21 @@ export const symmetric_heads: Kind = (reading) => {
   const { best, most } = found;
   const positive = (best.positive_fraction ?? 0) >= 0.9;
   return {
-    kind: "symmetric",
-    ...head_count(found, "is symmetric", "are symmetric"),
+    kind: "symmetric_heads",
+    ...head_count(found, "has a symmetric QK circuit", "have a symmetric QK circuit"),
     words: [
-      `${found.count === 1 ? "Its" : "Their"} W`,
+      "Two tokens score each other similarly under W",
       { sub: "Q" },
       "ᵀW",
       { sub: "K" },
-      `${rotary_words(reading)} scores two tokens alike both ways (symmetry above ${format_number(cut, ".2~f")}), clearest in `,
+      `${rotary_words(reading)}: symmetry above ${format_number(cut, ".2~f")}. Strongest: `,
       ...head_words(best),
-      " with ",
+      ", ",
       strong(format_number(most, "+.2f")),
-      positive ? " and nearly all of it positive, as scores of a projection of the tokens with itself" : "",
-      ". Random heads stay within ±",
+      " (random: ±",
       strong(format_number(noise, ".2f")),
-      ".",
+      ").",
+      positive ? " Its symmetric part is nearly positive semidefinite: scores are close to inner products of projected tokens." : "",
     ],
     spark: head_spark(model.layers, rows, symmetry, () => 0, { role: "qk" }),
     distance: between(noise, most, 1),

@@ -1,8 +1,8 @@
-// Whether numbers go one way with depth. Comparing the first with the last would call a zigzag a trend.
+// Whether values change consistently with depth. Comparing only the first and last layer would accept a zigzag.
 
 /**
- * "falls" if no layer lies above an earlier one by more than a twentieth of the range, seven of ten pairs of layers fall by more
- * than that and than twice their errors, and no one step makes up more than two thirds of the range. "rises" likewise.
+ * Returns "falls" if three conditions hold, and "rises" likewise. No layer is above an earlier one by more than 5% of the range. At least
+ * 70% of the pairs of layers fall by more than that and by more than 2 standard errors. No single step exceeds two thirds of the range.
  */
 export function trend(values: readonly (number | null)[], errors: readonly (number | null)[] = []): "falls" | "rises" | undefined {
   const known = values.filter((value) => value !== null);

@@ -1,19 +1,21 @@
-// A matrix that needs more directions, or fewer, the deeper its layer lies.
+// A matrix whose energy rank rises or falls with depth.
 import { rows_of } from "../data/report";
 import type { Matrix } from "../data/report_file";
 import { strong, threshold_words } from "../shaping/shared_words";
 import { ranked } from "./low_rank_matrix";
-import { type Claim, type Kind, matrix_name } from "./finding";
+import { type Claim, type Kind, matrix_name, percent } from "./finding";
 import { trend } from "./trend_with_depth";
 
 const kLeastChange = 0.15;
 
 export const claim: Claim = {
-  sentence: "`… loses (gains) rank with depth`",
-  guard: `every layer on the way (\`trend_with_depth.ts\`), ${kLeastChange} of the null in all`,
-  chance: "random numbers of that shape, the same in each layer",
-  experiment: "random models; matrices of fewer directions the deeper they lie",
-  result: "silent; found",
+  sentence: "`… directions … the energy rank of … falls (rises) with depth`",
+  guard:
+    `a consistent trend over all layers (\`trend_with_depth.ts\`), and a change of at least ${percent(kLeastChange)} of ` +
+    `the random rank`,
+  chance: "a random matrix of the same shape, equal in all layers",
+  experiment: "random models; matrices with a rank that falls with depth",
+  result: "random models: not shown; planted matrices: found",
 };
 
 export const weight_rank_by_depth: Kind = ({ report, model, threshold }) => {
@@ -39,17 +41,17 @@ export const weight_rank_by_depth: Kind = ({ report, model, threshold }) => {
   if (!found) return undefined;
   const { matrix, way, layers, first, last, change } = found;
   return {
-    kind: "weights_depth",
+    kind: "weight_rank_by_depth",
     figure: `${first.rank} → ${last.rank}`,
     unit: "directions",
     words: [
-      `from layer 0 to layer ${model.layers - 1}: `,
+      `from layer 0 to layer ${model.layers - 1}: the energy rank (${threshold_words(threshold)}) of `,
       ...matrix_name(matrix),
-      ` ${way === "falls" ? "loses" : "gains"} rank with depth (${threshold_words(threshold)} of the energy). Random numbers would need `,
+      ` ${way} with depth (random: `,
       strong(last.null_rank),
-      " in each layer.",
+      " in every layer).",
     ],
-    spark: { values: layers.map((each) => each?.rank ?? null), null_values: last.null_rank, colour: { role: matrix } },
+    spark: { values: layers.map((each) => each?.rank ?? null), null_values: last.null_rank, color: { role: matrix } },
     distance: change,
     see: { view: "spectra", state: { t: threshold, l: null, h: null, show: "energy", by: "matrix" } },
   };

@@ -1,7 +1,7 @@
-// Matrices, or circuits of heads, whose every weight is 0: cut away, or never made.
+// Matrices or head circuits with only zero weights: pruned or never trained.
 import type { Word } from "../chart/rich_text";
 import { at_threshold, rows_of } from "../data/report";
-import { layers_words, strong } from "../shaping/shared_words";
+import { head_words, layers_words, strong } from "../shaping/shared_words";
 import { matrix_name, type Claim, type Kind } from "./finding";
 
 const kPlain = ["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down"];
@@ -16,15 +16,15 @@ const joined = (named: readonly Word[][]): Word[] => {
 };
 
 export const claim: Claim = {
-  sentence: "`… matrices (heads' circuits) are all zero`",
+  sentence: "`… matrices (head circuits) are all zero`",
   guard: "every weight is 0",
   chance: "–",
-  experiment: "random models; a matrix, and what one head reads, made zero",
-  result: "silent; found",
+  experiment: "random models; a matrix and the input weights of one head set to zero",
+  result: "random models: not shown; planted zeros: found",
 };
 
 export const zero_matrices: Kind = ({ report, model, threshold }) => {
-  // What is made of others, as QK, is zero with them.
+  // Products such as QK are zero if a factor is, so only plain matrices are listed.
   const rows = rows_of(report, "spectrum", model.name).filter((row) => row.head === null && kPlain.includes(row.matrix));
   const zero = rows.filter((row) => row.frobenius_norm === 0);
   const [first] = zero;
@@ -45,9 +45,9 @@ export const zero_matrices: Kind = ({ report, model, threshold }) => {
     unit: zero.length === 1 ? "matrices is all zero" : "matrices are all zero",
     words: [
       ...joined(matrices),
-      `: ${zero.length === 1 ? "its" : "their"} rank is `,
+      ": rank ",
       strong(0),
-      ...(null_rank && zero.length === 1 ? [", where random numbers would need ", strong(null_rank)] : []),
+      ...(null_rank && zero.length === 1 ? [" (random: ", strong(null_rank), ")"] : []),
       ".",
     ],
     distance: 1,
@@ -57,18 +57,18 @@ export const zero_matrices: Kind = ({ report, model, threshold }) => {
 
 export const zero_heads: Kind = ({ report, model }) => {
   const rows = rows_of(report, "circuits", model.name);
-  // Those of a layer whose circuit is zero as a whole are named with its matrices.
+  // Heads of a layer whose whole circuit is zero are covered by zero_matrices.
   const whole = new Set(rows.filter((row) => row.head === null && row.frobenius_norm === 0).map((row) => `${row.circuit}/${row.layer}`));
   const heads = rows.flatMap(({ head, ...row }) => (head === null ? [] : [{ ...row, head }]));
   const zero = heads.filter((row) => row.frobenius_norm === 0 && !whole.has(`${row.circuit}/${row.layer}`));
   const [first] = zero;
   if (!first) return undefined;
-  const named = zero.map((row): Word[] => [`${row.circuit.toUpperCase()} of layer `, strong(row.layer), " head ", strong(row.head)]);
+  const named = zero.map((row): Word[] => [`${row.circuit.toUpperCase()} of `, ...head_words(row)]);
   return {
     kind: "zero_heads",
     figure: `${zero.length} of ${heads.length}`,
-    unit: zero.length === 1 ? "heads' circuits is all zero" : "heads' circuits are all zero",
-    words: [...joined(named), ": of rank ", strong(0), "."],
+    unit: zero.length === 1 ? "head circuits is all zero" : "head circuits are all zero",
+    words: [...joined(named), ": rank ", strong(0), "."],
     distance: 1,
     see: { view: "heads", state: { l: first.layer, h: first.head } },
   };

@@ -1,7 +1,7 @@
-// What the page asks of `attnscope serve`, and the events of its jobs.
+// Requests to `attnscope serve`, and job events from it.
 import { api_path } from "../data/api_path";
 
-/** What a refusal says: its JSON's message, else its status. */
+/** Message of an error response: from its JSON, otherwise its status. */
 async function refusal_words(answer: Response): Promise<string> {
   const otherwise = `${answer.status} ${answer.statusText}`.trim();
   try {
@@ -21,7 +21,7 @@ async function asked(path: string, options: RequestInit): Promise<Response> {
 const posted = (path: string, body: object): Promise<Response> =>
   asked(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-/** A job's id. */
+/** Starts a job and returns its id. */
 export async function start_job(path: string, body: object): Promise<number> {
   const { job } = (await (await posted(path, body)).json()) as { job: number };
   return job;
@@ -29,39 +29,39 @@ export async function start_job(path: string, body: object): Promise<number> {
 
 export const cancel_job = async (job: number): Promise<void> => void (await asked(`/api/jobs/${job}`, { method: "DELETE" }));
 
-/** The weights of a head's map, T × S, of the text that was run last. */
+/** Weights of a head's T × S map on the last text that was run. */
 export async function fetch_map(model: number, layer: number, head: number): Promise<Float32Array> {
   return new Float32Array(await (await asked(`/api/maps/${model}/${layer}/${head}`, {})).arrayBuffer());
 }
 
 export interface JobProgress {
   done: number;
-  total: number; // 0: not known
+  total: number; // 0: unknown
   seconds_left?: number | null;
 }
 
 export interface JobRecord {
   job: number;
-  what: string; // "attention", the id of an analysis, "missing"
+  what: string; // "attention", an analysis id or "missing"
   state: "queued" | "running" | "done" | "failed" | "cancelled";
   progress?: JobProgress | null;
   error?: { message?: string } | null;
 }
 
-/** What has happened at the server, whoever asked for it. */
+/** A change at the server, from this page or another client. */
 export interface Change {
-  revision: number; // of the report that it has now
-  jobs: JobRecord[]; // those to which something happened; of the first change those under way
+  revision: number; // revision of the server's current report
+  jobs: JobRecord[]; // changed jobs; in the first event, all jobs in progress
 }
 
 export interface Watcher {
   changed(change: Change, first: boolean): void;
-  lost(): void; // the server does not answer; when it does again, a first change follows
+  lost(): void; // the server does not respond; after reconnecting, a first change follows
 }
 
-const kAgain = 5000; // milliseconds, where the server had no place for this page
+const kAgain = 5000; // milliseconds before reconnecting if the server accepts no more clients
 
-/** Tells what happens at the server as long as the page is open. */
+/** Reports changes at the server as long as the page is open. */
 export function watch_server(watcher: Watcher): void {
   const source = new EventSource(api_path("/api/events"));
   let first = true;
@@ -69,7 +69,7 @@ export function watch_server(watcher: Watcher): void {
     watcher.changed(JSON.parse((event as MessageEvent<string>).data) as Change, first);
     first = false;
   });
-  // The connection is tried again by itself until it is closed.
+  // EventSource reconnects by itself until it is closed.
   source.addEventListener("error", () => {
     first = true;
     watcher.lost();

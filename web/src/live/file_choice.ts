@@ -1,16 +1,16 @@
-// A file that is chosen to be run.
+// File input for live runs.
 import { h } from "../page/elements";
 
-/** What was chosen outlives redraws of the view. */
+/** The chosen file, which survives redraws of the view. */
 export interface ChosenFile {
-  said: string; // its name, or what is wrong with it
-  file?: File; // the last one, which may be being read
+  said: string; // its name or an error message
+  file?: File; // last chosen file, possibly still being read
   content?: string;
 }
 
-const kMostBytes = 4 << 20; // as the server has it
+const kMostBytes = 4 << 20; // the server's limit
 
-/** `read`: what of the file is sent. `chosen` is called whenever there is other content, or none any more. */
+/** `read` returns the content to send. `chosen` is called whenever the content changes or is cleared. */
 export function file_choice(
   kept: ChosenFile,
   { label, types }: { label: string; types: string },
@@ -21,10 +21,10 @@ export function file_choice(
   const say = (words: string) => (said.textContent = kept.said = words);
   const choose = async (file: File | undefined) => {
     if (!file) return;
-    Object.assign(kept, { file, content: undefined }); // what was chosen before is sent no more
+    Object.assign(kept, { file, content: undefined }); // discard the previous content
     chosen();
     try {
-      if (file.size > kMostBytes) throw new Error(`${file.name} is over the limit of 4 MiB.`);
+      if (file.size > kMostBytes) throw new Error(`${file.name}: larger than the limit of 4 MiB.`);
       const content = await read(file);
       if (kept.file !== file) return;
       kept.content = content;
@@ -45,12 +45,12 @@ export function file_choice(
 
 export const kTextTypes = ".txt,.md,.csv,.json,.jsonl,text/*";
 
-/** The text of a file in UTF-8. */
+/** The text of a UTF-8 file. */
 export async function text_of(file: File): Promise<string> {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
   } catch {
-    throw new Error(`${file.name} is not UTF-8.`);
+    throw new Error(`${file.name}: not valid UTF-8.`);
   }
 }
 
@@ -58,6 +58,6 @@ export const base64_of = (file: File): Promise<string> =>
   new Promise((read, failed) => {
     const reader = new FileReader();
     reader.onload = () => read(String(reader.result).replace(/^[^,]*,/, ""));
-    reader.onerror = () => failed(reader.error ?? new Error("the file cannot be read"));
+    reader.onerror = () => failed(reader.error ?? new Error("cannot read the file"));
     reader.readAsDataURL(file);
   });

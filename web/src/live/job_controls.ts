@@ -1,8 +1,8 @@
-// How a job of the server goes: progress, Cancel, or why it failed.
+// Controls of a server job: progress, Cancel, or the error message.
 import { h } from "../page/elements";
 import { cancel, job_of, progress_words, watch_jobs } from "./jobs";
 
-/** `start` is shown while none of `whats` runs. */
+/** `start` is shown while no job in `whats` is running. */
 export function job_controls(start: HTMLElement, ...whats: string[]): HTMLElement {
   const current = () => whats.find((each) => job_of(each)?.state === "running") ?? whats.find((each) => job_of(each));
   const bar = h("progress", { "aria-label": "progress" });

@@ -1,4 +1,4 @@
-// The text that smaller models are fitted to, of a served page.
+// Input of a calibration text, for served pages.
 import type { Context } from "../page/view";
 import { h } from "../page/elements";
 import { file_choice, kTextTypes, text_of, type ChosenFile } from "./file_choice";
@@ -8,7 +8,7 @@ import { run_job } from "./jobs";
 const kPlan = "plan";
 const kept: ChosenFile = { said: "" };
 
-/** On top of Plan; null in a page from a file, of models that read no texts, and of stacks, whose plans need two. */
+/** Panel at the top of Plan. Null in a page from a file, for models without text input, and for stacks, which need two texts. */
 export function plan_panel({ report, model }: Context): HTMLElement | null {
   if (!report.live || (model.reads ?? "texts") !== "texts" || model.stack) return null;
   const start = () => {
@@ -16,7 +16,7 @@ export function plan_panel({ report, model }: Context): HTMLElement | null {
   };
   const run = run_button(kept.content === undefined, start);
   const judge = () => void (run.disabled = kept.content === undefined);
-  const [input, said] = file_choice(kept, { label: "a text to fit to", types: kTextTypes }, text_of, judge);
+  const [input, said] = file_choice(kept, { label: "calibration text", types: kTextTypes }, text_of, judge);
   return h(
     "div",
     { class: "live" },
@@ -26,7 +26,8 @@ export function plan_panel({ report, model }: Context): HTMLElement | null {
       h(
         "p",
         {},
-        "Choose a file with a text of the kind the model is for: smaller models are fitted to it, and measured on its last tenth.",
+        "Choose a calibration text that is typical for the model. Compression is calibrated on it; perplexity is measured on " +
+          "its last tenth.",
       ),
       input,
       said,

@@ -1,4 +1,4 @@
-// Controls that only a served page has: a text to run, and buttons that start what the report lacks.
+// Controls of served pages: input to run, and buttons that start missing analyses.
 import type { Report } from "../data/report";
 import type { AnalysisId, AnyModel } from "../data/report_file";
 import { h } from "../page/elements";
@@ -9,9 +9,9 @@ import { job_controls, run_button } from "./job_controls";
 import { run_job } from "./jobs";
 
 const kText = "attention";
-const kMissing = "missing"; // every analysis that the report lacks
+const kMissing = "missing"; // all missing analyses
 
-// What is typed and chosen outlives redraws of the view.
+// Input survives redraws of the view.
 let text = "";
 let target = "";
 let layer = "";
@@ -19,7 +19,7 @@ let as: "text" | "tokens" | "file" = "text";
 const media_file: ChosenFile = { said: "" };
 const long_text: ChosenFile = { said: "" };
 
-/** The box on top of Attention for what the model is run on; null in a page from a file. */
+/** Input panel at the top of Attention. Null in a page from a file. */
 export function live_panel(context: Context): HTMLElement | null {
   if (!context.report.live) return null;
   const { reads = "texts" } = context.model;
@@ -53,7 +53,7 @@ function run_input(model: string, input: object): void {
   run_job(kText, "/api/attention", { model, ...input, exclude_first_token: true, ...(layer === "" ? {} : { layers: layer }) });
 }
 
-/** A text; of an encoder-decoder its source, and a target beside it. */
+/** Text input; for encoder-decoders, a source and a target. */
 function text_panel({ report, model }: Context): HTMLElement {
   const across = stacks_of(report.file.models, model).some(({ stack }) => stack === "decoder");
   const can_run = () => (as === "file" ? long_text.content !== undefined : text.trim() !== "");
@@ -67,11 +67,11 @@ function text_panel({ report, model }: Context): HTMLElement {
   const run = run_button(!can_run(), start);
   const judge = () => {
     run.disabled = !can_run();
-    run.title = as === "file" ? "" : "Ctrl+Enter"; // which the boxes listen to
+    run.title = as === "file" ? "" : "Ctrl+Enter"; // shortcut of the text boxes
   };
   const area = text_box(
-    across ? "the source to run" : "the text to run",
-    across ? "Type or paste a source, which the encoder reads." : "Type or paste a text; its attention maps are drawn below.",
+    across ? "source text to run" : "text to run",
+    across ? "Type or paste the source text (encoder input)." : "Type or paste a text. Its attention maps are drawn below.",
     text,
     (typed) => {
       text = typed;
@@ -82,8 +82,8 @@ function text_panel({ report, model }: Context): HTMLElement {
   const chosen = h(
     "div",
     { class: "live-file" },
-    h("p", {}, "Choose a file of text, in UTF-8. It is run in windows; over them, what parts are worth gets standard errors."),
-    file_choice(long_text, { label: "a file of text to run", types: kTextTypes }, text_of, judge),
+    h("p", {}, "Choose a text file (UTF-8). It is run in several windows, so that ablation effects have standard errors."),
+    file_choice(long_text, { label: "text file to run", types: kTextTypes }, text_of, judge),
   );
   const show = () => {
     area.hidden = as === "file";
@@ -91,20 +91,20 @@ function text_panel({ report, model }: Context): HTMLElement {
     judge();
   };
   const other = across
-    ? text_box("its target", "And its target, which the decoder reads.", target, (typed) => (target = typed), start)
+    ? text_box("target text", "Type or paste the target text (decoder input).", target, (typed) => (target = typed), start)
     : null;
   const kinds = h(
     "select",
     {
-      "aria-label": "what the box holds",
+      "aria-label": "input type",
       onchange: (event: Event) => {
         as = (["tokens", "file"] as const).find((each) => each === (event.target as HTMLSelectElement).value) ?? "text";
         show();
       },
     },
-    h("option", { value: "text" }, across ? "texts" : "a text"),
+    h("option", { value: "text" }, "text"),
     h("option", { value: "tokens", selected: as === "tokens" }, "token ids"),
-    across ? null : h("option", { value: "file", selected: as === "file" }, "a file of text"),
+    across ? null : h("option", { value: "file", selected: as === "file" }, "text file"),
   );
   if (across && as === "file") as = "text";
   show();
@@ -116,9 +116,9 @@ function text_panel({ report, model }: Context): HTMLElement {
   );
 }
 
-/** A picture or sound from a file. */
+/** Image or audio input from a file. */
 function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement {
-  const [parameter, kind, types] = reads === "images" ? ["image", "a picture", ".png,.jpg,.jpeg"] : ["audio", "a sound", ".wav"];
+  const [parameter, kind, types] = reads === "images" ? ["image", "an image", ".png,.jpg,.jpeg"] : ["audio", "an audio file", ".wav"];
   const start = () => {
     if (media_file.content !== undefined) run_input(model.name, { [parameter]: media_file.content });
   };
@@ -131,7 +131,7 @@ function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement 
     h(
       "div",
       { class: "live-file" },
-      h("p", {}, `Choose ${kind}: ${reads === "images" ? "PNG or JPEG" : "WAV, one channel, 16 kHz"}.`),
+      h("p", {}, `Choose ${kind}: ${reads === "images" ? "PNG or JPEG" : "WAV, mono, 16 kHz"}.`),
       input,
       said,
     ),
@@ -139,26 +139,26 @@ function file_panel({ model }: Context, reads: "images" | "sound"): HTMLElement 
   );
 }
 
-// Of a text: what is run with it, and what can be run once it is there.
+// Analyses that run together with a text, and analyses that can run once there is a text.
 const kWithText: readonly AnalysisId[] = ["attention", "attention_excluding_first", "lens_grid", "routing"];
 const kOfItsText: readonly AnalysisId[] = ["lens", "ablate"];
-// Of an encoder-decoder only its decoder has them.
+// In encoder-decoders, only the decoder has these.
 const kHeadOfDecoder: readonly AnalysisId[] = ["lens", "lens_grid"];
-// From a panel of its own, or from the command line alone.
+// Started from another panel, or only from the command line.
 const kElsewhere: readonly AnalysisId[] = ["plan", "plan_layers", "plan_ranks", "diff"];
 
-/** The button in the box of an analysis that is missing of these models. */
+/** The button in the placeholder of a missing analysis. */
 export function analysis_button(id: AnalysisId, { file }: Report, models: readonly AnyModel[]): HTMLElement | null {
   if (kElsewhere.includes(id)) return null;
-  // The last run may have been one of other models; of encoder-decoders, one of no target.
+  // The last run may have used another model, or no target for an encoder-decoder.
   const decoders = models.flatMap((model) => decoder_of(file.models, model) ?? []);
   const readers = kOfItsText.includes(id) && decoders.length > 0 ? decoders : models;
   if (kHeadOfDecoder.includes(id) && decoders.length > 0 && !models.some(({ name }) => decoders.some((decoder) => decoder.name === name)))
     return null;
   const has_text = file.texts.some((text) => readers.some(({ name }) => text.model === name));
   const needs_text = kWithText.includes(id) || (kOfItsText.includes(id) && !has_text);
-  const what = readers === models ? "a text" : "a source and its target";
-  if (needs_text) return h("p", {}, `Or run ${what} in the view Attention or What matters.`);
+  const what = readers === models ? "a text" : "a source and a target text";
+  if (needs_text) return h("p", {}, `Or run ${what} in the Attention or Importance view.`);
   const run = h("button", { type: "button", class: "run", onclick: () => run_job(id, "/api/analyses", { id }) }, "Run");
   return job_controls(run, id, ...(kOfItsText.includes(id) ? [] : [kMissing]));
 }
@@ -175,7 +175,7 @@ const kStartable: readonly AnalysisId[] = [
   "read",
 ];
 
-/** One button for every analysis that the report lacks and that did not fail; null where there is none, and in a page from a file. */
+/** One button that runs all missing analyses that did not fail. Null if there are none, and in a page from a file. */
 export function missing_button({ file, live }: Report): HTMLElement | null {
   const missing = kStartable.filter((id) => !file.reports.some((each) => each.id === id) && !file.skipped.some(({ part }) => part === id));
   if (!live || missing.length === 0) return null;
@@ -184,10 +184,10 @@ export function missing_button({ file, live }: Report): HTMLElement | null {
     {
       type: "button",
       class: "run",
-      title: "the quickest first; each is shown as it ends",
+      title: "fastest first; results appear as they finish",
       onclick: () => run_job(kMissing, "/api/analyses", { id: kMissing }),
     },
-    "Run everything that is missing",
+    "Run all missing analyses",
   );
   return job_controls(run, kMissing);
 }

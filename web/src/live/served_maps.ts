@@ -1,4 +1,4 @@
-// Maps that only the server has: fetched when a head is chosen, kept until other results come.
+// Full maps from the server: fetched when a head is selected, cached until the results change.
 import { tokens_shape } from "../data/maps";
 import { map_places, type Report } from "../data/report";
 import { h } from "../page/elements";
@@ -9,8 +9,8 @@ import { fetch_map } from "./api";
 
 type Fetched = { state: "fetching" } | { state: "there"; map: HeadMap } | { state: "failed"; said: string };
 
-const kKept = 12; // of T = 1,024: 5 MB each
-let of_file: unknown; // the results that they belong to
+const kKept = 12; // 5 MB each at T = 1,024
+let of_file: unknown; // results to which the maps belong
 const maps = new Map<string, Fetched>();
 
 function forget_old({ file }: Report): void {
@@ -19,7 +19,7 @@ function forget_old({ file }: Report): void {
   for (const key of maps.keys()) if (maps.size > kKept) maps.delete(key);
 }
 
-/** The whole map of a head, if the page is live: it, or what is to be said until it comes. */
+/** The full map of a head in a live page, or a status message until it is available. */
 export function live_map(context: Context, { layer, head }: HeadIndex): { map?: HeadMap; said?: HTMLElement } | undefined {
   const { report, model } = context;
   const [place] = map_places(report, model.name);
@@ -29,7 +29,7 @@ export function live_map(context: Context, { layer, head }: HeadIndex): { map?: 
   const key = `${index}/${layer}/${head}`;
   const known = maps.get(key);
   if (known?.state === "there") return { map: known.map };
-  if (known?.state === "failed") return { said: h("p", { class: "note", role: "status" }, `The whole map is not there: ${known.said}`) };
+  if (known?.state === "failed") return { said: h("p", { class: "note", role: "status" }, `Cannot fetch the full map: ${known.said}`) };
   if (!known) {
     maps.set(key, { state: "fetching" });
     const file = of_file;
@@ -43,5 +43,5 @@ export function live_map(context: Context, { layer, head }: HeadIndex): { map?: 
       (error: unknown) => settle({ state: "failed", said: error instanceof Error ? error.message : String(error) }),
     );
   }
-  return { said: h("p", { class: "note", role: "status" }, "Fetching the whole map …") };
+  return { said: h("p", { class: "note", role: "status" }, "Fetching the full map …") };
 }

@@ -1,4 +1,4 @@
-// A chart on the page: title, how to read it, legend, the drawing in its place's width, and what saves it.
+// A chart on the page: title, caption, legend, drawing and save menu.
 import type { Series } from "../chart/chart_fields";
 import { draw, key_of, legend_of, note_of, type Chart } from "../chart/chart";
 import { color_of, text_color, type Theme } from "../chart/theme";
@@ -10,13 +10,13 @@ import { save_menu } from "./save_chart";
 import { attach_tips } from "./tooltip";
 
 export interface FrameOptions {
-  on_choose?: (place: Place) => void; // a cell of a heatmap, wall or atlas: row and column
-  on_point?: (index: number) => void; // a point of a scatter
-  level?: 2 | 3; // of the heading: 3, or 2 where no section is around the chart
-  controls?: HTMLElement; // at the right of the title
-  off?: readonly string[]; // series that are hidden until their button in the legend is pressed
-  fit?: (shown: Chart) => Chart; // the chart again after series were hidden or shown: its axes
-  after_draw?: (svg: SVGElement, body: HTMLElement, chart: Chart) => void; // for what only one view does
+  on_choose?: (place: Place) => void; // cell of a heatmap, wall or atlas: row and column
+  on_point?: (index: number) => void; // point of a scatter plot
+  level?: 2 | 3; // heading level: 3, or 2 for a chart outside a section
+  controls?: HTMLElement; // to the right of the title
+  off?: readonly string[]; // series hidden at first, until their legend button is pressed
+  fit?: (shown: Chart) => Chart; // the chart with axes adapted to the visible series
+  after_draw?: (svg: SVGElement, body: HTMLElement, chart: Chart) => void; // view-specific additions
 }
 
 interface Drawable {
@@ -26,13 +26,13 @@ interface Drawable {
 }
 
 let drawables: Drawable[] = [];
-// What legend buttons have switched off, by chart: it outlives a redraw of the view.
+// Series switched off in the legend, by chart. Survives redraws of the view.
 const hidden_series = new Map<string, Set<string>>();
 
-/** Forgets the frames of the view that is left. */
+/** Forgets the frames of the previous view. */
 export const forget_frames = (): void => void (drawables = []);
 
-/** Draws every frame whose place has a new width: all widths are read before anything is changed. */
+/** Redraws every frame with a new width. Reads all widths before changing anything, to avoid repeated layout. */
 export function draw_frames(again = false): void {
   drawables = drawables.filter((each) => each.body.isConnected);
   const widths = drawables.map((each) => ({ each, width: Math.floor(each.body.clientWidth) }));
@@ -106,7 +106,7 @@ function focused_cell(body: HTMLElement): Place | undefined {
   return { row: Number(cell.dataset.row), column: Number(cell.dataset.column) };
 }
 
-/** Gives back the places where values under the pointer are shown, by series. */
+/** Fills the legend. Returns the elements that show values under the pointer, by series. */
 function fill_legend(legend: HTMLElement, chart: Chart, hidden: Set<string>, theme: Theme, redraw: () => void): Map<string, HTMLElement> {
   const all = legend_of(chart);
   const values = new Map<string, HTMLElement>();
@@ -127,9 +127,9 @@ function fill_legend(legend: HTMLElement, chart: Chart, hidden: Set<string>, the
       const line = {
         d: "M0 5H20",
         fill: "none",
-        stroke: color_of(theme, series.colour),
+        stroke: color_of(theme, series.color),
         "stroke-width": 2,
-        "stroke-dasharray": series.dash ?? (series.colour === "null" ? "4 3" : "none"),
+        "stroke-dasharray": series.dash ?? (series.color === "null" ? "4 3" : "none"),
       };
       const swatch = mount({
         tag: "svg",
@@ -142,14 +142,14 @@ function fill_legend(legend: HTMLElement, chart: Chart, hidden: Set<string>, the
           type: "button",
           "data-series": series.key,
           "aria-pressed": hidden.has(series.key) ? "false" : "true",
-          title: `show or hide ${plain(series.label)}; with Shift: it alone`,
+          title: `Show or hide ${plain(series.label)}; Shift+click: show only this`,
           onclick: (event: MouseEvent) => toggle(series, event.shiftKey),
         },
         swatch as unknown as HTMLElement,
         h("span", {}, set_words(series.label)),
         value,
       );
-      button.style.color = text_color(theme, series.colour);
+      button.style.color = text_color(theme, series.color);
       return button;
     }),
   );

@@ -1,4 +1,4 @@
-// One crosshair in all panels of a chart of lines; the legend shows the values at it.
+// A crosshair shared by all panels of a line chart. The legend shows the values at the crosshair.
 import type { Size } from "../chart/chart_fields";
 import { lines_layout, vertex, type Line, type LinesChart } from "../chart/lines";
 import { format_number } from "../chart/number_format";
@@ -9,7 +9,7 @@ import { number_at } from "../data/numbers";
 import { mount } from "./elements";
 import { hide_tip, place_tip } from "./tooltip";
 
-/** The vertex nearest to x; lines are sorted along x. */
+/** Index of the vertex nearest to x. Lines are sorted by x. */
 function nearest(xs: ArrayLike<number>, x: number): number {
   let [low, high] = [0, xs.length - 1];
   while (low < high) {
@@ -32,7 +32,7 @@ export function attach_crosshair(
   const overlay = mount(s("g", { "aria-hidden": "true", "pointer-events": "none" }));
   svg.append(overlay);
   svg.setAttribute("tabindex", "0");
-  // The longest line gives the places at which the crosshair can stand.
+  // The crosshair snaps to the x values of the longest line.
   const stops = chart.panels
     .flatMap((panel) => panel.lines)
     .reduce<ArrayLike<number>>((longest, line) => (line.x.length > longest.length ? line.x : longest), []);
@@ -73,7 +73,7 @@ export function attach_crosshair(
               cx: plot.x + layout.x(point[0]),
               cy: plot.y + height,
               r: 3,
-              fill: color_of(theme, series?.colour ?? "ink"),
+              fill: color_of(theme, series?.color ?? "ink"),
               stroke: theme.ground,
               "stroke-width": 1,
             }),
@@ -87,7 +87,7 @@ export function attach_crosshair(
       if (place) place.textContent = text;
       return `${plain(chart.series.find((each) => each.key === line.series)?.label ?? line.series)} ${text}`;
     });
-    // Without a legend the values stand beside the crosshair.
+    // Without a legend, a tooltip at the crosshair shows the values.
     const plot = layout.plots[panel_at];
     if (values.size > 0 || !plot) return;
     const box = svg.getBoundingClientRect();

@@ -1,4 +1,4 @@
-// The leading directions of a head's OV circuit by the tokens that name them: what is read, and what is written then.
+// Top singular vectors of a head's OV circuit, with the top tokens of input and output vectors.
 import { rows_of } from "../data/report";
 import type { ReadRow } from "../data/report_file";
 import { format_number } from "../chart/number_format";
@@ -14,27 +14,26 @@ function list(row: ReadRow | undefined): HTMLElement | null {
   if (!row) return null;
   const tokens = row.tokens.slice(0, kMostTokens).map(({ text, token_id }) => (text === null ? `#${token_id}` : shown_token(text)));
   const chance =
-    `${row.named ? "above" : "not above"} chance: coherence ${format_number(row.coherence, ".2f")}, ` +
-    `99\u202f% of random directions stay below ${format_number(row.random_coherence, ".2f")}`;
+    `${row.named ? "above" : "not above"} chance: token coherence ${format_number(row.coherence, ".2f")}, ` +
+    `99% of random directions are below ${format_number(row.random_coherence, ".2f")}`;
   return h(
     "span",
     { class: row.named ? "direction-list" : "direction-list unnamed", title: chance },
     h("span", { class: "direction-mark", role: "img", "aria-label": chance }, row.named ? "●" : "·"),
-    // No code: what stands in that on a page is a command, which a reader may run.
+    // Not a <code> element, which is reserved for commands that a reader can run.
     tokens.map((token) => [" ", h("span", { class: "direction-token" }, token)]).flat(),
   );
 }
 
-/** How far the names of what is read go with what is met on the report's text; a correlation. */
+/** Correlation, on the report's text, between the projection onto the input direction and its token scores. */
 export function correlation_words(correlation: number): string {
-  const how = correlation >= 0.7 ? "hold" : correlation >= 0.3 ? "hold in part" : "hardly hold";
-  return `names of what it reads ${how} on this text (correlation ${format_number(correlation, ".2f")})`;
+  return `correlation with token scores on this text: ${format_number(correlation, ".2f")}`;
 }
 
-/** Up to three directions, both poles of each; null of what the report was not asked for. */
+/** Up to three directions with both signs, or a placeholder if the report has none. */
 export function directions_part(context: Context, { layer, head }: HeadIndex): HTMLElement | null {
   const all = rows_of(context.report, "read", context.model.name);
-  if (all.length === 0) return absent_analysis(context, "What the head's directions mean as tokens", "read");
+  if (all.length === 0) return absent_analysis(context, "Top tokens of the head's singular vectors", "read");
   const rows = all.filter((row) => row.layer === layer && row.head === head);
   const directions = [...new Set(rows.map((row) => row.direction))].sort((a, b) => a - b).slice(0, 3);
   const of = (direction: number, side: ReadRow["side"], pole: ReadRow["pole"]) =>
@@ -44,21 +43,22 @@ export function directions_part(context: Context, { layer, head }: HeadIndex): H
     return h(
       "p",
       { class: "direction-pole" },
-      read ? ["reads ", read] : null,
+      read ? ["input ", read] : null,
       read && write ? " → " : null,
-      write ? ["writes ", write] : null,
+      write ? ["output ", write] : null,
     );
   };
   return h(
     "section",
-    { class: "directions", "aria-label": "directions" },
-    h("h3", {}, "Directions"),
+    { class: "directions", "aria-label": "singular vectors" },
+    h("h3", {}, "Singular vectors"),
     h(
       "p",
       { class: "note" },
       rows.length > 0
-        ? "Of its OV circuit, both ways. ● names more alike than 99\u202f% of random directions; · and grey: not above chance."
-        : "Its OV circuit is zero, or has no directions that tokens could name.",
+        ? "Top tokens of the OV circuit's singular vectors, for both signs. ●: more coherent than 99% of random directions. ·: " +
+            "not above chance."
+        : "The OV circuit is zero, or its directions cannot be projected to the vocabulary.",
     ),
     directions.map((direction) => {
       const energy = rows.find((row) => row.direction === direction)?.energy ?? 0;

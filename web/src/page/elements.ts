@@ -1,4 +1,4 @@
-// Elements of the page, made without markup: text is always text.
+// Creates page elements without markup, so text is never interpreted as HTML.
 import { short, type Tree } from "../chart/svg_tree";
 import type { Words } from "../chart/rich_text";
 
@@ -6,7 +6,7 @@ type Handler = (event: never) => void;
 type Value = string | number | boolean | null | undefined | Handler;
 type Child = Node | string | null | undefined | false;
 
-/** An element. A function listens to the event of its name without "on"; false and null leave an attribute out. */
+/** Creates an element. A function is an event listener ("onclick"); false and null omit an attribute. */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Record<string, Value> = {},
@@ -21,7 +21,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A tree as elements of SVG. */
+/** Creates SVG elements from a tree. */
 export function mount(tree: Tree): SVGElement {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tree.tag);
   for (const [name, value] of Object.entries(tree.attributes)) element.setAttribute(name, short(value));
@@ -29,7 +29,7 @@ export function mount(tree: Tree): SVGElement {
   return element;
 }
 
-/** Words as nodes: subscripts and bold as elements. */
+/** Words as nodes, with elements for subscripts and bold parts. */
 export function set_words(words: Words): (Node | string)[] {
   return (typeof words === "string" ? [words] : words).map((word) =>
     typeof word === "string" ? word : "sub" in word ? h("sub", {}, word.sub) : h("b", {}, word.strong),

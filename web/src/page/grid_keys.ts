@@ -1,4 +1,4 @@
-// A grid of cells is one tab stop: arrows move in it, Enter or a click chooses.
+// Keyboard control of cell grids: one tab stop, arrow keys move, Enter or a click selects.
 import type { Chart } from "../chart/chart";
 
 export interface Place {
@@ -22,7 +22,7 @@ const kSteps: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [0, 1],
 };
 
-/** `focus`: the cell that held the focus before a redraw, which gets it back. */
+/** `focus`: the cell that had the focus before a redraw. */
 export function attach_grid_keys(svg: SVGElement, chart: GridChart, choose?: (place: Place) => void, focus?: Place): void {
   const rows = [...svg.querySelectorAll<SVGElement>('[role="row"]')].map((row) => [
     ...row.querySelectorAll<SVGElement>('[role="gridcell"]'),
@@ -35,7 +35,7 @@ export function attach_grid_keys(svg: SVGElement, chart: GridChart, choose?: (pl
     const cell = target instanceof Element ? target.closest<SVGElement>('[role="gridcell"]') : null;
     return cell ? { row: Number(cell.dataset.row), column: Number(cell.dataset.column) } : undefined;
   };
-  // A row may be shorter than the one before it.
+  // Rows can have different lengths.
   const move = ({ row, column }: Place) => cell_at({ row, column: Math.min(column, (rows[row]?.length ?? 1) - 1) })?.focus();
   svg.addEventListener("focusin", (event) => {
     const to = place_of(event.target);

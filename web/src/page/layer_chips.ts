@@ -1,10 +1,10 @@
-// Buttons that choose the layers which a view shows.
+// Buttons that select the layers of a view.
 import { chosen_layers } from "../shaping/layers";
 import { h } from "./elements";
 import { chips } from "./view_parts";
 import type { Context } from "./view";
 
-/** A button a layer; in deep models also one for all and one for the usual ones. */
+/** One button per layer. Deep models also have a button for all layers and one for the default selection. */
 export function layer_chips(context: Context, id: Parameters<typeof chosen_layers>[1]): HTMLElement {
   const { layers } = context.model;
   const all = Array.from({ length: layers }, (_, layer) => String(layer));
@@ -17,7 +17,7 @@ export function layer_chips(context: Context, id: Parameters<typeof chosen_layer
   if (layers > 8)
     group.append(
       h("button", { type: "button", onclick: () => context.go({ layers: all.join(",") }) }, "all"),
-      h("button", { type: "button", title: "the first and last four", onclick: () => context.go({ layers: null }) }, "ends"),
+      h("button", { type: "button", title: "first and last four layers", onclick: () => context.go({ layers: null }) }, "ends"),
     );
   return group;
 }

@@ -1,11 +1,11 @@
-// Saves a chart as SVG or PNG, or copies what draws it in Vega-Lite.
+// Saves a chart as SVG or PNG, or copies its Vega-Lite specification.
 import { chart_tree, to_vega_lite, type Chart } from "../chart/chart";
 import type { Theme } from "../chart/theme";
 import { s, svg_text } from "../chart/svg_tree";
 import { plain } from "../chart/rich_text";
 import { h } from "./elements";
 
-const kWidth = 900; // of a saved picture, pixels; PNG has twice as many
+const kWidth = 900; // width of a saved image in pixels; PNG has twice as many
 
 export function download(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);
@@ -16,7 +16,7 @@ export function download(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** The page's own font face: a picture is a document apart and sees no font of the page. */
+/** The page's font face. An SVG image is a separate document and cannot use fonts of the page. */
 function font_face(): string {
   for (const sheet of document.styleSheets) for (const rule of sheet.cssRules) if (rule instanceof CSSFontFaceRule) return rule.cssText;
   return "";
@@ -33,7 +33,7 @@ async function png(chart: Chart, theme: Theme): Promise<Blob> {
     const canvas = h("canvas", { width: 2 * kWidth, height: 2 * Math.ceil(Number(tree.attributes.height)) });
     canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser made no PNG"))), "image/png"),
+      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser could not create the PNG"))), "image/png"),
     );
   } finally {
     URL.revokeObjectURL(address);
@@ -41,7 +41,7 @@ async function png(chart: Chart, theme: Theme): Promise<Blob> {
 }
 
 async function copy(text: string): Promise<void> {
-  // A page from a file is not everywhere allowed to use the clipboard: then the text is saved.
+  // Some browsers do not allow a page from a file to use the clipboard. The text is saved as a file instead.
   try {
     await navigator.clipboard.writeText(text);
   } catch {

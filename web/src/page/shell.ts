@@ -1,4 +1,4 @@
-// The page around the views: the bar on top, the chosen view, the foot.
+// The page around the views: top bar, current view, footer.
 import { bytes_words } from "../chart/number_format";
 import { kLight, type Theme } from "../chart/theme";
 import { s, type Tree } from "../chart/svg_tree";
@@ -11,7 +11,7 @@ import { apply_theme, current_theme, other_theme } from "./theme_switch";
 import { hide_tip } from "./tooltip";
 import type { Context, View, Views } from "./view";
 
-/** The mark: a causal map of three tokens. */
+/** The logo: a causal attention map of three tokens. */
 function mark(theme: Theme): Tree {
   const cells: [number, number, string][] = [
     [0, 0, theme.roles.v],
@@ -35,7 +35,7 @@ export interface Shell {
 
 const percent = (threshold: number) => String(Number((threshold * 100).toPrecision(6)));
 
-/** Draws the page; what it gives draws it anew, after the report has changed. */
+/** Draws the page. Returns a function that redraws it after the report has changed. */
 export function start({ report, views }: Shell): () => void {
   const [first] = views;
   let theme = current_theme();
@@ -49,7 +49,7 @@ export function start({ report, views }: Shell): () => void {
       class: "skip",
       href: "#main",
       onclick: (event: MouseEvent) => {
-        event.preventDefault(); // "#main" would be read as a view
+        event.preventDefault(); // "#main" would be parsed as a view
         main.focus();
       },
     },
@@ -151,7 +151,7 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
       report.file.thresholds.length > 1
         ? h(
             "div",
-            { class: "choice", role: "group", "aria-label": "threshold of energy, percent" },
+            { class: "choice", role: "group", "aria-label": "energy threshold, percent" },
             report.file.thresholds.map((threshold) =>
               h(
                 "button",
@@ -159,7 +159,7 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
                   type: "button",
                   "data-threshold": threshold,
                   "aria-pressed": threshold === context.threshold ? "true" : "false",
-                  title: `ranks at ${percent(threshold)} % of the energy`,
+                  title: `energy ranks at ${percent(threshold)}% of the energy`,
                   onclick: () => context.go({ t: threshold }),
                 },
                 percent(threshold),
@@ -169,7 +169,7 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
         : null,
       h(
         "button",
-        { type: "button", class: "theme", "aria-label": `${next} colours`, title: `${next} colours`, onclick: switch_theme },
+        { type: "button", class: "theme", "aria-label": `${next} colors`, title: `${next} colors`, onclick: switch_theme },
         theme.name === "dark" ? "☀" : "☾",
       ),
     ),
@@ -178,11 +178,11 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
   if (current?.parentElement) current.parentElement.scrollLeft = current.offsetLeft - 40;
 }
 
-// Where the focus was, as a place that a redraw makes again: the same control in the same container.
+// Position of the focus that survives a redraw: the same control in the same container.
 interface FocusPlace {
   selector: string;
   index: number;
-  selection?: readonly [number | null, number | null]; // in a box of text
+  selection?: readonly [number | null, number | null]; // selection in a text box
 }
 
 function focus_path(element: Element | null): FocusPlace | undefined {
@@ -214,14 +214,8 @@ function foot_words(report: Report): HTMLElement[] {
       const weights = model.dtype === null || model.bytes === null ? [] : [model.dtype, bytes_words(model.bytes)];
       return h("span", {}, [model.name, ...weights].join(", "));
     }),
-    h("span", {}, "Energy: Σσ². Null: Marchenko–Pastur, free convolution for products."),
-    // A served page may be open on another machine than its server's, behind a forwarded port too.
-    h(
-      "span",
-      {},
-      report.live
-        ? "What is run here goes to the server that this page came from, and nowhere else."
-        : "Nothing on this page leaves this computer.",
-    ),
+    h("span", {}, "Energy: Σσ² (squared Frobenius norm). Random baseline: Marchenko–Pastur law, free convolution for products."),
+    // A served page may be open on another machine than the server, for example through a forwarded port.
+    h("span", {}, report.live ? "Your input is sent only to the server of this page." : "This page sends no data."),
   ];
 }

@@ -1,4 +1,4 @@
-// Light or dark: what the system says, until the reader chooses. Print is always light.
+// Light or dark theme: the system's setting until the reader selects one. Printing always uses the light theme.
 import { kDark, kLight, type Theme } from "../chart/theme";
 
 const kKey = "attnscope-theme";
@@ -25,7 +25,7 @@ export function other_theme(theme: Theme): Theme {
   try {
     localStorage.setItem(kKey, other.name);
   } catch {
-    // It holds until the page is closed.
+    // Without storage, the choice lasts until the page is closed.
   }
   return other;
 }

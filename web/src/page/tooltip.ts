@@ -1,4 +1,4 @@
-// What a cell or a point is, in a line beside the pointer or the focus.
+// One-line tooltip for the cell or point under the pointer or the focus.
 import { atlas_words } from "../chart/rank_atlas";
 import { bars_words } from "../chart/histogram";
 import type { Chart } from "../chart/chart";
@@ -15,7 +15,7 @@ import { h } from "./elements";
 
 let tip: HTMLElement | undefined;
 
-/** Shows a tip beside a point of the window. */
+/** Shows a tooltip next to a point of the window. */
 export function place_tip(text: string, x: number, y: number): void {
   tip ??= document.body.appendChild(h("div", { class: "tip", "aria-hidden": "true" }));
   tip.textContent = text;
@@ -53,7 +53,7 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
 }
 
 export function attach_tips(svg: SVGElement, chart: Chart, on_point?: (index: number) => void): void {
-  if (chart.kind === "lines") return; // its crosshair says more
+  if (chart.kind === "lines") return; // line charts have a crosshair
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
     const words = words_at(chart, event.target as Element, event.clientX - box.left, event.clientY - box.top, box.width);

@@ -1,4 +1,4 @@
-// What a view is, and what it is given.
+// Types of a view and its context.
 import type { Chart } from "../chart/chart";
 import type { Theme } from "../chart/theme";
 import type { Report } from "../data/report";
@@ -7,22 +7,22 @@ import type { Changes } from "../shaping/state";
 
 export interface Context extends Reading {
   theme: Theme;
-  width: number; // of the page's content, pixels
-  go(changes: Changes, view?: string): void; // to another state, kept in the history
-  replace(changes: Changes): void; // the same without an entry in the history
-  note(changes: Changes): void; // in the address alone: what the view has drawn itself
-  link(changes: Changes, view?: string): string; // the address of that state
+  width: number; // width of the page's content in pixels
+  go(changes: Changes, view?: string): void; // to another state, with a history entry
+  replace(changes: Changes): void; // the same without a history entry
+  note(changes: Changes): void; // changes only the address, without a redraw
+  link(changes: Changes, view?: string): string; // address of another state
 }
 
-/** The first is where a page opens. */
+/** The first view is the start page. */
 export type Views = readonly [View, ...View[]];
 
 export interface View {
   id: string; // in the address
   title: string;
-  /** Whether the bar names it; it does unless this says otherwise. */
+  /** Whether the top bar lists the view (default: true). */
   named?(report: Report): boolean;
-  /** Every chart of the view that a report can name, for export. */
+  /** All charts of the view, for export. */
   charts?(reading: Reading): Chart[];
   draw(context: Context): HTMLElement;
 }

@@ -1,8 +1,9 @@
-// Parts of views: sections, choices, and what is said where there is nothing to draw.
+// Building blocks of views: sections, choices, and placeholders for missing results.
 import { column_count } from "../chart/lines";
 import type { Words } from "../chart/rich_text";
 import type { AnalysisId, Model, Skipped } from "../data/report_file";
 import { missing_analysis } from "../shaping/missing_analysis";
+import { place_words } from "../shaping/shared_words";
 import { draw_frames } from "./chart_frame";
 import { h, set_words } from "./elements";
 import type { Context } from "./view";
@@ -16,18 +17,18 @@ export function section(title: Words, note: Words | null, ...children: (Node | n
   );
 }
 
-/** Charts side by side, as many as fit; `least` is the width of one in pixels: 250, 340 or 460. */
+/** Charts side by side, as many as fit. `least`: minimum width of one chart in pixels. */
 export function row(least: 250 | 340 | 460, ...children: (Node | null)[]): HTMLElement {
   return h("div", { class: `row row-${least}` }, children);
 }
 
-/** Charts in equal columns, as many as the width holds of `least` pixels, or so many fewer that no row is ragged. */
+/** Charts in equal columns of at least `least` pixels. Uses fewer columns if that fills all rows. */
 export function uniform_row({ width }: Context, least: number, ...children: (Node | null)[]): HTMLElement {
   const place = h("div", { class: "row" }, children);
   const set_columns = (room: number) => {
     place.style.gridTemplateColumns = `repeat(${column_count(place.childElementCount, room, least)}, minmax(0, 1fr))`;
   };
-  const gutters = 48; // the page is not there yet to be measured; what this says wrong is put right below
+  const gutters = 48; // estimate, corrected below once the element is on the page
   set_columns(width - gutters);
   new ResizeObserver(() => {
     set_columns(place.clientWidth);
@@ -41,7 +42,7 @@ export interface Choice {
   label: Words;
 }
 
-/** Buttons of which one is chosen. */
+/** Buttons, one of which is selected. */
 export function choice(label: string, choices: readonly Choice[], chosen: string, choose: (value: string) => void): HTMLElement {
   return h(
     "div",
@@ -56,7 +57,7 @@ export function choice(label: string, choices: readonly Choice[], chosen: string
   );
 }
 
-/** Buttons of which any number is chosen. */
+/** Buttons, any number of which can be selected. */
 export function chips(
   label: string,
   choices: readonly Choice[],
@@ -87,7 +88,7 @@ export function controls(...children: (Node | null)[]): HTMLElement {
   return h("div", { class: "controls" }, children);
 }
 
-/** A command whose lines break between its words, not after the dashes in them. */
+/** A command that wraps between words, not after dashes. */
 export const command_words = (command: string): HTMLElement =>
   h(
     "code",
@@ -95,26 +96,26 @@ export const command_words = (command: string): HTMLElement =>
     command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]),
   );
 
-/** The dashed box in the place of what the report does not hold, with the commands that bring it. */
+/** Placeholder for results that are not in the report, with the commands that add them. */
 export function absent(what: string, ...commands: string[]): HTMLElement {
-  const makes = commands.length > 1 ? " These make it:" : commands.length > 0 ? " This makes it:" : "";
-  return h("div", { class: "absent" }, h("p", {}, `${what} is not in this report.${makes}`), commands.map(command_words));
+  const makes = commands.length > 0 ? " To add it, run:" : "";
+  return h("div", { class: "absent" }, h("p", {}, `Not in this report: ${what}.${makes}`), commands.map(command_words));
 }
 
-/** The same for the maps of a model's heads. */
+/** The same for attention maps. */
 export function absent_maps({ report, model }: Context): HTMLElement {
   const skipped = report.file.skipped.find((each) => each.part === "maps" && each.model === model.name);
-  if (!skipped) return absent("A map of each head", "attnscope report MODEL --text-file FILE -o report.html");
-  return absent(`A map of each head (${skipped.why})`, ...[skipped.command ?? []].flat());
+  if (!skipped) return absent("attention maps of all heads", "attnscope report MODEL --text-file FILE -o report.html");
+  return absent(`attention maps of all heads (${skipped.why})`, ...[skipped.command ?? []].flat());
 }
 
-// A served page can start what is missing; a page from a file cannot.
+// A served page can start missing analyses; a page from a file cannot.
 type Offer = (id: AnalysisId, models: readonly Model[]) => HTMLElement | null;
 let offer: Offer | undefined;
 
 export const offer_analyses = (make: Offer): void => void (offer = make);
 
-/** The same for an analysis of the models that are shown: why it is absent, and what starts it. */
+/** The same for an analysis of the given models, with the reason and, in served pages, a button that starts it. */
 export function absent_analysis(context: Context, what: string, id: AnalysisId, models: readonly Model[] = [context.model]): HTMLElement {
   const { why, commands } = missing_analysis(context.report, models, id);
   const box = absent(why === undefined ? what : `${what} (${why})`, ...commands);
@@ -124,21 +125,19 @@ export function absent_analysis(context: Context, what: string, id: AnalysisId, 
 }
 
 /**
- * A yellow line for each note and each reason why something was skipped; null where there is neither. Several analyses skip a matrix
- * for one reason: it is said once.
+ * A yellow line for each note and each reason for skipping; null if there are none. If several analyses skip a matrix for the same reason,
+ * it is shown once.
  */
 export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLElement | null {
   const parts = context.report.file.reports.filter((each) => each.model === context.model.name && ids.includes(each.id));
   const skipped = parts.flatMap((part) => part.skipped);
-  const place = (each: Skipped) =>
-    [each.matrix, each.layer === null ? "" : `layer ${each.layer}`, each.head === null ? "" : `head ${each.head}`]
-      .filter(Boolean)
-      .join(", ");
+  const place = ({ layer, matrix, head }: Skipped) =>
+    [matrix, layer === null ? "" : place_words({ layer, matrix, head })].filter(Boolean).join(", ");
   const lines = [
     ...new Set([...parts.flatMap((part) => part.notes ?? []), ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)]),
   ];
   if (lines.length === 0) return null;
   const shown = lines.slice(0, 3).map((line) => h("p", { class: "skipped" }, line));
   const more = lines.length - shown.length;
-  return h("div", {}, shown, more > 0 ? h("p", { class: "skipped" }, `${more} more; the view Data lists them.`) : null);
+  return h("div", {}, shown, more > 0 ? h("p", { class: "skipped" }, `${more} more, listed in the Data view.`) : null);
 }

@@ -1,16 +1,16 @@
-// How large an adapter is that holds what was changed.
+// Size of a LoRA adapter that approximates the change from a base model.
 import { rows_of } from "../data/report";
 import type { DiffRow } from "../data/report_file";
 import type { Reading } from "./reading";
 
-/** Of whole matrices. */
+/** Rows of whole matrices. */
 export const diff_rows = ({ report, model }: Reading): DiffRow[] => rows_of(report, "diff", model.name).filter((row) => row.head === null);
 
 const elements = ({ shape: [rows = 0, columns = 0] }: DiffRow): number => rows * columns;
 
 export const whole_parameters = (rows: readonly DiffRow[]): number => rows.reduce((sum, row) => sum + elements(row), 0);
 
-/** Parameters of factors with these ranks; a whole matrix where they are no smaller. */
+/** Parameters of factors with these ranks. A matrix counts in full if its factors are not smaller. */
 export function adapter_parameters(rows: readonly DiffRow[], rank_of: (row: DiffRow) => number | undefined): number {
   return rows.reduce((sum, row) => {
     const [outputs = 0, inputs = 0] = row.shape;

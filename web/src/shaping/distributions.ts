@@ -1,17 +1,17 @@
-// Histograms of many rows as one picture: a common range, densities, rows by layer.
+// Histograms of many rows as one chart: a common range, densities, one row per layer.
 import type { LayerDensity } from "../chart/layer_densities";
 import { format_number } from "../chart/number_format";
 import { number_at } from "../data/numbers";
 import { numbers, type Report } from "../data/report";
 import type { Histogram } from "../data/report_file";
 
-/** Counts a unit of the value, as shares of those inside the edges. */
+/** Densities: fraction of the values inside the edges, per unit of the value. */
 export function densities(edges: ArrayLike<number>, counts: readonly number[]): number[] {
   const inside = counts.reduce((sum, count) => sum + count, 0);
   return counts.map((count, bin) => (inside > 0 ? count / inside / (number_at(edges, bin + 1) - number_at(edges, bin)) : 0));
 }
 
-/** The same counts in bins that are `factor` times as wide; the last may be narrower. */
+/** Merges `factor` bins into one. The last bin may be narrower. */
 export function wider_bins(edges: ArrayLike<number>, counts: readonly number[], factor: number): { edges: number[]; counts: number[] } {
   const wide = { edges: [number_at(edges, 0)], counts: [] as number[] };
   for (let bin = 0; bin < counts.length; bin += factor) {
@@ -21,10 +21,10 @@ export function wider_bins(edges: ArrayLike<number>, counts: readonly number[], 
   return wide;
 }
 
-const kLeast = 0.002; // of a row's values: a bin with less is tail,
-const kUsualBins = 80; // where there are so many bins; where they are finer, less
+const kLeast = 0.002; // fraction of a row's values: smaller bins are tail,
+const kUsualBins = 80; // for this many bins; scaled down for finer ones
 
-/** The range around 0 outside which every bin of every row is tail; widths of bins decide its ends. */
+/** The symmetric range outside which every bin of every row is tail, rounded to bin edges. */
 export function common_range(report: Report, histograms: readonly Histogram[]): [number, number] {
   let end = 0;
   for (const { edges, counts } of histograms) {
@@ -38,14 +38,14 @@ export function common_range(report: Report, histograms: readonly Histogram[]): 
   return end > 0 ? [-end, end] : [-1, 1];
 }
 
-/** That some values of a row lie beyond the edges, where more do than a bin must hold to be shown; undefined where few do. */
+/** Note about values outside the edges. Undefined if they are too few to matter. */
 export function outside_words(report: Report, histograms: readonly Histogram[], what: string): string | undefined {
   const shares = histograms.map(({ counts, outside }) => outside / Math.max(1, outside + counts.reduce((sum, count) => sum + count, 0)));
   const most = Math.max(0, ...shares);
   const edges = histograms[0] && numbers(report, histograms[0].edges);
   if (most < kLeast || !edges) return undefined;
   return (
-    `Up to ${Number((100 * most).toPrecision(2))}\u202f% of a layer's ${what} lie beyond ` +
+    `Up to ${Number((100 * most).toPrecision(2))}% of a layer's ${what} are outside ` +
     `±${format_number(edges[edges.length - 1], "tick")}.`
   );
 }
@@ -63,9 +63,9 @@ export interface LayerDensities {
   rows: LayerDensity[];
 }
 
-const kFew = 8; // values a bin, on average over a row: with less, a picture shows chance
+const kFew = 8; // mean number of values per bin of a row: fewer show mostly noise
 
-/** By how much bins are widened for the row that has the fewest values: a divisor of their number that leaves ten or more. */
+/** Number of bins to merge, chosen for the row with the fewest values: a divisor that leaves at least 10 bins. */
 function widening(histograms: readonly Histogram[]): number {
   const bins = histograms[0]?.counts.length ?? 0;
   const insides = histograms.map(({ counts }) => counts.reduce((sum, count) => sum + count, 0)).filter((inside) => inside > 0);
@@ -74,8 +74,8 @@ function widening(histograms: readonly Histogram[]): number {
 }
 
 /**
- * A row a layer, from the first to the last. All histograms share the first one's edges; a row with others is not shown.
- * Where values are few, bins are wider.
+ * One row per layer, in order. All histograms must have the edges of the first one; rows with other edges are not shown.
+ * Bins are merged if there are few values.
  */
 export function layer_density_rows(
   report: Report,
@@ -100,6 +100,6 @@ export function layer_density_rows(
   return { edges: shown[0] ? Float32Array.from(wider_bins(edges, shown[0].counts, factor).edges) : edges, rows };
 }
 
-/** The strongest density that several pictures show: the end of their common scale. */
+/** Highest density in several charts: the upper end of their common scale. */
 export const densest = (pictures: readonly LayerDensities[]): number =>
   Math.max(1e-12, ...pictures.flatMap(({ rows }) => rows.flatMap((row) => (row.density ? Array.from(row.density) : []))));

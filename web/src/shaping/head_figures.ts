@@ -1,4 +1,4 @@
-// Six figures of every head, from its weights.
+// Six measures of every head, from its weights.
 import { at_threshold, row_at, rows_of } from "../data/report";
 import type { CircuitsRow, SpectrumRow } from "../data/report_file";
 import { limit_scale, rank_scale, score_scale, type HeadFigure, type HeadIndex } from "./head_grid";
@@ -20,21 +20,21 @@ function rank_figure(reading: Reading, circuit: Circuit): HeadFigure {
   const null_rank = at_threshold(first?.random_energy_rank, threshold);
   return {
     name: `heads-${circuit}-rank`,
-    title: circuit === "qk" ? "QK rank" : "OV rank",
+    title: circuit === "qk" ? "QK energy rank" : "OV energy rank",
     id: "circuits",
     circuit,
     format: ".0f",
     scale: rank_scale,
     note:
-      `Directions for ${threshold_words(threshold)} of the energy, of ` +
-      `${first?.max_possible_rank ?? model.head_dim}${null_rank === undefined ? "" : `; random numbers need ${null_rank}`}. Stronger: fewer.`,
-    // Both analyses have it: a report may hold only one of them.
+      `Singular values for ${threshold_words(threshold)} of the energy. Maximum: ` +
+      `${first?.max_possible_rank ?? model.head_dim}${null_rank === undefined ? "" : `, random: ${null_rank}`}. Stronger color: lower rank.`,
+    // Two analyses have this value, and a report may contain only one of them.
     value: (place) =>
       at_threshold(circuit_at(reading, circuit, place)?.energy_rank ?? spectrum_at(reading, circuit, place)?.energy_rank, threshold),
   };
 }
 
-/** The six figures of every head, in the order in which they are shown. */
+/** The six measures of every head, in display order. */
 export function head_figures(reading: Reading): HeadFigure[] {
   const { report, model, threshold } = reading;
   const bound =
@@ -45,7 +45,7 @@ export function head_figures(reading: Reading): HeadFigure[] {
   };
   const scores = { id: "circuits", format: "score" } as const;
   const offset = rotary_offset(reading);
-  const at_offset = offset === undefined ? "" : `, at rotary offset ${offset}`;
+  const at_offset = offset === undefined ? "" : ` (RoPE at offset ${offset})`;
   return [
     rank_figure(reading, "qk"),
     rank_figure(reading, "ov"),
@@ -54,7 +54,7 @@ export function head_figures(reading: Reading): HeadFigure[] {
       name: "heads-symmetry",
       title: "QK symmetry",
       circuit: "qk",
-      note: `+1: two tokens score each other alike; \u22121: oppositely${at_offset}.`,
+      note: `+1: two tokens score each other equally; \u22121: with opposite sign${at_offset}.`,
       scale: () => score_scale(1),
       value: of("qk", (row) => row.symmetry),
     },
@@ -63,26 +63,26 @@ export function head_figures(reading: Reading): HeadFigure[] {
       name: "heads-copying",
       title: "OV copying score",
       circuit: "ov",
-      note: "Eigenvalues of OV, +1: all positive; \u22121: all negative. What the head does on text they do not tell.",
+      note: "+1: all eigenvalues of OV positive; \u22121: all negative. Says nothing about behavior on text.",
       scale: () => score_scale(1),
       value: of("ov", (row) => row.copying_score),
     },
     {
       ...scores,
       name: "heads-identity",
-      title: "QK likeness to identity",
+      title: "QK identity cosine",
       circuit: "qk",
-      note: `Cosine with I: above 0, keys like the query score higher${at_offset}. A head of this size can reach ±${bound.toFixed(2)}.`,
+      note: `Cosine of QK with the identity. Above 0: similar keys score higher${at_offset}. Maximum for one head: ±${bound.toFixed(2)}.`,
       scale: () => score_scale(bound),
       value: of("qk", (row) => row.identity_cosine),
     },
     {
       name: "heads-overlap",
-      title: "Rank lost from K to QK",
+      title: "Rank drop from K to QK",
       id: "circuits",
       circuit: "qk",
       format: ".0f",
-      note: `Rank of the keys less that of QK, at ${threshold_words(threshold)} of the energy.`,
+      note: `Energy rank (${threshold_words(threshold)}) of the key weights minus that of QK.`,
       scale: (values) => limit_scale(Math.max(1, Math.ceil(model.head_dim / 2), ...values), ".0f"),
       value: of("qk", (row) => at_threshold(row.overlap, threshold)),
     },

@@ -1,4 +1,4 @@
-// Layer × head grids: a cell for every query head of a model, and which head is chosen.
+// Layer × head grids: a cell for every query head of a model, and the selected head.
 import type { ColorScale } from "../chart/chart_fields";
 import type { Cell, HeatmapChart } from "../chart/heatmap";
 import type { Format } from "../chart/number_format";
@@ -15,35 +15,33 @@ export interface HeadIndex {
   head: number;
 }
 
-export const head_title = ({ layer, head }: HeadIndex): string => `Layer ${layer} · head ${head}`;
-
-/** A figure that every head has. */
+/** A measure with a value for every head. */
 export interface HeadFigure {
-  name: string; // of its chart
+  name: string; // name of its chart
   title: Words;
   note: string;
-  id: AnalysisId; // where its rows come from
+  id: AnalysisId; // analysis that has its rows
   circuit?: "qk" | "ov";
   format: Format;
-  value(place: HeadIndex): number | null | undefined; // null: it has none; undefined: not in this report
+  value(place: HeadIndex): number | null | undefined; // null: no value; undefined: not in this report
   scale(values: readonly number[]): ColorScale;
 }
 
-/** Ranks: from the largest seen down to 0.7 of it or less; the fewer, the stronger. */
+/** Ranks: from the largest value down to 0.7 times that or less. Lower ranks have stronger colors. */
 export function rank_scale(values: readonly number[]): ColorScale {
   const most = Math.max(1, ...values);
   return { kind: "sequential", domain: [most, Math.min(Math.floor(0.7 * most), ...values)], format: "tick" };
 }
 
-/** Scores, both ways from 0 to a limit that they cannot pass. */
+/** Scores between -limit and +limit. */
 export const score_scale = (limit: number): ColorScale => ({ kind: "diverging", domain: [-limit, limit], format: "+.2f" });
 
-/** From 0 to a limit that figures cannot pass. */
+/** Values between 0 and a limit. */
 export const limit_scale = (limit: number, format: Format): ColorScale => ({ kind: "sequential", domain: [0, limit], format });
 
 const kFactors: Readonly<Record<"qk" | "ov", readonly string[]>> = { qk: ["q", "k", "qk"], ov: ["v", "o", "ov"] };
 
-/** Why a head has no figure: skipped itself, or with its layer, circuit or one of its factors. */
+/** Why a head has no value: it, its layer, its circuit or a factor of the circuit was skipped. */
 export function why_skipped(report: Report, model: string, id: AnalysisId, place: HeadIndex, circuit?: "qk" | "ov"): string | undefined {
   const about = (each: Skipped) =>
     each.model === model &&
@@ -83,7 +81,7 @@ export function head_chart(reading: Reading, figure: HeadFigure, chosen?: HeadIn
   };
 }
 
-/** The rows of a model's heads on a text. */
+/** Attention rows of a model's heads. */
 export const attention_heads = (
   report: Report,
   model: string,
@@ -91,8 +89,8 @@ export const attention_heads = (
 ): AttentionHeadRow[] => rows_of(report, id, model).filter((row): row is AttentionHeadRow => row.head !== null);
 
 /**
- * The head in the address; else, of those whose maps are whole, the one that looks most at the token before, which every reader knows at
- * sight.
+ * The head in the address. Otherwise the strongest previous-token head among those with a full map, because its pattern is easy to
+ * recognize.
  */
 export function chosen_head({ report, model, state }: Reading): HeadIndex {
   const [layer, head] = [index_param(state, "l", model.layers), index_param(state, "h", model.heads)];

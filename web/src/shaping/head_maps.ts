@@ -1,4 +1,4 @@
-// Maps of heads as views use them: opened once, whole or as thumbnails, with or without the first key.
+// Attention maps for views: decoded once, as full maps or thumbnails, with or without the first key.
 import {
   byte_of_weight,
   map_bytes,
@@ -14,16 +14,16 @@ import type { MapPlace } from "../data/report_file";
 import type { HeadIndex } from "./head_grid";
 
 export interface HeadMap {
-  bytes: Uint8Array; // row by row
+  bytes: Uint8Array; // row-major order
   shape: MapShape;
-  of: MapShape; // of the text; where it is more, this is a thumbnail
+  of: MapShape; // shape of the original map; larger than `shape` for a thumbnail
   causal: boolean;
-  weights?: Float32Array; // exact, where a server sent them
+  weights?: Float32Array; // exact weights, if a server sent them
 }
 
 export const is_whole = (map: HeadMap): boolean => same_shape(map.shape, map.of);
 
-// Maps are unpacked once: what is drawn from them is kept by the array that they are.
+// Maps are decoded once: images drawn from them are cached by their array.
 const opened_maps = new WeakMap<MapPlace, HeadMap>();
 
 export function open_map(report: Report, place: MapPlace): HeadMap {
@@ -40,7 +40,7 @@ export function stored_map(report: Report, model: string, { layer, head }: HeadI
   return place && open_map(report, place);
 }
 
-/** A map from its exact weights, row by row. */
+/** A map from exact weights in row-major order. */
 export function exact_map(weights: Float32Array, shape: MapShape): HeadMap {
   const { queries, keys } = shape;
   const causal = queries === keys && weights.every((weight, index) => weight === 0 || index % keys <= Math.floor(index / keys));
@@ -49,7 +49,7 @@ export function exact_map(weights: Float32Array, shape: MapShape): HeadMap {
 
 const without = new WeakMap<HeadMap, HeadMap>();
 
-/** The map with nothing on key 0. A thumbnail stays as it is: its first column holds other keys too. */
+/** The map with the weights on key 0 set to 0. A thumbnail is unchanged, because its first column pools several keys. */
 export function exclude_first_token(map: HeadMap): HeadMap {
   if (!is_whole(map)) return map;
   let made = without.get(map);
@@ -64,11 +64,11 @@ export function exclude_first_token(map: HeadMap): HeadMap {
 export const weight_at = ({ weights, bytes, shape }: HeadMap, query: number, key: number): number =>
   weights ? (weights[query * shape.keys + key] ?? 0) : weight_of_byte(bytes[query * shape.keys + key] ?? 0);
 
-/** What a query looks at: its weight on every key. */
+/** The attention weights of a query over all keys. */
 export const attention_of_query = (map: HeadMap, query: number): number[] =>
   Array.from({ length: map.shape.keys }, (_, key) => weight_at(map, query, key));
 
-/** What every key receives, on average over the queries that can look at it. */
+/** Mean attention to every key, over the queries that can attend to it. */
 export function mean_attention_to_keys(map: HeadMap): number[] {
   const { queries, keys } = map.shape;
   return Array.from({ length: keys }, (_, key) => {

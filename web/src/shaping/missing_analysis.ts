@@ -1,4 +1,4 @@
-// What is to be said in the place of an analysis that a report does not hold.
+// Message and command for an analysis that is missing from the report.
 import type { Report } from "../data/report";
 import type { AnalysisId, Model } from "../data/report_file";
 import { decoder_of } from "./stacks";
@@ -27,7 +27,7 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   diff: "diff BASE MODEL",
 };
 
-/** What they take beside a source, of stacks of encoder-decoders: losses are of targets. */
+/** Additional options for encoder-decoders, whose losses are over target texts. */
 const kTargets: Readonly<Partial<Record<AnalysisId, string>>> = {
   lens: "--target-file FILE",
   lens_grid: '--target "…"',
@@ -36,29 +36,29 @@ const kTargets: Readonly<Partial<Record<AnalysisId, string>>> = {
   attention_excluding_first: "--target-file FILE",
 };
 
-/** They take texts alone, and no token ids. */
+/** Analyses that accept text only, not token ids. */
 const kOfTextsAlone: ReadonlySet<AnalysisId> = new Set(["plan", "plan_layers", "plan_ranks"]);
 
-const kHeadless = "its states reach the output head only through the decoder";
+const kHeadless = "its states reach the LM head only through the decoder";
 
 export interface MissingAnalysis {
-  why?: string; // as far as the report says so
-  commands: string[]; // that bring it; none brings an analysis that is there and found nothing
+  why?: string; // reason, if the report has one
+  commands: string[]; // commands that add it; empty if the analysis ran and found nothing
 }
 
-/** Why the report lacks an analysis of these models. In a report of several models each reason names its own. */
+/** Why the report lacks an analysis for these models. With several models, each reason starts with the model's name. */
 export function missing_analysis({ file }: Report, models: readonly Model[], id: AnalysisId): MissingAnalysis {
   const found = models.map((model) => {
     const { name } = model;
     const decoder = decoder_of(file.models, model);
     const usual = decoder && kTargets[id] ? `${kCommands[id]} ${kTargets[id]}` : kCommands[id];
-    const left_out_as = (part: AnalysisId) => file.skipped.find((each) => each.part === part && each.model === name);
-    const skipped = left_out_as(id);
+    const skipped_as = (part: AnalysisId) => file.skipped.find((each) => each.part === part && each.model === name);
+    const skipped = skipped_as(id);
     const empty_as = (part: AnalysisId) => file.reports.find((each) => each.id === part && each.model === name && each.rows.length === 0);
-    // Of matrices none of which can be analysed there is no difference, either.
+    // If no matrix can be analyzed, there is no diff either.
     const empty = empty_as(id) ?? (id === "diff" ? empty_as("spectrum") : undefined);
-    // Where attention has no text to be run on, others have none either, or the one that its command names.
-    const without_text = usual.includes("--text-file") && !skipped && !empty ? left_out_as("attention") : undefined;
+    // If attention has no text, other analyses have none either, or the text in attention's command.
+    const without_text = usual.includes("--text-file") && !skipped && !empty ? skipped_as("attention") : undefined;
     const on_its_text = kOfTextsAlone.has(id)
       ? null
       : (without_text?.command?.replace(/^(attnscope) \w+/, `$1 ${usual.split(" ")[0]}`) ?? null);

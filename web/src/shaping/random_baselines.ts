@@ -1,7 +1,7 @@
-// What random numbers give where rows bring no null of their own: docs/metrics.md says both.
+// Random baselines for rows without a baseline field (docs/metrics.md).
 
-/** The deviation of the cosine of two random directions of the residual stream. */
+/** Standard deviation of the cosine between two random directions of the residual stream. */
 export const cosine_deviation = (width: number): number => 1 / Math.sqrt(width);
 
-/** The overlap of independent random spaces of these ranks: the share of all directions that the largest spans. */
+/** Overlap of independent random subspaces of these ranks: the largest rank over the hidden size. */
 export const random_overlap = (ranks: readonly number[], width: number): number => Math.max(0, ...ranks) / width;

@@ -1,4 +1,4 @@
-// What the shaping of data reads: a report, and what its reader has chosen.
+// Input of the functions that shape data: a report and the reader's selections.
 import type { Report } from "../data/report";
 import type { Model } from "../data/report_file";
 import type { State } from "./state";
@@ -6,6 +6,6 @@ import type { State } from "./state";
 export interface Reading {
   report: Report;
   state: State;
-  model: Model; // the chosen one
-  threshold: number; // the chosen one
+  model: Model; // selected model
+  threshold: number; // selected energy threshold
 }

@@ -1,4 +1,4 @@
-// Several models over each other, by relative depth.
+// Lines of several models by relative depth.
 import type { Axis } from "../chart/axis";
 import type { Series } from "../chart/chart_fields";
 import type { Line, LinesChart, Panel } from "../chart/lines";
@@ -12,18 +12,18 @@ import { threshold_words } from "./shared_words";
 
 const kDashes = [undefined, "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2"];
 
-/** A colour and a dash for each model; revisions of one take theirs from the sequential scale, by their steps. */
+/** A color and a dash for each model. Revisions of one model are colored by training step. */
 export function model_series({ file }: Report): Series[] {
   const revisions = by_step(file.models);
   const all_are = revisions.length === file.models.length;
   return file.models.map((model, index) => {
     const dash = all_are ? undefined : kDashes[index % kDashes.length];
-    const colour = all_are ? { layer: revisions.findIndex((each) => each.model === model), of: revisions.length } : { model: index };
-    return { key: String(index), label: model.name, colour, ...(dash ? { dash } : {}) };
+    const color = all_are ? { layer: revisions.findIndex((each) => each.model === model), of: revisions.length } : { model: index };
+    return { key: String(index), label: model.name, color, ...(dash ? { dash } : {}) };
   });
 }
 
-/** Layers from 0 to 1, so that models of different depth lie over each other. */
+/** Relative depth of a layer, 0 to 1, so that models of different depth can be compared. */
 export const depth = (layer: number, layers: number): number => (layers > 1 ? layer / (layers - 1) : 0);
 
 export const kDepth: Axis = { title: "depth", scale: "linear", domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], format: "percent" };
@@ -43,7 +43,7 @@ export const all_values = (panels: readonly Panel[]): number[] =>
 export const all_matrices = ({ file }: Report): Matrix[] =>
   matrices_in(file.reports.flatMap((each) => (each.id === "spectrum" ? (each.rows as SpectrumRow[]) : [])));
 
-/** Rank over the null's at the threshold, of every matrix: 1 is random, whatever the shape. */
+/** Energy rank divided by the random baseline: 1 is random, for any shape. */
 export function relative_rank(report: Report, model: string, layer: number, matrix: Matrix, threshold: number): number | null {
   const row = row_at(report, "spectrum", { model, layer, matrix });
   const [rank, null_rank] = [at_threshold(row?.energy_rank, threshold), at_threshold(row?.random_energy_rank, threshold)];
@@ -63,12 +63,12 @@ export function ranks_by_depth({ report, threshold }: Reading, matrices = all_ma
   return {
     kind: "lines",
     name: "models-ranks",
-    title: "Rank against random numbers",
+    title: "Energy rank relative to random",
     note:
-      `Directions for ${threshold_words(threshold)} of the energy, over what random numbers of that shape need: 1 is ` +
-      "random. First layer at the left, last at the right.",
+      `Energy rank (${threshold_words(threshold)}) divided by that of a random matrix of the same shape. 1: random. ` +
+      "Horizontal: relative depth, from the first to the last layer.",
     x: kDepth,
-    y: { title: "rank / null", scale: "linear", domain: [0, Math.max(1.1, ...all_values(panels))], format: "tick" },
+    y: { title: "rank / random", scale: "linear", domain: [0, Math.max(1.1, ...all_values(panels))], format: "tick" },
     rule: 1,
     series: model_series(report),
     panels,

@@ -1,4 +1,4 @@
-// Overlaps between the spaces that heads of one projection read, and what chance gives.
+// Overlaps between the subspaces of heads in one projection, with their random baseline.
 import { overlap_matrix } from "../data/matrix";
 import type { Report } from "../data/report";
 import type { HeadOverlapRow } from "../data/report_file";
@@ -8,10 +8,10 @@ export interface HeadPair {
   a: number;
   b: number;
   overlap: number;
-  chance: number; // of random spaces of those ranks
+  chance: number; // overlap of random subspaces of the same ranks
 }
 
-/** All pairs a < b of heads that have an overlap. Of key and value projections, heads are key/value heads. */
+/** All pairs a < b of heads with an overlap. In key and value projections, heads are KV heads. */
 export function overlaps_of(report: Report, row: HeadOverlapRow, width: number): HeadPair[] {
   const chance = (a: number, b: number) => random_overlap([row.ranks[a] ?? 0, row.ranks[b] ?? 0], width);
   return overlap_matrix(report, row).flatMap((line, a) =>

@@ -1,14 +1,14 @@
-// The texts that attention was measured on.
+// The texts on which attention was measured.
 import { parameters_of, tokens_of } from "../data/report";
 import type { AnalysisId } from "../data/report_file";
 import type { Reading } from "./reading";
 
-/** How the maps of a report were made. */
+/** Parameters of the attention maps of a report. */
 export interface TextFacts {
-  length: number; // tokens of a sequence; 0: not known
-  directions: number; // that a map can have at most: fewer where a target is shorter than its source
+  length: number; // tokens per sequence; 0: unknown
+  directions: number; // maximum possible rank of a map; lower if a target is shorter than its source
   sequences: number;
-  energy: number; // whose share ranks hold
+  energy: number; // energy threshold of ranks
 }
 
 export function text_facts({ report, model }: Pick<Reading, "report" | "model">): TextFacts {
@@ -25,7 +25,7 @@ export function text_facts({ report, model }: Pick<Reading, "report" | "model">)
 
 const kOfText: readonly AnalysisId[] = ["attention", "ablate", "lens"];
 
-/** The text that was measured, and the positions over which losses and means are; undefined without a text. */
+/** The measured text, and the positions over which losses and means are taken. Undefined without a text. */
 export function scored_words({ report, model }: Pick<Reading, "report" | "model">): string | undefined {
   const parameters = kOfText.map((id) => parameters_of(report, id, model.name)).find((each) => each !== undefined);
   if (!parameters) return undefined;
@@ -38,11 +38,11 @@ export function scored_words({ report, model }: Pick<Reading, "report" | "model"
         ? "the last token of each example"
         : /^[-\d, ]*(last)?[-\d, ]*$/.test(score_positions)
           ? `the tokens at positions ${score_positions} of each example`
-          : `the tokens that ${score_positions} marks`;
+          : `the tokens marked by ${score_positions}`;
   return `Measured on ${text}${lines === true ? ", line by line" : ""}. Losses and means are over ${over}.`;
 }
 
-/** Tokens of the texts that attention was measured on; 0 where that is not known. */
+/** Length in tokens of the texts on which attention was measured; 0 if unknown. */
 export function text_length({ report, model }: Reading): number {
   const length = parameters_of(report, "attention", model.name)?.length;
   return tokens_of(report, model.name).length || (typeof length === "number" ? length : 0);

@@ -1,10 +1,10 @@
-// Tokens as they are shown: what would not be seen has a sign, and nothing acts on the page.
+// Tokens as displayed: invisible characters get a visible symbol, and no character can affect the page.
 
 const kSigns: Readonly<Record<string, string>> = { "\n": "⏎", "\t": "⇥", "\r": "␍", " ": " " };
 
-/** On one line, without turning the direction of what follows: controls as their pictures, other unseen characters as U+… */
+/** A token on one line, without bidirectional effects: control characters as symbols, other invisible characters as U+… */
 export function shown_token(text: string): string {
-  if (/^(\\n)+$/.test(text)) return "⏎".repeat(text.length / 2); // the program writes line ends so
+  if (/^(\\n)+$/.test(text)) return "⏎".repeat(text.length / 2); // the program's form of line breaks
   const shown = [...text]
     .map((character) => {
       const code = character.codePointAt(0) ?? 0;
@@ -24,5 +24,5 @@ export function shown_token(text: string): string {
   return shown.trim() === "" ? "␣".repeat(Math.max(1, shown.length)) : shown;
 }
 
-/** Whether the text goes on in a new line after this token. */
+/** Whether a line break follows this token. */
 export const ends_line = (text: string): boolean => /\n|^(\\n)+$/.test(text);

@@ -1,9 +1,9 @@
-// Training steps from the names of revisions: "step1000", "checkpoint-500", "global_step0042", "pythia-70m-step143000".
+// Training steps from revision names: "step1000", "checkpoint-500", "global_step0042", "pythia-70m-step143000".
 
-// A word that counts training, then a number at the end of a part of the name; thousands and millions may be short.
+// A word such as "step" or "checkpoint", followed by a number with an optional k (thousand) or m (million).
 const kStep = /(?:^|[^a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter(?:ation)?s?)[-_=\s]?(\d+)([km]?)(?![a-z0-9])/gi;
 
-/** The last such number of a name or a path; undefined where there is none. */
+/** The last step number in a name or path. Undefined if there is none. */
 export function training_step(name: string): number | undefined {
   const found = [...name.matchAll(kStep)].pop();
   if (!found) return undefined;
@@ -11,7 +11,7 @@ export function training_step(name: string): number | undefined {
   return Number(found[1]) * factor;
 }
 
-/** Revisions by their step, ascending; those without one, or of another shape than the first, are left out. */
+/** Revisions sorted by step. Models without a step, or with another shape than the first, are excluded. */
 export function by_step<M extends { name: string; layers: number; heads: number; width: number }>(
   models: readonly M[],
 ): { step: number; model: M }[] {

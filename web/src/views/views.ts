@@ -1,4 +1,4 @@
-// The views, in the order of the bar.
+// The views, in the order of the top bar.
 import type { Views } from "../page/view";
 import { attention_view } from "./attention/view";
 import { data_view } from "./data/view";

@@ -8,21 +8,21 @@ with_browser();
 
 const rows_of = <Row>(id: string): Row[] => results_of(report_file(kWhole)).reports.find((report) => report.id === id)!.rows as Row[];
 
-describe("what matters", () => {
-  holds_as_view("#matters");
+describe("importance", () => {
+  holds_as_view("#ablation");
 
-  test("a chosen head shows what it is worth, its map and its directions", async () => {
-    const { page, close } = await open_report(kWhole, "#matters");
-    await page.locator('[data-chart="matters-heads"] [data-row="0"][data-column="2"]').click();
+  test("a selected head shows its effect, attention map and singular vectors", async () => {
+    const { page, close } = await open_report(kWhole, "#ablation");
+    await page.locator('[data-chart="ablation-heads"] [data-row="0"][data-column="2"]').click();
     const part = page.locator("aside");
-    await expect.poll(() => part.getAttribute("aria-label")).toBe("Layer 0 · head 2");
+    await expect.poll(() => part.getAttribute("aria-label")).toBe("L0H2");
     const worth = rows_of<AblateRow>("ablate").find((row) => row.layer === 0 && row.head === 2)!;
     expect(await part.textContent()).toContain(
       `${Math.abs(worth.loss_increase).toFixed(3)} ±${worth.loss_increase_error!.toFixed(3)} nats`,
     );
     expect(await part.locator('[data-chart="head-map"]').count()).toBe(1);
     const lists = rows_of<ReadRow>("read").filter((row) => row.layer === 0 && row.head === 2);
-    expect(lists).toHaveLength(12); // three directions, both poles of both sides
+    expect(lists).toHaveLength(12); // three directions, both signs of input and output vectors
     expect(await part.locator(".direction-list").count()).toBe(12);
     expect(await part.locator(".direction-list.unnamed").count()).toBe(lists.filter((row) => !row.named).length);
     const shares = await part.locator(".direction-share").allTextContents();
@@ -32,8 +32,8 @@ describe("what matters", () => {
     await close();
   });
 
-  test("each token has what every state foretells for it", async () => {
-    const { page, close } = await open_report(kWhole, "#matters");
+  test("each token has a prediction at every layer", async () => {
+    const { page, close } = await open_report(kWhole, "#ablation");
     const grid = page.locator('[data-chart="lens-grid"]');
     const rows = rows_of<LensGridRow>("lens_grid");
     expect(rows).toHaveLength(24 * 7);

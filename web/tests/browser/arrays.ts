@@ -1,4 +1,4 @@
-// Matrices that the program writes, and what tests compute of them.
+// Reads matrices written by the program, and computes reference values from them.
 import { readFileSync } from "node:fs";
 
 export type Rows = readonly (readonly number[])[];
@@ -9,12 +9,12 @@ export function read_npy(file: string): Rows {
   const length = bytes.readUInt16LE(8);
   const header = bytes.subarray(10, 10 + length).toString();
   const [, size, rows = 0, columns = 0] = /'<f([48])'.*'shape': \((\d+), (\d+)\)/.exec(header)?.map(Number) ?? [];
-  if (size === undefined) throw new Error(`${file} is no matrix`);
+  if (size === undefined) throw new Error(`${file} is not a matrix`);
   const at = (index: number) => (size === 8 ? bytes.readDoubleLE(10 + length + 8 * index) : bytes.readFloatLE(10 + length + 4 * index));
   return Array.from({ length: rows }, (_, row) => Array.from({ length: columns }, (_, column) => at(row * columns + column)));
 }
 
-/** Tensors of float32 from a .safetensors file. */
+/** float32 tensors from a .safetensors file. */
 export function read_tensors(file: string): (name: string) => { shape: number[]; values: Float32Array } {
   const bytes = readFileSync(file);
   const length = Number(bytes.readBigUInt64LE(0));
@@ -39,7 +39,7 @@ export const times_transposed = (a: Rows, b: Rows): number[][] => a.map((row) =>
 
 export const norm = (a: Rows): number => Math.sqrt(a.reduce((sum, row) => sum + dot(row, row), 0));
 
-/** Squares of the singular values, the largest first: Jacobi's rotations of the smaller Gram matrix. */
+/** Squared singular values in descending order, from Jacobi rotations of the smaller Gram matrix. */
 export function squared_singular_values(a: Rows): number[] {
   const gram = a.length <= (a[0]?.length ?? 0) ? times_transposed(a, a) : times_transposed(transposed(a), transposed(a));
   const count = gram.length;
@@ -72,7 +72,7 @@ export function squared_singular_values(a: Rows): number[] {
   return gram.map((row, index) => row[index] ?? 0).sort((x, y) => y - x);
 }
 
-/** How many of the squares, the largest first, hold that share of their sum. */
+/** Energy rank: number of largest squared singular values that reach this fraction of the sum. */
 export function energy_rank(squares: readonly number[], share: number): number {
   const total = squares.reduce((sum, value) => sum + value, 0);
   let sum = 0;

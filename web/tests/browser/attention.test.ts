@@ -12,43 +12,43 @@ describe("attention", () => {
   holds_as_view("#attention?l=1&h=1&q=20&c=sqrt&keys=others", kTwoModels);
   holds_as_view("#attention", kPartial);
 
-  test("a head's figures equal the report's", async () => {
+  test("a head's measures match the report", async () => {
     const { page, close } = await open_report(kWhole, "#attention?l=3&h=2");
     const { rows } = results_of(report_file(kWhole)).reports.find(({ id }) => id === "attention")! as { rows: AttentionHeadRow[] };
     const row = rows.find((each) => each.layer === 3 && each.head === 2)!;
     const words = await page.locator(".head-facts").textContent();
-    expect(words).toContain(`${row.entropy?.toFixed(2)} nats`);
+    expect(words).toContain(`${row.entropy?.toFixed(2)} nats entropy`);
     expect(words).toContain(`${Number(row.energy_rank?.toFixed(1))} rank`);
-    expect(words).toContain(`${Math.round((row.sink_mass ?? NaN) * 100)}\u202f% first token`);
+    expect(words).toContain(`${Math.round((row.sink_mass ?? NaN) * 100)}% first token`);
     await close();
   });
 
-  test("the wall chooses a head; colour and keys change the map", async () => {
+  test("the grid selects a head; color scale and keys change the map", async () => {
     const { page, close } = await open_report(kWhole, "#attention?l=0&h=0");
     const image = () => page.locator(`${kMap} image`).getAttribute("href");
     const first = await image();
     await page.locator('[data-chart="attention-wall"] [data-row="2"][data-column="3"]').click();
-    await expect.poll(() => page.locator('[data-chart="attention-map"] h2').textContent()).toBe("Layer 2 · head 3");
+    await expect.poll(() => page.locator('[data-chart="attention-map"] h2').textContent()).toBe("L2H3");
     const second = await image();
     expect(second).not.toBe(first);
-    await page.getByRole("button", { name: "Square root" }).click();
+    await page.getByRole("button", { name: "Square-root scale" }).click();
     await expect.poll(image).not.toBe(second);
     const third = await image();
-    await page.getByRole("button", { name: "Without the first" }).click();
+    await page.getByRole("button", { name: "Without first key" }).click();
     await expect.poll(image).not.toBe(third);
     await close();
   });
 
-  test("a token that is pointed at colours the text and frames its row; a click holds it", async () => {
+  test("pointing at a token colors the text and frames its row; a click keeps it", async () => {
     const { page, close } = await open_report(kWhole, "#attention?l=2&h=1");
     const title = page.locator(".text-panel h2");
-    const colours = () =>
+    const colors = () =>
       page.locator(".tokens span").evaluateAll((tokens) => tokens.map((token) => (token as HTMLElement).style.background).join());
-    await expect.poll(() => title.textContent()).toBe("What is looked at, on average");
-    const average = await colours();
+    await expect.poll(() => title.textContent()).toBe("Mean attention");
+    const average = await colors();
     await page.locator('[data-token="12"]').hover();
     await expect.poll(() => title.textContent()).toContain("(token 12)");
-    await expect.poll(() => colours()).not.toBe(average);
+    await expect.poll(() => colors()).not.toBe(average);
     await page.locator('[data-token="12"]').click();
     await page.mouse.move(0, 0);
     await expect.poll(() => title.textContent()).toContain("(token 12)");
@@ -59,7 +59,7 @@ describe("attention", () => {
     await close();
   });
 
-  test("arrows move from token to token, in one tab stop", async () => {
+  test("arrow keys move between tokens in one tab stop", async () => {
     const { page, close } = await open_report(kWhole, "#attention");
     await tabs_to(page, ".tokens [data-token]");
     await page.keyboard.press("End");
@@ -70,7 +70,7 @@ describe("attention", () => {
     await close();
   });
 
-  test("the map zooms and pans with keys, and its address is the same window", async () => {
+  test("the map zooms and pans with keys, and the address stores the window", async () => {
     const { page, close } = await open_report(kWhole, "#attention?l=2&h=1");
     const width = async () => Number(await page.locator(`${kMap} image`).getAttribute("width"));
     const whole = await width();
@@ -88,12 +88,12 @@ describe("attention", () => {
     await close();
   });
 
-  test("where only thumbnails are in the file, the page says how to bring a whole map", async () => {
+  test("with thumbnails only, the page shows the command for a full map", async () => {
     const file = changed_report(kWhole, "thumbnails", (results) =>
       results.maps.forEach((map) => Object.assign(map, { side: 16, causal: false })),
     );
     const { page, problems, close } = await open_file(file, "#attention?l=1&h=2");
-    await expect.poll(() => page.locator(".attention-map .absent").textContent()).toMatch(/largest of 9 weights.*--maps 1,2/);
+    await expect.poll(() => page.locator(".attention-map .absent").textContent()).toMatch(/maximum of 9 weights.*--maps 1,2/);
     await expect.poll(() => page.locator(".tokens").count()).toBe(0);
     expect(problems).toEqual([]);
     await close();

@@ -1,4 +1,4 @@
-// Reports of models that lack something: they are made, their pages open in every view, and all their charts are drawn.
+// Reports of incomplete models: they are created, open in every view, and all charts are drawn.
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -20,10 +20,10 @@ const kAddresses = [
   "attention?l=0&h=0",
 ];
 
-/** Of matrices that are missing or NaN, one stands for the others: the program draws charts slowly, by the same code as here. */
+/** Charts are drawn for only one of the missing or NaN matrices, because the program draws charts slowly, with the same code. */
 const draws_charts = (name: string): boolean => !/^(without|nan)-(k|v|o|gate|up|down)$/.test(name);
 
-/** Writes a report and its charts; gives the page's file and the names of the charts, if the program draws them. */
+/** Writes a report and its charts. Returns the page's file and, if the program draws them, the names of the charts. */
 function report_of(model: (typeof kBroken)[number]): { file: string; charts: string[] | undefined } {
   const file = `${kWeb}/build/broken/${model.name}.html`;
   const charts = draws_charts(model.name) ? file.replace(".html", "-charts") : undefined;
@@ -44,13 +44,13 @@ describe.each(kBroken.map((model) => [model.name, model] as const))("%s", (_name
     const html = readFileSync(file, "utf8");
     const report = opened(block_of(html, "results").toString(), buffer(block_of(html, "values")), buffer(block_of(html, "maps")), false);
     const drawn = exported_charts(report);
-    // In words and in the bytes of images it may stand.
+    // Text and image bytes may contain these words.
     expect(drawn.map(({ svg }) => svg).join("")).not.toMatch(/ (?!aria-label|href)[\w-]+="[^"]*(NaN|undefined|Infinity)/);
     if (charts) expect(charts.sort()).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
 
     const { page, problems, close } = await open_file(file);
     for (const view of kAddresses) {
-      await go(page, `#${view}`); // the page has opened with none in its address
+      await go(page, `#${view}`); // the page opened without a view in its address
       expect(await page.locator("main h1").count(), view).toBe(1);
     }
     expect(problems).toEqual([]);

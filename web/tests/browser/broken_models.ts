@@ -1,4 +1,4 @@
-// Checkpoints that lack something, made of the examples: every one of them is a report that has to open.
+// Incomplete checkpoints made from the examples. Their reports must open.
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { kWeb } from "./sample_reports";
@@ -14,8 +14,8 @@ type Header = Record<string, Tensor>;
 interface Broken {
   name: string;
   base: "shakespeare-llama" | "shakespeare-gpt2";
-  without?: RegExp; // tensors that are not there
-  fill?: readonly [RegExp, number]; // tensors whose bytes are all this: 0xff is NaN in every type of float
+  without?: RegExp; // missing tensors
+  fill?: readonly [RegExp, number]; // tensors filled with this byte: 0xff is NaN in every float type
   config?: object;
   tokenizer?: false;
   text?: readonly string[]; // arguments of `report`
@@ -51,7 +51,7 @@ export const kBroken: readonly Broken[] = [
   { name: "two-tokens", base: "shakespeare-gpt2", text: ["--tokens", "5,6"] },
 ];
 
-/** Writes the checkpoint; gives its folder, which no file of tests that runs at the same time uses. */
+/** Writes the checkpoint and returns its folder, which no concurrent test file uses. */
 export function broken_model({ name, base, without, fill, config, tokenizer }: Broken): string {
   const folder = resolve(kWeb, `build/broken/${process.env.VITEST_POOL_ID}`, name);
   rmSync(folder, { recursive: true, force: true });
@@ -86,7 +86,7 @@ export function broken_model({ name, base, without, fill, config, tokenizer }: B
     at += data.length;
     parts.push(data);
   }
-  if ((without || fill) && found === 0) throw new Error(`${name}: no tensor of ${base} is meant`);
+  if ((without || fill) && found === 0) throw new Error(`${name}: no tensor of ${base} matches`);
   const text = Buffer.from(JSON.stringify(kept).padEnd(Math.ceil(JSON.stringify(kept).length / 8) * 8));
   const size = Buffer.alloc(8);
   size.writeBigUInt64LE(BigInt(text.length));

@@ -1,4 +1,4 @@
-// Every command that a page names, in its boxes and under its tables, is run: none may fail.
+// Runs every command shown on the page, in placeholders and under tables. None may fail.
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,17 +45,17 @@ const example = (name: string, ...given: string[]): Case => ({
 
 const kCases: readonly Case[] = [
   example("shakespeare-gpt2"),
-  example("shakespeare-llama", "--text-file", kText, "--length", "256", "--sequences", "1"), // its maps are small pictures
+  example("shakespeare-llama", "--text-file", kText, "--length", "256", "--sequences", "1"), // its maps are thumbnails
   example("shakespeare-gpt2", "--tokens", "5,6"),
   example("shakespeare-gpt2", "--layers", "2-3"),
   ...["without-tokenizer", "without-embedding", "without-k", "nan-everywhere", "one-layer-one-head", "one-token"].map(broken),
-  // Trained models of people, where they are at hand: without a tokenizer, of a short context, of other texts than English.
+  // Real models, if available: without a tokenizer, with a short context, for other languages than English.
   ...["stories260K", "capp-gpt2", "rxnmapper-albert"]
     .filter((name) => existsSync(join(kShared, name)))
     .map((name): Case => ({ name, model: () => join(kShared, name) })),
 ];
 
-/** What a reader puts in the place of words in capitals. */
+/** Replacements for placeholders in capitals. */
 const filled = (command: string, model: string, base: string): string =>
   command
     .replace(/^attnscope /, `${kBinary} `)
@@ -65,9 +65,9 @@ const filled = (command: string, model: string, base: string): string =>
     .replace(/\bFILE\b/, kText)
     .replace(/\bLAYER,HEAD\b/, "0,0");
 
-const tried = new Set<string>(); // several cases are of one model, and their pages name some commands alike
+const tried = new Set<string>(); // several cases use the same model and show the same commands
 
-describe("every command that the page names can be run:", () => {
+describe("every command on the page can be run:", () => {
   test.each(kCases.map((each) => [each.name, each] as const))("%s", async (_name, { model, arguments: given = [] }) => {
     const folder = mkdtempSync(join(tmpdir(), "attnscope-commands-"));
     const [path, file] = [model(), join(folder, "page.html")];
@@ -84,7 +84,7 @@ describe("every command that the page names can be run:", () => {
     }
     await close();
 
-    // A shell runs them below: nothing else may stand where a page has its commands.
+    // A shell runs them below, so <code> elements may contain only commands.
     expect([...named].filter((each) => each && !/^attnscope [a-z]+ /.test(each))).toEqual([]);
 
     const base = join(folder, "base");

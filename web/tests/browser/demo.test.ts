@@ -1,5 +1,5 @@
-// Every sentence that the overview says of the examples on the demo's text, tried: its figure comes from another computation, and what it
-// says of a text from one that runs the model. A sentence for which there is no experiment fails.
+// Tests every finding about the example models on the demo's text. Figures are recomputed independently, and findings about the text are
+// compared with a run of the model. A finding without an experiment fails.
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
@@ -20,7 +20,7 @@ const run = async (...words: string[]): Promise<string> =>
   (await promisify(execFile)(kBinary, [...words, "--quiet"], { maxBuffer: 1 << 26 })).stdout;
 
 interface Case {
-  model: string; // its folder
+  model: string; // folder
   words: string;
   finding: Finding;
   layer: number;
@@ -43,7 +43,7 @@ const matrix = async ({ model }: Case, name: string, layer: number, head?: numbe
   return arrays.read_npy(file);
 };
 
-/** Attention (layers, heads, T, T) and hidden states (layers + 1, T, width) on the text. */
+/** Attention (layers, heads, T, T) and hidden states (layers + 1, T, hidden size) on the text. */
 const states = async ({ model }: Case) => {
   const file = `${kFolder}/states.safetensors`;
   await run("predict", model, "--text", kText, "--save", file);
@@ -56,17 +56,17 @@ const heads_without = async ({ model }: Case): Promise<AblateRow[]> => {
   return json.rows;
 };
 
-const share = (text: string): number => Number(/(\d+)\s%/.exec(text)?.[1]) / 100;
+const share = (text: string): number => Number(/(\d+)%/.exec(text)?.[1]) / 100;
 const counted = (finding: Finding): number[] => finding.figure.split(" of ").map(Number);
 
-/** Random numbers in place of the weights: what the rank of the product, or of both together, is of them. */
+/** A random Gaussian matrix, for baseline ranks. */
 const random_rows = (rows: number, columns: number, seed: number): arrays.Rows => {
   const normal = normal_numbers(seed);
   return Array.from({ length: rows }, () => Array.from({ length: columns }, normal));
 };
 
 const kExperiments: Partial<Record<KindName, (of: Case) => Promise<void>>> = {
-  async previous_token(of) {
+  async previous_token_heads(of) {
     const { shape, values } = (await states(of)).attention;
     const [layers = 0, heads = 0, tokens = 0] = shape;
     const on_previous = (map: number) => {
@@ -79,18 +79,18 @@ const kExperiments: Partial<Record<KindName, (of: Case) => Promise<void>>> = {
     const best = of.layer * heads + of.head;
     expect(all[best]).toBe(Math.max(...all));
     expect(Math.round(100 * (all[best] ?? 0)) / 100).toBe(share(of.words));
-    // It does not say that the head matters. This one does: the loss rises without it, more than without most.
+    // The finding does not claim importance, but this head is important: ablating it raises the loss more than most heads.
     const rows = await heads_without(of);
-    const worth = rows.find((row) => row.layer === of.layer && row.head === of.head)?.loss_increase ?? NaN;
-    expect(worth).toBeGreaterThan(0.1);
-    expect(rows.filter((row) => row.loss_increase > worth).length).toBeLessThan(2);
+    const effect = rows.find((row) => row.layer === of.layer && row.head === of.head)?.loss_increase ?? NaN;
+    expect(effect).toBeGreaterThan(0.1);
+    expect(rows.filter((row) => row.loss_increase > effect).length).toBeLessThan(2);
   },
 
-  async identity_part(of) {
+  async identity_component(of) {
     const form = await matrix(of, "qk", of.layer);
     const trace = form.reduce((sum, row, index) => sum + (row[index] ?? 0), 0);
     expect(Math.abs(trace / (arrays.norm(form) * Math.sqrt(form.length)) - Number(of.finding.figure))).toBeLessThan(0.0051);
-    // On the text: of any two tokens, the score against how alike their normed states are.
+    // On the text: scores of token pairs vs. cosine similarity of their normalized states.
     const { shape, values } = (await states(of)).hidden;
     const [, tokens = 0, width = 0] = shape;
     const normed = Array.from({ length: tokens }, (_, token) => {
@@ -105,28 +105,28 @@ const kExperiments: Partial<Record<KindName, (of: Case) => Promise<void>>> = {
     const pairs = scores.flatMap((row, i) =>
       row.flatMap((score, j): [number, number][] => (i === j ? [] : [[score, alike[i]?.[j] ?? NaN]])),
     );
-    const sign = of.words.includes("above the others") ? 1 : -1;
+    const sign = of.words.includes("higher scores") ? 1 : -1;
     expect(sign * arrays.correlation(pairs)).toBeGreaterThan(0.2);
   },
 
-  async fewest_directions(of) {
+  async low_rank_matrix(of) {
     expect(of.words).toContain("the QK circuit in layer 0");
     const form = await matrix(of, "qk", 0);
     const [rank, possible] = counted(of.finding);
     expect(arrays.energy_rank(arrays.squared_singular_values(form), 0.9)).toBe(rank);
     const keys = await matrix(of, "k", 0);
     expect(keys.length).toBe(possible);
-    // Queries of several heads that share keys are added up: a sum of random numbers is random.
+    // Query heads that share keys are summed; a sum of random matrices is random.
     const random = arrays.times_transposed(
       random_rows(form.length, keys.length, 5),
       arrays.transposed(random_rows(keys.length, form.length, 6)),
     );
-    const null_rank = Number(/would need (\d+)/.exec(of.words)?.[1]);
+    const null_rank = Number(/random: (\d+)/.exec(of.words)?.[1]);
     expect(Math.abs(arrays.energy_rank(arrays.squared_singular_values(random), 0.9) - null_rank)).toBeLessThanOrEqual(1);
   },
 
-  async latent(of) {
-    const [, rank, layer] = /latent of (\d+) would keep, in layer (\d+)/.exec(of.words)?.map(Number) ?? [];
+  async kv_latent(of) {
+    const [, rank, layer] = /latent of rank (\d+) in layer (\d+)/.exec(of.words)?.map(Number) ?? [];
     const kept = (rows: arrays.Rows) => {
       const squares = arrays.squared_singular_values(rows);
       const sum = (of_them: readonly number[]) => of_them.reduce((total, value) => total + value, 0);
@@ -136,15 +136,15 @@ const kExperiments: Partial<Record<KindName, (of: Case) => Promise<void>>> = {
     const together = [...keys, ...values];
     expect(Math.floor(100 * kept(together)) / 100).toBe(share(of.finding.figure));
     const random = kept(random_rows(together.length, together[0]?.length ?? 0, 7));
-    expect(Math.abs(random - share(of.words.slice(of.words.indexOf("Of random numbers"))))).toBeLessThan(0.015);
+    expect(Math.abs(random - share(of.words.slice(of.words.indexOf("random: "))))).toBeLessThan(0.015);
   },
 
   async composition(of) {
-    expect(of.words).toContain("Whether they depend on it the weights alone do not tell.");
+    expect(of.words).toContain("The score uses only weights.");
     const json = await run("circuits", of.model, "--composition", "--format", "json");
     const rows = (JSON.parse(json) as { rows: CompositionRow[] }).rows;
     const best = rows.reduce((a, b) => ((b.score ?? 0) > (a.score ?? 0) ? b : a));
-    expect(of.words).toContain(`layer ${best.layer} head ${best.head} with layer ${best.receiver_layer} head ${best.receiver_head}`);
+    expect(of.words).toMatch(new RegExp(`^of L${best.layer}H${best.head} with the \\w+ of L${best.receiver_layer}H${best.receiver_head},`));
     const writes = await matrix(of, "ov", best.layer, best.head);
     const reads = await matrix(of, best.kind === "v" ? "ov" : "qk", best.receiver_layer, best.receiver_head);
     const product = arrays.times_transposed(best.kind === "q" ? arrays.transposed(reads) : reads, arrays.transposed(writes));
@@ -152,7 +152,7 @@ const kExperiments: Partial<Record<KindName, (of: Case) => Promise<void>>> = {
   },
 };
 
-describe.each(["shakespeare-gpt2", "shakespeare-llama"])("what the overview says of %s on the demo's text", (name) => {
+describe.each(["shakespeare-gpt2", "shakespeare-llama"])("findings about %s on the demo's text", (name) => {
   const model = `${kWeb}/../examples/${name}`;
   let said: Finding[] = [];
   beforeAll(async () => {
@@ -163,13 +163,13 @@ describe.each(["shakespeare-gpt2", "shakespeare-llama"])("what the overview says
     said = findings(reading_of_file(file)[0]!);
   });
 
-  test("holds, sentence for sentence", async () => {
+  test("each finding is confirmed", async () => {
     expect(said.length).toBeGreaterThanOrEqual(3);
     for (const finding of said) {
       const experiment = kExperiments[finding.kind];
       expect(experiment, `no experiment for ${finding.kind}`).toBeDefined();
       const { l, h } = finding.see.state as { l?: number; h?: number };
-      await experiment!({ model, finding, words: plain(finding.words).replace(/\u202f/g, " "), layer: l ?? -1, head: h ?? -1 });
+      await experiment!({ model, finding, words: plain(finding.words), layer: l ?? -1, head: h ?? -1 });
     }
   });
 });

@@ -14,7 +14,7 @@ describe("experts", () => {
   holds_as_view("#experts?matrix=down&l=2", kMixture);
   holds_as_view("#experts", kMixtureOnly);
 
-  test("numbers in cells equal the report's", async () => {
+  test("numbers in cells match the report", async () => {
     const { page, close } = await open_report(kMixture, "#experts?matrix=up");
     const label = (chart: string, row: number, column: number) =>
       page.locator(`[data-chart="${chart}"] [data-row="${row}"][data-column="${column}"]`).getAttribute("aria-label");
@@ -32,23 +32,23 @@ describe("experts", () => {
     await close();
   });
 
-  test("a layer of the load chooses the pairs, with keys and pointer, and the address keeps it", async () => {
+  test("a layer in the load chart selects its coactivation, with keys and pointer, and the address stores it", async () => {
     const { page, close } = await open_report(kMixture, "#experts");
     const title = () => page.locator('[data-chart^="experts-together"] .chart-head :is(h2, h3)').textContent();
-    await expect.poll(() => title()).toBe("Layer 0: chosen together");
+    await expect.poll(() => title()).toBe("Coactivation of experts, layer 0");
     await page.locator('[data-chart="expert-load"] [data-row="2"][data-column="1"]').click();
-    await expect.poll(() => title()).toBe("Layer 2: chosen together");
+    await expect.poll(() => title()).toBe("Coactivation of experts, layer 2");
     await expect.poll(() => page.url()).toContain("l=2");
     await page.locator('[data-chart="expert-load"] [role="gridcell"][tabindex="0"]').focus();
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Enter");
-    await expect.poll(() => title()).toBe("Layer 1: chosen together");
+    await expect.poll(() => title()).toBe("Coactivation of experts, layer 1");
     await page.goBack();
-    await expect.poll(() => title()).toBe("Layer 2: chosen together");
+    await expect.poll(() => title()).toBe("Coactivation of experts, layer 2");
     await close();
   });
 
-  test("the matrix is another heatmap of ranks", async () => {
+  test("selecting a matrix shows its heatmap of ranks", async () => {
     const { page, close } = await open_report(kMixture, "#experts");
     await expect.poll(() => page.locator('[data-chart="expert-rank-gate"]').count()).toBe(1);
     await page.getByRole("group", { name: "matrix" }).getByRole("button", { name: "down" }).click();
@@ -57,9 +57,9 @@ describe("experts", () => {
     await close();
   });
 
-  test("what is not in the report is said, and a skipped layer why", async () => {
+  test("missing results and skipped layers are explained", async () => {
     const { page, close } = await open_report(kMixtureOnly, "#experts");
-    await expect.poll(() => page.locator("main").textContent()).toContain("How often each expert is chosen");
+    await expect.poll(() => page.locator("main").textContent()).toContain("load of each expert");
     await expect.poll(() => page.locator('[data-chart="expert-load"]').count()).toBe(0);
     await close();
     const skipped = changed_report(kMixture, "mixture-skipped", (results) => {
@@ -73,7 +73,7 @@ describe("experts", () => {
     await opened.close();
   });
 
-  test("a model without experts has no such view among the names", async () => {
+  test("a model without experts has no Experts view in the top bar", async () => {
     const { page, close } = await open_report(kWhole, "#overview");
     await expect.poll(() => page.getByRole("link", { name: "Experts" }).count()).toBe(0);
     await close();

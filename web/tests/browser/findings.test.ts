@@ -1,4 +1,4 @@
-// Sentences of reports that the program makes: silent of random models, and right about what was planted in one.
+// Findings in real reports: none for random models, and correct ones for planted structure.
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
@@ -11,7 +11,7 @@ import * as planted from "./planted_models";
 import { reading_of_file } from "./report_readings";
 import { kBinary, kWeb } from "./sample_reports";
 
-/** What the program reports of the models, for each its own reading. */
+/** Runs the program on the models and returns a reading for each. */
 async function readings(name: string, folders: readonly string[], options: readonly string[]): Promise<Reading[]> {
   mkdirSync(`${kWeb}/build/made`, { recursive: true });
   const file = `${kWeb}/build/made/${name}.html`;
@@ -19,7 +19,7 @@ async function readings(name: string, folders: readonly string[], options: reado
   return reading_of_file(file);
 }
 
-/** The same on a text in which what was read comes again. */
+/** The same on a repetitive text. */
 function of_repetitive_text(name: string, model: Checkpoint, count = 16): Promise<Reading[]> {
   const text = `${kWeb}/build/made/repetitive.txt`;
   const folder = write_checkpoint(name, model);
@@ -27,7 +27,7 @@ function of_repetitive_text(name: string, model: Checkpoint, count = 16): Promis
   return readings(name, [folder], windows(text, count));
 }
 
-/** The same of encoder-decoders, on pairs of which cross-attention can copy the target if it is related to its source. */
+/** The same for encoder-decoders, on text pairs. If `related`, cross-attention can copy the target from the source. */
 function of_pairs(name: string, models: readonly Checkpoint[], related: boolean): Promise<Reading[]> {
   const folders = models.map((model, index) => write_checkpoint(`${name}-${index}`, model));
   const files = Object.entries(planted.pairs_of_copies(related)).map(([side, text]) => {
@@ -45,11 +45,11 @@ type KindName = keyof typeof kKinds;
 
 const words_of = (kind: KindName, reading: Reading): string => {
   const found = kKinds[kind](reading);
-  return found ? `${found.figure} ${found.unit} ${plain(found.words)}`.replace(/\u202f/g, " ") : "";
+  return found ? `${found.figure} ${found.unit} ${plain(found.words)}` : "";
 };
 
-describe("of random models nothing is said but that they are random", () => {
-  // GPT-2 itself begins with about 0.2; at 2.5 maps are far from even.
+describe("random models have no other finding", () => {
+  // GPT-2 is initialized with about 0.2; at 2.5, attention maps are far from uniform.
   const kSeedsAndScales = [
     [1, 0.2],
     [2, 0.2],
@@ -72,7 +72,7 @@ describe("of random models nothing is said but that they are random", () => {
     }
   });
 
-  test("t5, whose cross-attention is random too", async () => {
+  test("t5 with random cross-attention", async () => {
     const models = kSeedsAndScales.slice(1, 4).map(([seed, scale]) => random_t5(seed, scale));
     for (const reading of await of_pairs("random-t5", models, true)) {
       const said = findings(reading).map((each) => each.kind);
@@ -80,12 +80,12 @@ describe("of random models nothing is said but that they are random", () => {
     }
   });
 
-  test("nor of cross-attention that copies what the targets do not need", async () => {
+  test("cross-attention that copies irrelevant tokens", async () => {
     const all = await of_pairs("unrelated-pairs", [planted.planted_cross_attention()], false);
     expect(all.map((reading) => words_of("cross_attention", reading))).toEqual(["", "", ""]);
   });
 
-  test("nor of what a random model can do without, or of a random change to one", async () => {
+  test("compression of a random model, and a random change to it", async () => {
     const { base, random } = planted.planted_change();
     const base_folder = write_checkpoint("base-of-random", base);
     const options = ["--base", base_folder, "--plan-text", `${kWeb}/../README.md`, ...kText];
@@ -98,44 +98,43 @@ describe("of random models nothing is said but that they are random", () => {
   });
 });
 
-describe("what was planted is said", () => {
+describe("planted structure is found", () => {
   const kPlanted: { name: string; make: () => Promise<Reading[]>; said: Partial<Record<KindName, RegExp>> }[] = [
     {
-      name: "in weights of heads", // without a text, which would say what they do
+      name: "in weights of heads", // without a text, whose findings would replace some of these
       make: () => readings("planted-weights", [write_checkpoint("planted-weights", planted.planted_weights(), false)], []),
       said: {
-        zero_matrices: /^1 of 36 matrices is all zero W_O of layer 5: its rank is 0/,
-        zero_heads: /^1 of 72 heads' circuits is all zero OV of layer 4 head 3/,
-        duplicate_heads: /^0\.9\d* overlap heads 0 and 1 of layer 3 read nearly the same/,
-        shared_space: /^0\.7\d* overlap .* of their W_K space at most: 1 and 2 of layer 2\. Chance is 0\.17/,
-        composition: /^\S+ K-composition of layer 0 head 1 with layer 1 head 2: /,
-        copying: /^1 of 29 heads has a mostly positive OV circuit .* clearest in layer 0 head 5 with \+1\.00.* it would raise/,
-        heavy_tails: /^\d+ excess kurtosis in the MLP's up of layer 2: /,
+        zero_matrices: /^1 of 36 matrices is all zero W_O of layer 5: rank 0/,
+        zero_heads: /^1 of 72 head circuits is all zero OV of L4H3/,
+        duplicate_heads: /^0\.9\d* overlap Heads L3H0 and L3H1 read from nearly the same subspaces/,
+        overlapping_heads: /^0\.7\d* overlap between the W_K subspaces of L2H1 and L2H2, .* \(random: 0\.17/,
+        composition: /^\S+ K-composition of L0H1 with the keys of L1H2, /,
+        copying_heads: /^1 of 29 heads has a mostly positive OV circuit .* Strongest: L0H5, \+1\.00 .* it would raise/,
+        heavy_tails: /^\d+ excess kurtosis in the MLP up matrix of layer 2\. /,
       },
     },
     {
       name: "in spectra",
       make: () => readings("planted-spectra", [write_checkpoint("planted-spectra", planted.planted_spectra())], kText),
       said: {
-        symmetric: /^6 of 36 heads are symmetric .* in layer 4 head \d with \+1\.00 and nearly all of it positive/,
-        identity_part: /^\+0\.69 cosine with the identity is what W_QᵀW_K of layer 4 has.*: keys like the query score above/,
-        fewest_directions: /^7 of 96 directions hold 90 % of the energy of the MLP's up in layer 5\. Random numbers would need 74\./,
-        matrix_like_random: /^73 of 96 directions hold .* of the MLP's down in layer 5: .* No other layer here needs more than 1\d\./,
-        weights_depth: /^\d+ → 7 directions from layer 0 to layer 5: the MLP's up loses rank with depth/,
-        latent: /^5\d % energy kept is the least that a joint key–value latent of 10 would keep.* Of random numbers it would keep 25 %\./,
+        symmetric_heads: /^6 of 36 heads have a symmetric QK circuit .* Strongest: L4H\d, \+1\.00 .* nearly positive semidefinite/,
+        identity_component: /^\+0\.69 cosine with the identity W_QᵀW_K of layer 4, .*: keys similar to the query get higher scores/,
+        low_rank_matrix: /^7 of 96 directions hold 90% of the energy of the MLP up matrix in layer 5 \(random: 74\)\./,
+        matrix_like_random: /^73 of 96 directions hold .* of the MLP down matrix in layer 5: .* Highest rank in the other layers: 1\d\./,
+        weight_rank_by_depth: /^\d+ → 7 directions from layer 0 to layer 5: .* of the MLP up matrix falls with depth/,
+        kv_latent: /^5\d% energy kept by a joint KV latent of rank 10 in layer \d, the worst layer \(random: 25%\)\./,
       },
     },
     {
       name: "in heads that read a text",
       make: () => of_repetitive_text("planted-heads", planted.planted_heads()),
       said: {
-        previous_token: /^1 of 36 heads looks one back .* 100 % in layer 0 head 0/,
-        sink: /^7 of 36 heads park on the first token .* 100 % in layer 1 head 1/,
-        collapsed: /^1 of 6 layers has collapsed layer 3: .* at most 1 of 48 columns here/,
-        raises:
-          /^1 of 36 heads raises the tokens it reads .* most in layer 5 head 2, \+5\.\d+ .* the loss rises by 0\.2\d+\. 1 does the reverse/,
-        matters:
-          /^\+0\.2\d nats of loss on the text \(now 6\.7\d\) when layer 5 head 2 is ablated .* for \d+ of 36 heads, and lowers it for/,
+        previous_token_heads: /^1 of 36 heads is a previous-token head Strongest: L0H0 puts 100% /,
+        attention_sink_heads: /^7 of 36 heads are attention-sink heads Strongest: L1H1 puts 100% /,
+        collapsed_layers: /^1 of 6 layers has collapsed In layer 3: .* at most 1 of 48 columns/,
+        attended_token_effect:
+          /^1 of 36 heads raises the logits .* Strongest: L5H2, \+5\.\d+ .* raises the loss by 0\.2\d+ nats\. 1 head has the opposite/,
+        important_head: /^\+0\.2\d nats of loss Ablating L5H2 raises the loss from 6\.7\d to .* for \d+ of 36 heads and lowers it for/,
       },
     },
     {
@@ -144,54 +143,55 @@ describe("what was planted is said", () => {
       said: {
         // PyTorch hooks on transformers' T5 in float64: 0.9813 nats, +7.9852 ±1.3450 of the layer, +7.9840 ±1.3451 of the head.
         cross_attention: new RegExp(
-          "^\\+7\\.99 nats of loss on the targets \\(0\\.98 → 8\\.97\\) when the cross-attention of layer 1 is ablated \\(±1\\.34\\), " +
-            "the largest effect of its 3 layers\\. .* of 18 cross-attention heads changes? it, most layer 1 head 2: \\+7\\.98 ±1\\.35\\. " +
-            "The sharpest head, layer 2 head 4, attends to the equivalent of 1 source tokens \\(uniform attention: about 10\\)\\.$",
+          "^\\+7\\.99 nats of target loss Ablating the cross-attention of layer 1 raises the target loss from 0\\.98 to 8\\.97 " +
+            "\\(±1\\.34\\), the largest effect of 3 layers\\. .* of 18 cross-attention heads (has|have) an effect .* Largest: L1H2, " +
+            "\\+7\\.98 ±1\\.35\\. Most focused: L2H4 attends to an effective number of 1 source tokens \\(uniform: about 10\\)\\.$",
         ),
       },
     },
     {
-      name: "in a head without which the loss falls",
+      name: "in a head that lowers the loss when ablated",
       make: () => of_repetitive_text("planted-one-in-the-way", planted.planted_heads(planted.kOneInTheWay), 36),
       said: {
-        matters: /^−0\.\d+ nats of loss .* when layer 5 head 3 is ablated .* The text's loss falls without it\. .* and lowers it for [1-9]/,
+        important_head: /^−0\.\d+ nats of loss Ablating L5H3 lowers the loss .* and lowers it for [1-9]/,
       },
     },
     {
       name: "in activations",
       make: () => readings("planted-activations", [write_checkpoint("planted-activations", planted.planted_activations())], kText),
       said: {
-        dead_heads: /^1 of 36 heads is nearly dead The output of layer 1 head 4 has 0\.00\d+ % .* \(median head: [\d.]+ %\)/,
-        massive_activations: /^40\d is a massive activation .* in dimension 7 at position \d+: .* There is one after layers 2–5\.$/,
-        outlier_dimensions: /^1 dimension is an outlier 7: .* Dimension 7 has it in 3 of 6 layers/,
+        dead_heads: /^1 of 36 heads is nearly dead Weakest: L1H4\. Its output has 0\.00\d+% .* \(median head: [\d.]+%\)/,
+        massive_activations: /^40\d massive activation .*, dimension 7, position \d+: .* Layers with massive activations: 2–5\.$/,
+        outlier_dimensions: /^1 outlier dimension Dimension 7: .* dimension 7, in 3 of 6 layers/,
       },
     },
     {
-      name: "in scores that lose their force with depth",
+      name: "in attention scores that shrink with depth",
       make: () => readings("planted-depth", [write_checkpoint("planted-depth", planted.planted_depth())], kText),
-      said: { attention_depth: /^15\.\d → 5\.\d+ MaxRank at 90 % of at most 48: .* attention loses rank with depth/ },
+      said: { attention_rank_by_depth: /^15\.\d → 5\.\d+ MaxRank at 90% .* falls with depth, .* \(maximum possible: 48\)/ },
     },
     {
       name: "in experts",
       make: () => readings("planted-experts", [write_checkpoint("planted-experts", planted.planted_experts())], kText),
       said: {
-        dead_experts: /^1 of 48 experts is never chosen on the 384 tokens of the text, in layer 0; most, 1, in layer 0/,
-        expert_twins: /^1 similarity have two experts of layer 1 in what the MLP's \w+ does/,
-        experts_one_space: /^1\d of 96 directions hold 0\.9 of the energy of the MLP's gate of 8 experts of layer 2 together: they read/,
+        dead_experts: /^1 of 48 experts receives no tokens Text of 384 tokens; affected: layer 0\. Most in one layer: 1 \(layer 0\)/,
+        similar_experts: /^1 similarity between two experts of layer 1 in the MLP \w+ matrix/,
+        experts_shared_subspace:
+          /^1\d of 96 directions hold 90% of the energy of the MLP gate matrix, stacked over the 8 experts of layer 2: all experts read/,
       },
     },
     {
-      name: "in a change of two directions",
+      name: "in a change of rank 2",
       make: () => {
         const { base, small } = planted.planted_change();
         return readings("changed-little", [write_checkpoint("changed-little", small)], ["--base", write_checkpoint("base", base)]);
       },
-      said: { small_adapter: /^4\.2 % of the changed matrices' size hold 90 % .* random changes would take 100 %/ },
+      said: { small_adapter: /^4\.2% relative adapter size LoRA factors of this size hold 90% .* \(random change: 100%\)/ },
     },
     {
-      name: "by training, where tokens repeat",
+      name: "by training on repeated tokens",
       make: () => readings("induction", [`${kWeb}/../examples/induction-gpt2`], []),
-      said: { induction: /^4 of 8 heads do induction .* in layer 1 head \d\. Even attention gives it/ },
+      said: { induction_heads: /^4 of 8 heads are induction heads Strongest: L1H\d puts .* \(uniform: / },
     },
   ];
   const tried = new Set<string>();
@@ -204,8 +204,8 @@ describe("what was planted is said", () => {
     }
   });
 
-  // Those of plans: tests/unit/findings/plan.test.ts holds their words, and above they are silent of a random model.
+  // Findings of plans are tested in tests/unit/findings/plan.test.ts, and above for a random model.
   afterAll(() => {
-    if (tried.size > 0) expect(Object.keys(kKinds).filter((kind) => !tried.has(kind))).toEqual(["needed_layer", "smaller_model"]);
+    if (tried.size > 0) expect(Object.keys(kKinds).filter((kind) => !tried.has(kind))).toEqual(["critical_layer", "compressed_model"]);
   });
 });

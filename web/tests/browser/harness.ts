@@ -1,4 +1,4 @@
-// Opens reports in Chromium, straight from their files, and holds what every view must hold.
+// Opens reports in Chromium directly from files, with tests that every view must pass.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -7,22 +7,22 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { kWhole, report_file, type Sample } from "./sample_reports";
 
 const kChromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
-// Milliseconds for whatever a test waits for: only a test that fails waits so long, and a machine may be busy.
+// Timeout in milliseconds. Generous, because only failing tests wait this long and machines may be busy.
 const kPatience = 60_000;
 
 export type Theme = "light" | "dark";
 
-/** A tab and what went wrong in it since it was opened. Tabs are used again: a new one costs four times the CPU time of a page load. */
+/** A tab and its problems since it was opened. Tabs are reused, because a new one costs four times the CPU time of a page load. */
 interface Tab {
   page: Page;
   problems: string[];
-  allowed: string | undefined; // requests that begin with it are no problem
+  allowed: string | undefined; // prefix of allowed requests
 }
 
 let browser: Browser | undefined;
 const idle: Tab[] = [];
 
-/** Starts the browser for a file of tests. */
+/** Starts the browser for a test file. */
 export function with_browser(): void {
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: kChromium, timeout: kPatience, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
@@ -49,7 +49,7 @@ async function new_tab(): Promise<Tab> {
   return tab;
 }
 
-/** Leaves nothing of the last page to the next: no stored theme, no pointer above a chart. */
+/** Resets state between pages: stored theme, pointer position. */
 async function hand_back(tab: Tab): Promise<void> {
   await tab.page.evaluate(() => localStorage.clear());
   await tab.page.mouse.move(0, 0);
@@ -59,7 +59,7 @@ async function hand_back(tab: Tab): Promise<void> {
 
 export interface Opened {
   page: Page;
-  problems: string[]; // errors, policy violations and requests so far
+  problems: string[]; // errors, policy violations and requests
   close(): Promise<void>;
 }
 
@@ -69,11 +69,11 @@ export interface OpenOptions {
   height?: number;
 }
 
-/** `fragment`: "#heads?l=2". Resolves when the view is drawn. */
+/** Opens a report at a fragment such as "#heads?l=2". Resolves when the view is drawn. */
 export const open_file = (file: string, fragment = "", options: OpenOptions = {}): Promise<Opened> =>
   open_address(pathToFileURL(file).href + fragment, options);
 
-/** Opens the address in a tab, and waits until the view is drawn. Requests that begin with `allowed` are no problem. */
+/** Opens the address in a tab, and waits until the view is drawn. Requests with the prefix `allowed` are allowed. */
 export async function open_address(
   address: string,
   { theme = "light", width = 1280, height = 900 }: OpenOptions = {},
@@ -96,7 +96,7 @@ export async function open_address(
 export const open_report = (sample: Sample, fragment = "", options: OpenOptions = {}): Promise<Opened> =>
   open_file(report_file(sample), fragment, options);
 
-/** Another state of the open page. */
+/** Changes the state of the open page. */
 export async function go(page: Page, fragment: string): Promise<void> {
   const drawn = await page.locator("main").getAttribute("data-drawn");
   await page.evaluate((hash) => void (location.hash = hash), fragment);
@@ -113,7 +113,7 @@ interface Axe {
   run(options: object): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
 }
 
-/** What axe-core finds: rule and the elements it is about. Without `rules`, by all of them. */
+/** Findings of axe-core: rule and elements. Without `rules`, all rules are checked. */
 export async function axe_findings(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(kAxe);
   return page.evaluate(async (only) => {
@@ -125,14 +125,14 @@ export async function axe_findings(page: Page, rules?: readonly string[]): Promi
   }, rules);
 }
 
-const kRulesOfColours = ["color-contrast", "link-in-text-block"];
+const kColorRules = ["color-contrast", "link-in-text-block"];
 
 /**
- * What every view must hold, as tests: it draws without an error, a policy violation or a request; axe-core finds nothing in either theme,
- * between which only colours differ; it does not scroll sideways from 360 to 3,840 pixels.
+ * Tests that every view must pass. It draws without errors, policy violations or requests. axe-core finds no problem in either theme
+ * (themes differ only in colors). It does not scroll horizontally at widths from 360 to 3,840 pixels.
  */
 export function holds_as_view(fragment: string, sample: Sample = kWhole): void {
-  test(`${fragment} of ${sample.name}, light: draws, axe finds nothing, and no width scrolls sideways`, async () => {
+  test(`${fragment} of ${sample.name}, light: draws, passes axe, and does not scroll horizontally`, async () => {
     const { page, problems, close } = await open_report(sample, fragment);
     expect(await axe_findings(page)).toEqual([]);
     for (const width of [360, 390, 720, 1080, 1280, 1920, 2560, 3840]) {
@@ -143,19 +143,19 @@ export function holds_as_view(fragment: string, sample: Sample = kWhole): void {
     expect(problems).toEqual([]);
     await close();
   });
-  test(`${fragment} of ${sample.name}, dark: draws, and axe finds nothing in the colours`, async () => {
+  test(`${fragment} of ${sample.name}, dark: draws, and colors pass axe`, async () => {
     const { page, problems, close } = await open_report(sample, fragment, { theme: "dark" });
-    expect(await axe_findings(page, kRulesOfColours)).toEqual([]);
+    expect(await axe_findings(page, kColorRules)).toEqual([]);
     expect(problems).toEqual([]);
     await close();
   });
 }
 
-/** How many tabs from the top of the page reach an element; throws after `limit`. */
+/** Number of Tab presses from the top of the page to an element. Throws after `limit`. */
 export async function tabs_to(page: Page, selector: string, limit = 40): Promise<number> {
   for (let tabs = 1; tabs <= limit; ++tabs) {
     await page.keyboard.press("Tab");
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return tabs;
   }
-  throw new Error(`${limit} tabs do not reach ${selector}`);
+  throw new Error(`${selector} is not reached by ${limit} Tab presses`);
 }

@@ -1,4 +1,4 @@
-// The served page against a server that answers as `attnscope serve` does, but with results that are at hand.
+// The served page with a mock of `attnscope serve` that returns prepared results.
 import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +13,7 @@ with_browser();
 interface Served {
   address: string;
   asked: string[]; // "POST /api/attention {…}"
-  /** Tells the page what happened to a job, as soon as it listens; `done` brings what was missing. */
+  /** Sends a job event to the page; `done` adds the missing results. */
   happens(job: number, what: string, state: string, more?: object): Promise<void>;
   server: Server;
 }
@@ -21,8 +21,8 @@ interface Served {
 const kBlock = (id: string) => new RegExp(`id="${id}">([^<]*)`);
 
 /**
- * Everything is there but the map of layer 1, head 1, which is a thumbnail, and what `without` names until it was run. Without "texts"
- * there are those of another model.
+ * The report is complete except for the map of L1H1, which is a thumbnail, and the parts in `without` until they are run. Without "texts",
+ * the texts belong to another model.
  */
 async function serve(without: string[]): Promise<Served> {
   const page = readFileSync(report_file(kWhole), "utf8");
@@ -111,13 +111,13 @@ afterEach(async () => {
 });
 
 describe("the served page", () => {
-  test("runs a text: progress, and its maps when it has ended", async () => {
+  test("runs a text with progress and shows its maps", async () => {
     const {
       served,
       view: { page, problems },
     } = await open("#attention", "attention", "attention_excluding_first", "maps");
-    await expect.poll(() => page.locator("main").textContent()).toContain("There are no maps yet");
-    await page.getByLabel("the text to run").fill("To be, or not to be");
+    await expect.poll(() => page.locator("main").textContent()).toContain("No attention maps yet");
+    await page.getByLabel("text to run").fill("To be, or not to be");
     await page.getByLabel("layers to run").selectOption("2");
     await page.getByRole("button", { name: "Run", exact: true }).click();
     const body = { model: "shakespeare-gpt2", text: "To be, or not to be", exclude_first_token: true, layers: "2" };
@@ -128,19 +128,19 @@ describe("the served page", () => {
     await expect.poll(() => page.locator(".live progress").getAttribute("value")).toBe("2");
     await served.happens(1, "attention", "done");
     await page.waitForSelector('[data-chart="attention-wall"]');
-    await expect.poll(() => page.getByLabel("the text to run").inputValue()).toBe("To be, or not to be");
+    await expect.poll(() => page.getByLabel("text to run").inputValue()).toBe("To be, or not to be");
     expect(await axe_findings(page)).toEqual([]);
     expect(problems).toEqual([]);
   });
 
-  test("cancels, and says why a job failed", async () => {
+  test("cancels a job, and shows why a job failed", async () => {
     const {
       served,
       view: { page, problems },
     } = await open("#attention");
     const run = page.getByRole("button", { name: "Run", exact: true });
     await expect.poll(() => run.isDisabled()).toBe(true);
-    await page.getByLabel("the text to run").fill("x");
+    await page.getByLabel("text to run").fill("x");
     await run.click();
     await page.getByRole("button", { name: "Cancel" }).click();
     await expect.poll(() => served.asked.slice(1)).toEqual(["DELETE /api/jobs/1"]);
@@ -152,7 +152,7 @@ describe("the served page", () => {
     expect(problems).toEqual([]);
   });
 
-  test("starts an analysis that is missing; a refusal is said", async () => {
+  test("starts a missing analysis and shows a rejection", async () => {
     const {
       served,
       view: { page },
@@ -166,61 +166,61 @@ describe("the served page", () => {
     await page.waitForSelector('[data-chart="heads-qk-rank"]');
   });
 
-  test("a file of text is run in windows", async () => {
+  test("a text file is run in windows", async () => {
     const {
       served,
       view: { page, problems },
-    } = await open("#matters", "ablate");
+    } = await open("#ablation", "ablate");
     const run = page.locator(".live").getByRole("button", { name: "Run", exact: true });
     expect(await run.getAttribute("title")).toBe("Ctrl+Enter");
-    await page.getByLabel("what the box holds").selectOption("file");
-    await expect.poll(() => page.getByLabel("the text to run").isHidden()).toBe(true);
+    await page.getByLabel("input type").selectOption("file");
+    await expect.poll(() => page.getByLabel("text to run").isHidden()).toBe(true);
     expect(await run.isDisabled()).toBe(true);
     const choose = (name: string, buffer: Buffer) =>
-      page.getByLabel("a file of text to run").setInputFiles({ name, mimeType: "text/plain", buffer });
+      page.getByLabel("text file to run").setInputFiles({ name, mimeType: "text/plain", buffer });
     await choose("no.txt", Buffer.from([0x61, 0xff]));
-    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("no.txt is not UTF-8.");
+    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("no.txt: not valid UTF-8.");
     expect(await run.isDisabled()).toBe(true);
     await choose("book.txt", Buffer.from("Wé"));
     await expect.poll(() => run.isEnabled()).toBe(true);
     await choose("long.txt", Buffer.alloc((4 << 20) + 1, "x"));
-    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("long.txt is over the limit of 4 MiB.");
-    expect(await run.isDisabled(), "what was chosen before is sent no more").toBe(true);
-    expect(await run.getAttribute("title"), "no box listens").toBe("");
+    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("long.txt: larger than the limit of 4 MiB.");
+    expect(await run.isDisabled(), "the previous file is discarded").toBe(true);
+    expect(await run.getAttribute("title"), "no shortcut for files").toBe("");
     await choose("book.txt", Buffer.from("Wé"));
     await expect.poll(() => run.isEnabled()).toBe(true);
     expect(await axe_findings(page)).toEqual([]);
     await run.click();
     const body = { model: "shakespeare-gpt2", long_text: "Wé", exclude_first_token: true };
     await expect.poll(() => served.asked).toEqual([`POST /api/attention ${JSON.stringify(body)}`]);
-    await page.getByLabel("what the box holds").selectOption("text");
-    await expect.poll(() => page.getByLabel("the text to run").isVisible()).toBe(true);
+    await page.getByLabel("input type").selectOption("text");
+    await expect.poll(() => page.getByLabel("text to run").isVisible()).toBe(true);
     expect(problems).toEqual([]);
   });
 
-  test("what parts are worth is started by a button of its own, once there is a text", async () => {
+  test("ablation has its own Run button once there is a text", async () => {
     const {
       served,
       view: { page },
-    } = await open("#matters", "ablate");
+    } = await open("#ablation", "ablate");
     await page.locator(".absent").getByRole("button", { name: "Run" }).click();
     await expect.poll(() => served.asked).toEqual(['POST /api/analyses {"id":"ablate"}']);
     await served.happens(1, "ablate", "running", { progress: { done: 1, total: 8, seconds: 1 } });
     await expect.poll(() => page.locator(".absent .job-said").textContent()).toBe("1 of 8");
     await served.happens(1, "ablate", "done");
-    await page.waitForSelector('[data-chart="matters-heads"]');
+    await page.waitForSelector('[data-chart="ablation-heads"]');
   });
 
-  test("a text of another model is none of this one's", async () => {
+  test("a text of another model does not count", async () => {
     const {
       view: { page, problems },
-    } = await open("#matters", "ablate", "lens", "lens_grid", "maps", "texts");
-    await expect.poll(() => page.locator(".absent").first().textContent()).toContain("Or run a text in the view");
+    } = await open("#ablation", "ablate", "lens", "lens_grid", "maps", "texts");
+    await expect.poll(() => page.locator(".absent").first().textContent()).toContain("Or run a text in the Attention or Importance view");
     expect(await page.locator(".absent").getByRole("button", { name: "Run" }).count()).toBe(0);
     expect(problems).toEqual([]);
   });
 
-  test("smaller models are fitted to a text that is chosen", async () => {
+  test("compression is calibrated on the chosen text", async () => {
     const {
       served,
       view: { page, problems },
@@ -229,13 +229,13 @@ describe("the served page", () => {
     await expect.poll(() => run.isDisabled()).toBe(true);
     expect(await page.locator("nav").getByText("Plan", { exact: true }).count()).toBe(1);
     expect(await page.locator(".absent").getByRole("button").count()).toBe(0);
-    await page.getByLabel("a text to fit to").setInputFiles({ name: "book.txt", mimeType: "text/plain", buffer: Buffer.from("To be") });
+    await page.getByLabel("calibration text").setInputFiles({ name: "book.txt", mimeType: "text/plain", buffer: Buffer.from("To be") });
     await expect.poll(() => run.isEnabled()).toBe(true);
     const refused = { name: "no.txt", mimeType: "text/plain", buffer: Buffer.from([0xff]) };
-    await page.getByLabel("a text to fit to").setInputFiles(refused);
-    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("no.txt is not UTF-8.");
+    await page.getByLabel("calibration text").setInputFiles(refused);
+    await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("no.txt: not valid UTF-8.");
     expect(await run.isDisabled()).toBe(true);
-    await page.getByLabel("a text to fit to").setInputFiles({ name: "book.txt", mimeType: "text/plain", buffer: Buffer.from("To be") });
+    await page.getByLabel("calibration text").setInputFiles({ name: "book.txt", mimeType: "text/plain", buffer: Buffer.from("To be") });
     await expect.poll(() => run.isEnabled()).toBe(true);
     expect(await axe_findings(page)).toEqual([]);
     await run.click();
@@ -247,7 +247,7 @@ describe("the served page", () => {
     expect(problems).toEqual([]);
   });
 
-  test("a first screen says that nothing was measured, takes a text, and starts everything", async () => {
+  test("an empty report accepts a text and starts all analyses", async () => {
     const {
       served,
       view: { page, problems },
@@ -270,30 +270,30 @@ describe("the served page", () => {
       "maps",
     );
     await expect.poll(() => page.locator("main").textContent()).toContain("Nothing has been measured yet.");
-    expect(await page.locator("main").textContent()).not.toContain("far enough from its null");
-    expect(await page.locator("footer").textContent()).not.toContain("leaves this computer");
-    await page.getByLabel("the text to run").fill("To be");
+    expect(await page.locator("main").textContent()).not.toContain("differs clearly from its baseline");
+    expect(await page.locator("footer").textContent()).not.toContain("sends no data");
+    await page.getByLabel("text to run").fill("To be");
     const text_run = page.getByRole("button", { name: "Run", exact: true }).first();
     await expect.poll(() => text_run.isEnabled()).toBe(true);
-    await page.getByRole("button", { name: "Run everything that is missing" }).click();
+    await page.getByRole("button", { name: "Run all missing analyses" }).click();
     await expect.poll(() => served.asked).toEqual(['POST /api/analyses {"id":"missing"}']);
     await served.happens(1, "missing", "running", { progress: { done: 3, total: 9, seconds: 1 } });
     await expect.poll(() => page.locator(".job-said").first().textContent()).toBe("3 of 9");
     expect(await axe_findings(page)).toEqual([]);
     await served.happens(1, "missing", "done");
     await page.waitForSelector('[data-chart="overview-atlas"]');
-    expect(await page.getByRole("button", { name: "Run everything that is missing" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Run all missing analyses" }).count()).toBe(0);
     expect(problems).toEqual([]);
   });
 
-  test("shows what another page has run, and leaves what is typed here as it is", async () => {
+  test("shows results of another page and keeps the text typed here", async () => {
     const {
       served,
       view: { page, problems },
     } = await open("", "circuits");
     await page.waitForSelector('[data-chart="overview-wall"]');
     await page.evaluate(() => void (location.hash = "attention"));
-    const box = page.getByLabel("the text to run");
+    const box = page.getByLabel("text to run");
     await box.fill("To be, or not");
     await box.press("Home");
     await served.happens(7, "circuits", "running");
@@ -306,7 +306,7 @@ describe("the served page", () => {
     expect(problems).toEqual([]);
   });
 
-  test("fetches the whole map of a head that has a thumbnail only, with exact weights", async () => {
+  test("fetches the full map with exact weights if there is only a thumbnail", async () => {
     const {
       view: { page, problems },
     } = await open("#attention?l=1&h=1");
@@ -314,7 +314,7 @@ describe("the served page", () => {
     await expect.poll(() => page.locator(".attention-map .absent").count()).toBe(0);
     const box = (await page.locator('[data-chart="attention-map"] .chart-body svg image').boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.505, box.y + box.height * 0.505);
-    await expect.poll(() => page.locator(".tip").textContent()).toMatch(/\(24\) looks at .*\(24\): 1$/);
+    await expect.poll(() => page.locator(".tip").textContent()).toMatch(/\(24\) attends to .*\(24\): 1$/);
     expect(problems).toEqual([]);
   });
 });

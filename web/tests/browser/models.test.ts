@@ -8,7 +8,7 @@ with_browser();
 describe("models", () => {
   holds_as_view("#models", kTwoModels);
 
-  test("the bar names the view where there are several models; its address says what makes them", async () => {
+  test("the top bar lists the view for several models; otherwise it shows the command", async () => {
     const one = await open_report(kWhole, "#models");
     await expect.poll(() => one.page.locator(".absent code").textContent()).toContain("MODEL OTHER");
     await one.page.goto(one.page.url().replace(/#.*/, "#spectra"));
@@ -19,7 +19,7 @@ describe("models", () => {
     await two.close();
   });
 
-  test("the threshold changes the ranks, and a line for each model can be switched off", async () => {
+  test("the threshold changes the ranks, and the line of a model can be hidden", async () => {
     const { page, close } = await open_report(kTwoModels, "#models?t=0.99");
     const lines = page.locator('[data-chart="models-ranks"] .chart-body [data-series] path');
     const before = await lines.first().getAttribute("d");
@@ -31,11 +31,11 @@ describe("models", () => {
     await close();
   });
 
-  test("revisions are drawn against their training steps", async () => {
+  test("revisions are plotted by training step", async () => {
     const names = ["step1000", "step64000"];
     const file = changed_report(kTwoModels, "revisions", (results) => {
       const old = results.models.map((model) => model.name);
-      // Two revisions have one shape: the second is the first's rows again.
+      // The second revision is a copy of the first one's rows.
       results.models = names.map((name) => ({ ...(results.models[0] as Model), name }));
       results.reports = results.reports.map((each) => {
         const rows = (each as Analysis<{ model: string }>).rows.filter((row) => row.model === old[0]);
@@ -43,7 +43,7 @@ describe("models", () => {
       });
     });
     const { page, problems, close } = await open_file(file, "#models");
-    await expect.poll(() => page.locator('[data-chart="models-steps"] h3').textContent()).toBe("Ranks in training");
+    await expect.poll(() => page.locator('[data-chart="models-steps"] h3').textContent()).toBe("Energy rank during training");
     expect(problems).toEqual([]);
     await close();
   });

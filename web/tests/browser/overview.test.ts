@@ -9,40 +9,40 @@ describe("overview", () => {
   holds_as_view("#overview?t=0.9", kTwoModels);
   holds_as_view("#overview", kPartial);
 
-  test("is what a report opens with, in this order", async () => {
+  test("is the start view, with sections in this order", async () => {
     const { page, close } = await open_report(kWhole);
     await expect.poll(() => page.locator("h1").textContent()).toBe("shakespeare-gpt2");
     await expect
       .poll(() => page.locator("main h2").allTextContents())
-      .toEqual(["What stands out", "Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]);
+      .toEqual(["Findings", "Rank atlas", "Attention of every head on one text", "Heads", "Spectra relative to random"]);
     await close();
   });
 
-  test("says at most six things, and each leads to its view", async () => {
+  test("shows at most six findings, each with a link to its view", async () => {
     const { page, problems, close } = await open_report(kWhole);
     const found = page.locator(".finding");
     const count = await found.count();
     expect(count).toBeGreaterThan(0);
     expect(count).toBeLessThanOrEqual(6);
     for (const address of await found.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")!)))
-      expect(address).toMatch(/^#(spectra|heads|matters|weights|similarity|attention)\?/);
+      expect(address).toMatch(/^#(spectra|heads|ablation|weights|similarity|attention)\?/);
     await found.locator('a[href^="#spectra"]').first().click();
     await expect.poll(() => page.locator("h1").textContent()).toBe("Spectra");
     expect(problems).toEqual([]);
     await close();
   });
 
-  test("the atlas holds the numbers of the results at the chosen threshold", async () => {
+  test("the atlas shows the results at the selected threshold", async () => {
     const { page, close } = await open_report(kWhole, "#overview?t=0.9");
     const row = page.locator('[data-chart="overview-atlas"] [role="gridcell"]').first();
     const words = await row.getAttribute("aria-label");
-    expect(words).toMatch(/^W_Q, layer 0: \d+ of 192, random numbers would need 98$/);
+    expect(words).toMatch(/^W_Q, layer 0: rank \d+ of 192 \(random: 98\)$/);
     await page.getByRole("button", { name: "99" }).click();
-    await expect.poll(() => row.getAttribute("aria-label")).toMatch(/random numbers would need 148$/);
+    await expect.poll(() => row.getAttribute("aria-label")).toMatch(/\(random: 148\)$/);
     await close();
   });
 
-  test("cells lead to what they show", async () => {
+  test("cells link to their views", async () => {
     const { page, close } = await open_report(kWhole);
     await page.locator('[data-chart="overview-atlas"] [role="gridcell"][data-row="2"]').first().click();
     await expect.poll(() => page.url()).toMatch(/#spectra\?.*l=2/);
@@ -52,7 +52,7 @@ describe("overview", () => {
     await close();
   });
 
-  test("several models stand side by side", async () => {
+  test("compares several models", async () => {
     const { page, close } = await open_report(kTwoModels);
     await expect
       .poll(() => page.locator('[data-chart="overview-models"] .legend button').allTextContents())
@@ -60,11 +60,11 @@ describe("overview", () => {
     await close();
   });
 
-  test("a report with half its analyses missing says what makes them", async () => {
+  test("a report with missing analyses shows the commands", async () => {
     const { page, close } = await open_report(kPartial);
     await expect
       .poll(() => page.locator("main h2").allTextContents())
-      .toEqual(expect.arrayContaining(["Rank atlas", "Every head on one text", "Heads at a glance", "Spectra against the null"]));
+      .toEqual(expect.arrayContaining(["Rank atlas", "Attention of every head on one text", "Heads", "Spectra relative to random"]));
     await expect
       .poll(() => page.locator(".absent code").allTextContents())
       .toEqual([

@@ -7,7 +7,7 @@ import { changed_report, kTwoModels, kWhole } from "./sample_reports";
 with_browser();
 
 describe("the page", () => {
-  test("the address restores threshold and model, and another view keeps them", async () => {
+  test("the address restores threshold and model, which other views keep", async () => {
     const { page, close } = await open_report(kTwoModels, "#spectra?t=0.9&m=1");
     await expect.poll(() => page.locator('[data-threshold="0.9"]').getAttribute("aria-pressed")).toBe("true");
     await expect.poll(() => page.title()).toContain("shakespeare-gpt2");
@@ -16,11 +16,11 @@ describe("the page", () => {
     await close();
   });
 
-  test("the switch changes the colours and keeps the focus", async () => {
+  test("the theme button changes the colors and keeps the focus", async () => {
     const { page, problems, close } = await open_report(kWhole, "#spectra");
     const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const light = await ground();
-    await page.getByRole("button", { name: "dark colours" }).focus();
+    await page.getByRole("button", { name: "dark colors" }).focus();
     await page.keyboard.press("Enter");
     await expect.poll(() => ground()).not.toBe(light);
     await expect.poll(() => page.evaluate(() => document.activeElement?.className)).toBe("theme");
@@ -28,7 +28,7 @@ describe("the page", () => {
     await close();
   });
 
-  test("a chart saves as SVG and PNG under the page's policy", async () => {
+  test("a chart is saved as SVG and PNG under the page's content policy", async () => {
     const { page, problems, close } = await open_report(kWhole, "#spectra");
     const chart = page.locator(".chart").first();
     await chart.hover();
@@ -47,7 +47,7 @@ describe("the page", () => {
     await close();
   });
 
-  test("legend buttons hide a line, and with Shift all others", async () => {
+  test("legend buttons hide a line; with Shift, all others", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     const chart = page.locator(".chart-lines").first();
     const lines = () => chart.locator(".chart-body [data-series]").count();
@@ -60,7 +60,7 @@ describe("the page", () => {
     await close();
   });
 
-  test("what a checkpoint names is text everywhere, and one script is executable", async () => {
+  test("names from a checkpoint are escaped, and only one script is executable", async () => {
     const file = changed_report(kWhole, "hostile", (report) => {
       const old = report.models[0]!.name;
       report.models[0]!.name = kHostile;

@@ -9,7 +9,7 @@ describe("plan", () => {
   holds_as_view("#plan?p=3", kPlanned);
   holds_as_view("#plan", kWhole);
 
-  test("a row, or a point of a line, chooses the model whose commands are shown", async () => {
+  test("a row or a point selects the model whose commands are shown", async () => {
     const { page, close } = await open_report(kPlanned, "#plan");
     const commands = () => page.locator(".plan-commands code").allTextContents();
     await expect.poll(async () => (await commands())[0]).toContain("--by width --set width=691 -o plan.json");
@@ -30,14 +30,14 @@ describe("plan", () => {
     await close();
   });
 
-  test("no form of this model saves cache, which is said", async () => {
+  test("reports that no method saves cache", async () => {
     const { page, close } = await open_report(kPlanned, "#plan");
     await page.getByRole("group", { name: "saving" }).getByRole("button", { name: "KV cache" }).click();
-    await expect.poll(() => page.locator("main .absent").first().textContent()).toBe("No form of this model saves KV cache.");
+    await expect.poll(() => page.locator("main .absent").first().textContent()).toBe("No method saves KV cache in this model.");
     await close();
   });
 
-  test("what is not in a report is said, and the bar does not name it", async () => {
+  test("a report without a plan shows the command, and the top bar omits the view", async () => {
     const { page, close } = await open_report(kWhole, "#plan");
     await expect.poll(() => page.locator("main .absent").textContent()).toContain("attnscope plan MODEL --text-file FILE");
     await page.evaluate(() => void (location.hash = "#data"));
@@ -51,12 +51,12 @@ describe("difference", () => {
   holds_as_view("#difference", kPlanned);
   holds_as_view("#difference", kWhole);
 
-  test("ranks are those at the chosen threshold, and the adapter's size is said at each", async () => {
+  test("ranks are those at the selected threshold, with adapter sizes at each threshold", async () => {
     const { page, close } = await open_report(kPlanned, "#difference?t=0.9");
     const label = (chart: string) => page.locator(`[data-chart="${chart}"] [data-row="0"][data-column="0"]`).getAttribute("aria-label");
-    await expect.poll(() => label("diff-rank")).toBe("layer 0, matrix W_Q: 8\u202f%");
-    await expect.poll(() => label("diff-base-rank")).toBe("layer 0, matrix W_Q: 31\u202f%");
-    await expect.poll(() => page.locator('[aria-label="sizes of adapters"] tbody tr').count()).toBe(4);
+    await expect.poll(() => label("diff-rank")).toBe("layer 0, matrix W_Q: 8%");
+    await expect.poll(() => label("diff-base-rank")).toBe("layer 0, matrix W_Q: 31%");
+    await expect.poll(() => page.locator('[aria-label="adapter sizes"] tbody tr').count()).toBe(4);
     await expect.poll(() => page.locator("main code").last().textContent()).toContain("--lora adapter");
     await close();
   });

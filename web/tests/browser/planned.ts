@@ -1,4 +1,4 @@
-// The parts of a report that are asked for by name, as the program writes them, for shakespeare-gpt2.
+// Optional parts of a report for shakespeare-gpt2, as written by the program.
 import type { ReportFile } from "../../src/data/report_file";
 
 const kModel = "shakespeare-gpt2";

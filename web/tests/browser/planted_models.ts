@@ -1,4 +1,4 @@
-// Random models with something planted in their weights, which a sentence of the overview has to find.
+// Random models with planted structure that findings must detect.
 import {
   kHeads,
   kHeadWidth,
@@ -30,7 +30,7 @@ const element_wise = (values: Float32Array, at: (row: number, column: number) =>
   set: (row, column, value) => void (values[at(row, column)] = value),
 });
 
-/** What a head of GPT-2 reads by its queries, keys or values, or writes: (head width, width), both ways. */
+/** Read and write access to a GPT-2 head's query, key, value or output weights, as (head dimension, hidden size). */
 function of_head(model: Checkpoint, layer: number, matrix: "q" | "k" | "v" | "o", head: number): Matrix {
   const name = `h.${layer}.attn.${matrix === "o" ? "c_proj" : "c_attn"}.weight`;
   const first = head * kHeadWidth;
@@ -39,7 +39,7 @@ function of_head(model: Checkpoint, layer: number, matrix: "q" | "k" | "v" | "o"
     : element_wise(tensor(model, name).values, (row, column) => column * 3 * kWidth + "qkv".indexOf(matrix) * kWidth + first + row);
 }
 
-/** A whole matrix of GPT-2: what is read down, what is written across. */
+/** A whole GPT-2 matrix. Rows: inputs; columns: outputs. */
 const whole = (model: Checkpoint, name: string): Matrix & { rows: number; columns: number } => {
   const { values, shape } = tensor(model, name);
   const [rows = 0, columns = 0] = shape;
@@ -53,7 +53,7 @@ function fill(matrix: Matrix, value: (row: number, column: number) => number, ro
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 const zero = (model: Checkpoint, name: string) => tensor(model, name).values.fill(0);
 
-/** Makes the matrix a sum of `rank` random directions of falling weight, and a little of everything. */
+/** Replaces the matrix by `rank` random directions with decreasing weights, plus small noise. */
 function of_few_directions(model: Checkpoint, name: string, rank: number, seed: number): void {
   const normal = normal_numbers(seed);
   const matrix = whole(model, name);
@@ -64,7 +64,7 @@ function of_few_directions(model: Checkpoint, name: string, rank: number, seed: 
   fill(matrix, (row, column) => 0.1 * dot(row, column) + 0.01 * normal(), matrix.rows, matrix.columns);
 }
 
-/** Layer and head of what stands in the weights of heads and matrices of `planted_weights`. */
+/** Layers and heads of the structure in `planted_weights`. */
 export const kPlanted = {
   zero_matrix: 5,
   zero_head: [4, 3],
@@ -94,7 +94,7 @@ export function planted_weights(): Checkpoint {
   const reads = of_head(model, kPlanted.copies[0], "v", kPlanted.copies[1]);
   fill(of_head(model, kPlanted.copies[0], "o", kPlanted.copies[1]), (row, column) => reads.get(row, column));
 
-  // One direction, which the earlier head writes and the keys of the later one read.
+  // One direction, written by the earlier head and read by the keys of the later one.
   const [early, early_head, late, late_head] = kPlanted.composes;
   const direction = range(kWidth).map(normal);
   const along = (row: number, column: number) => (row + 1) * 0.02 * (direction[column] ?? 0);
@@ -105,7 +105,7 @@ export function planted_weights(): Checkpoint {
   return model;
 }
 
-/** `rank` of the MLP's first matrix by layer, falling; its second matrix has few directions but in the last layer. */
+/** Ranks of the MLP's first matrix decrease by layer. Its second matrix has low rank except in the last layer. */
 export const kRanks = [80, 60, 44, 32, 20, 8];
 export const kSymmetricLayer = 4;
 export const kMlaRank = 12;
@@ -115,7 +115,7 @@ export function planted_spectra(): Checkpoint {
   kRanks.forEach((rank, layer) => {
     of_few_directions(model, `h.${layer}.mlp.c_fc.weight`, rank, 100 + layer);
     if (layer < kLayers - 1) of_few_directions(model, `h.${layer}.mlp.c_proj.weight`, 16, 200 + layer);
-    // Keys and values of all heads read one small space.
+    // Keys and values of all heads read from one small subspace.
     const normal = normal_numbers(300 + layer);
     const basis = range(kMlaRank).map(() => range(kWidth).map(normal));
     for (const matrix of ["k", "v"] as const)
@@ -133,10 +133,10 @@ export function planted_spectra(): Checkpoint {
   return model;
 }
 
-// Of a stream of 96 numbers the first 16 say where a token stands, 40 which it is, and 40 which is to come.
+// Residual stream of 96 dimensions: 16 for the position, 40 for the current token, 40 for the next token.
 const kPlaces = 16;
 const kToken = 40;
-const angle = (index: number, position: number) => Math.PI * (((index + 1) * 0.618034) % 1) * position; // that come round together never
+const angle = (index: number, position: number) => Math.PI * (((index + 1) * 0.618034) % 1) * position; // angles without a common period
 
 export const kPreviousToken = [0, 0] as const;
 export const kSink = [1, 1] as const;
@@ -144,12 +144,12 @@ export const kCollapsed = 3;
 export const kRaises = [5, 2] as const;
 export const kLowers = [5, 3] as const;
 
-type Writer = readonly [readonly [number, number], number]; // a head, and by what it raises the tokens that it reads
+type Writer = readonly [readonly [number, number], number]; // a head, and its effect on the logits of attended tokens
 
-/** Five heads that raise them a little, and one that lowers them so much that the text's loss falls without it. */
+/** Five heads that raise these logits slightly, and one that lowers them so much that ablating it lowers the loss. */
 export const kOneInTheWay: readonly Writer[] = [...[0, 1, 2, 4, 5].map((head): Writer => [[5, head], 0.15]), [kLowers, -0.6]];
 
-/** Heads that look one back, at the first token, and at everything, of which some raise or lower the tokens that they read. */
+/** Previous-token, attention-sink and uniform heads, some of which raise or lower the logits of attended tokens. */
 export function planted_heads(
   writers: readonly Writer[] = [
     [kRaises, 0.8],
@@ -180,7 +180,7 @@ export function planted_heads(
   };
   fill(positions, turned, positions.rows, kWidth);
 
-  // Keys say where they stand; queries the same, turned one step back.
+  // Keys encode the position; queries encode the previous position.
   const [layer, looking] = kPreviousToken;
   fill(of_head(model, layer, "k", looking), (row, column) => (row === column ? 4 : 0));
   fill(of_head(model, layer, "q", looking), (row, column) => {
@@ -208,7 +208,7 @@ const kWords = "king queen night day sword heart crown blood love death father b
   " ",
 );
 
-/** A text in which what was read comes again, for a while: paragraphs of a few words each, over and over. */
+/** A repetitive text: paragraphs that each repeat a few words. */
 export function repetitive_text(): string {
   const normal = normal_numbers(71);
   const any = <T>(of: readonly T[]): T => of[Math.floor(Math.abs(normal()) * 1e6) % of.length]!;
@@ -225,7 +225,7 @@ export function repetitive_text(): string {
 export const kDeadHead = [1, 4] as const;
 export const kMassive = { layer: 2, dimension: 7, value: 400 } as const;
 
-/** One head's output scaled to 1e-4, and one dimension of the stream that is +400 from a layer on. */
+/** One head with output scaled by 1e-4, and one residual dimension at +400 from a layer on. */
 export function planted_activations(): Checkpoint {
   const model = random_gpt2(81, 1);
   const [layer, head] = kDeadHead;
@@ -235,7 +235,7 @@ export function planted_activations(): Checkpoint {
   return model;
 }
 
-/** Scores that are far from even in the first layer and nearly equal in the last: so maps lose rank. */
+/** Attention scores that vary strongly in the first layer and are nearly equal in the last, so that the rank of maps falls. */
 export function planted_depth(): Checkpoint {
   const model = random_gpt2(41, 2);
   for (const layer of range(kLayers)) {
@@ -258,7 +258,7 @@ export function planted_experts(): Checkpoint {
   const of_expert = (layer: number, expert: number, matrix: string) =>
     tensor(model, `model.layers.${layer}.block_sparse_moe.experts.${expert}.${matrix}.weight`).values;
 
-  // All tokens have much of the first number, of which the router's row for that expert has the opposite alone.
+  // All tokens have a large first component, and this expert's router row is its negative only.
   const embedding = tensor(model, "model.embed_tokens.weight").values;
   embedding.forEach((value, index) => (embedding[index] = index % kWidth === 0 ? 3 : 10 * value));
   for (const layer of range(kLayers)) {
@@ -283,7 +283,7 @@ export function planted_experts(): Checkpoint {
   return model;
 }
 
-/** A Llama, and the same after a change of two directions, and after one of random numbers. */
+/** A Llama model, and copies with a rank-2 change and with a random change. */
 export function planted_change(): { base: Checkpoint; small: Checkpoint; random: Checkpoint } {
   const [base, small, random] = [random_llama(61, 1), random_llama(61, 1), random_llama(61, 1)];
   const normal = normal_numbers(62);
@@ -302,19 +302,19 @@ export function planted_change(): { base: Checkpoint; small: Checkpoint; random:
 
 export const kCopiesSource = [1, 2] as const;
 export const kAttendsToMarker = [2, 4] as const;
-const kMarker = { text: ",", token: 12 }; // of the examples' tokenizer; it begins each source
+const kMarker = { text: ",", token: 12 }; // in the examples' tokenizer; first token of each source
 
 /**
- * A T5 whose decoder can only predict by cross-attention. The first numbers of the residual stream hold a token's embedding, and the
- * output head reads the next ones: kCopiesSource attends uniformly and copies from the former to the latter. kAttendsToMarker attends to
- * the comma.
+ * A T5 model whose decoder can predict only through cross-attention. The first residual dimensions contain the token embedding, and the LM
+ * head reads the next ones. kCopiesSource attends uniformly and copies from the former to the latter. kAttendsToMarker attends to the
+ * comma.
  */
 export function planted_cross_attention(): Checkpoint {
   const model = random_t5(91, 0.05);
   const normal = normal_numbers(92);
   const embedding = whole(model, "shared.weight");
   const output_head = whole(model, "lm_head.weight");
-  const [for_marker, for_all] = [kWidth - 1, kWidth - 2]; // not 0 in the embedding of the marker, and of every token
+  const [for_marker, for_all] = [kWidth - 1, kWidth - 2]; // nonzero in the embedding of the marker, and of every token
   for (const token of range(kVocabulary)) {
     for (const column of range(kHeadWidth)) {
       const value = normal();
@@ -343,7 +343,7 @@ export function planted_cross_attention(): Checkpoint {
 
 const kWordsOfOneToken = "king queen night day heart crown blood love death father brother".split(" ");
 
-/** A pair of lines per word: it again and again, and again in the target; with `related` false the target has another pair's word. */
+/** One pair of lines per word, which source and target repeat. With `related` false, the target has the word of another pair. */
 export function pairs_of_copies(related: boolean): { sources: string; targets: string } {
   const words = kWordsOfOneToken;
   const line = (word: string | undefined, times: number) => ` ${word}`.repeat(times);

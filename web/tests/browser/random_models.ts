@@ -1,4 +1,4 @@
-// Small checkpoints whose weights are made here: random ones, in which there is nothing to find, and such with something planted in them.
+// Small checkpoints with generated weights: random ones, without any structure, and ones with planted structure.
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { kWeb } from "./sample_reports";
@@ -13,7 +13,7 @@ export interface Checkpoint {
   tensors: Map<string, Tensor>;
 }
 
-/** Writes the checkpoint, beside the tokenizer of the examples, which has 1,024 tokens, if it gets one; gives its folder. */
+/** Writes the checkpoint, optionally with the examples' tokenizer (1,024 tokens). Returns its folder. */
 export function write_checkpoint(name: string, { config, tensors }: Checkpoint, with_tokenizer = true): string {
   const folder = resolve(kWeb, "build/made", name);
   rmSync(folder, { recursive: true, force: true });
@@ -36,7 +36,7 @@ export function write_checkpoint(name: string, { config, tensors }: Checkpoint, 
   return folder;
 }
 
-/** Normal numbers of deviation 1 (mulberry32, then Box and Muller). */
+/** Standard normal numbers (mulberry32 and Box–Muller). */
 export function normal_numbers(seed: number): () => number {
   let state = seed >>> 0;
   const uniform = () => {
@@ -63,7 +63,7 @@ const filled = (shape: readonly number[], value: () => number): Tensor => ({
   values: Float32Array.from({ length: shape.reduce((product, each) => product * each, 1) }, value),
 });
 
-/** A GPT-2 of random weights. `scale` 1: entries of deviation 1/√width; GPT-2 itself begins with about 0.2 of it. */
+/** A GPT-2 model with random weights. `scale` 1: standard deviation 1/√hidden size; GPT-2 is initialized with about 0.2. */
 export function random_gpt2(seed: number, scale: number): Checkpoint {
   const normal = normal_numbers(seed);
   const random = (...shape: number[]) => filled(shape, () => (scale * normal()) / Math.sqrt(kWidth));
@@ -123,10 +123,10 @@ const experts = (random: Random): [string, Tensor][] => [
   ]).flat(),
 ];
 
-/** A Mixtral of random weights: that Llama with eight experts in each layer, of which a token passes two. */
+/** A Mixtral model with random weights: the Llama below with 8 experts per layer, 2 per token. */
 export const random_mixtral = (seed: number, scale: number): Checkpoint => random_llama(seed, scale, true);
 
-/** A Llama of random weights: rotary positions, shared keys and values, an output head of its own. */
+/** A Llama model with random weights: RoPE, grouped-query attention, untied LM head. */
 export function random_llama(seed: number, scale: number, with_experts = false): Checkpoint {
   const normal = normal_numbers(seed);
   const random = (...shape: number[]) => filled(shape, () => (scale * normal()) / Math.sqrt(kWidth));
@@ -170,7 +170,7 @@ export function random_llama(seed: number, scale: number, with_experts = false):
 
 const kStackLayers = { encoder: 2, decoder: 3 };
 
-/** A T5 of random weights: an encoder and a decoder that attends to it, an output head of its own. */
+/** A T5 model with random weights: encoder, decoder with cross-attention, untied LM head. */
 export function random_t5(seed: number, scale: number): Checkpoint {
   const normal = normal_numbers(seed);
   const random = (...shape: number[]) => filled(shape, () => (scale * normal()) / Math.sqrt(kWidth));

@@ -1,4 +1,4 @@
-// The reports that browser tests open: made once, before the first test, by the program.
+// Sample reports for browser tests, created once by the program before the first test.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -14,12 +14,12 @@ const kText = resolve(kWeb, "../README.md");
 export const kTemplate = `${kWeb}/dist/report.html`;
 
 export interface Sample {
-  name: string; // of the file
-  models: readonly string[]; // below `folder`
-  folder?: string; // of the repository; without it, examples
-  input?: readonly string[]; // in place of a text
-  without?: readonly string[]; // ids of analyses
-  change?: (results: ReportFile) => void; // what the program was not run for
+  name: string; // file name
+  models: readonly string[]; // models in `folder`
+  folder?: string; // folder in the repository; default: examples
+  input?: readonly string[]; // input options that replace a text
+  without?: readonly string[]; // ids of removed analyses
+  change?: (results: ReportFile) => void; // modification of the results
 }
 
 export const kWhole: Sample = { name: "whole", models: ["shakespeare-gpt2"] };
@@ -27,21 +27,21 @@ export const kTwoModels: Sample = { name: "two", models: ["shakespeare-llama", "
 export const kPartial: Sample = { name: "partial", models: ["shakespeare-llama"], without: ["spectrum", "circuits", "overlap", "maps"] };
 export const kWithoutWeights: Sample = { name: "without-weights", models: ["shakespeare-llama"], without: ["weights"] };
 
-/** Three layers of six experts, of which every token passes two. */
+/** Three layers with six experts each, two per token. */
 export const kMixture: Sample = {
   name: "mixture",
   folder: "tests/data/forward",
   models: ["qwen2_moe"],
   input: ["--tokens", "3,1,4,1,5,9,2,6,5,3,5,8,9,7"],
 };
-/** With smaller models of it, and what changed since a base. */
+/** With a plan and a diff from a base model. */
 export const kPlanned: Sample = { ...kWhole, name: "planned", change: add_plan_and_difference };
 export const kMixtureOnly: Sample = { ...kMixture, name: "mixture-only", without: ["routing", "experts", "expert_spectra"] };
 
-/** A file that the program's tests use. */
+/** A file from the program's tests. */
 export const data = (path: string): string => resolve(kWeb, "../tests/data", path);
 
-/** A target of 9 tokens that looks at a source of 14; the models are the encoder, the decoder, and the one's look at the other. */
+/** A target of 9 tokens and a source of 14. Models: encoder, decoder and cross-attention. */
 export const kAcross: Sample = {
   name: "across",
   folder: "tests/data/encoder_decoders",
@@ -74,11 +74,11 @@ export const report_file = ({ name }: Sample): string => `${kWeb}/build/${name}.
 
 const kResults = /(<script type="application\/gzip;base64" id="results">)([^<]*)/;
 
-/** What a report's file holds, without its arrays. */
+/** Results of a report file, without arrays. */
 export const results_of = (file: string): ReportFile =>
   JSON.parse(gunzipSync(Buffer.from(kResults.exec(readFileSync(file, "utf8"))![2]!, "base64")).toString()) as ReportFile;
 
-/** A copy of a sample's file with its results changed. */
+/** A copy of a sample file with modified results. */
 export function changed_report(sample: Sample, name: string, change: (file: ReportFile) => void): string {
   const results = results_of(report_file(sample));
   change(results);
@@ -93,10 +93,10 @@ export function changed_report(sample: Sample, name: string, change: (file: Repo
 
 const packed_block = (html: string, id: string): string => new RegExp(`id="${id}">([^<]*)`).exec(html)?.[1] ?? "";
 
-/** The bytes that a report's page holds in a block. */
+/** Bytes of a block in a report page. */
 export const block_of = (html: string, id: string): Buffer => gunzipSync(Buffer.from(packed_block(html, id), "base64"));
 
-/** Puts the program's data into the page of dist/, which may be newer than the one in the program. */
+/** Embeds the program's data in the page from dist/, which may be newer than the program's page. */
 export function in_page_of_dist(file: string): void {
   const written = readFileSync(file, "utf8");
   let page = readFileSync(kTemplate, "utf8");
@@ -104,9 +104,9 @@ export function in_page_of_dist(file: string): void {
   writeFileSync(file, page);
 }
 
-const kMade = new Map<string, string>(); // pages by what the program was asked for
+const kMade = new Map<string, string>(); // pages by program arguments
 
-/** Samples that differ only in what is changed afterwards are copies of one report. */
+/** Samples that differ only in later modifications are copies of one report. */
 function write_report(sample: Sample): void {
   const file = report_file(sample);
   const models = sample.models.map((model) => resolve(kWeb, "..", sample.folder ?? "examples", model));
@@ -132,9 +132,9 @@ function make(sample: Sample): void {
 
 const kSamples = [kWhole, kTwoModels, kPartial, kWithoutWeights, kMixture, kMixtureOnly, kPlanned, kAcross, kImage, kRegisters, kSound];
 
-/** Vitest calls this before the first test. */
+/** Called by Vitest before the first test. */
 export default function make_samples(): void {
-  if (!existsSync(kBinary)) throw new Error(`no program at ${kBinary}: build it, or set ATTNSCOPE`);
+  if (!existsSync(kBinary)) throw new Error(`no program at ${kBinary}: build it or set ATTNSCOPE`);
   mkdirSync(`${kWeb}/build`, { recursive: true });
   for (const sample of kSamples) make(sample);
 }

@@ -1,4 +1,4 @@
-// The page and the program together: `attnscope serve` as a user runs it.
+// End-to-end tests of `attnscope serve` and the page.
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,7 +39,7 @@ async function serve(fragment: string, model = kModel): Promise<Running> {
   return { program, address, view };
 }
 
-/** Ends the program as Ctrl-C does, and gives its exit code. */
+/** Stops the program with SIGINT and returns its exit code. */
 function interrupted(program: ChildProcess): Promise<number | null> {
   return new Promise((ended) => {
     program.on("exit", ended);
@@ -52,16 +52,16 @@ afterEach(async () => {
   for (const program of programs.splice(0)) program.kill("SIGKILL");
 });
 
-/** But for answers that another revision came between, which the page asks for again. */
+/** Ignores responses with an outdated revision, which the page requests again. */
 const without_conflicts = (problems: readonly string[]): string[] => problems.filter((each) => !each.includes("409 (Conflict)"));
 
-/** The numbers of `attnscope attention` on the text. */
+/** Rows of `attnscope attention` on the text. */
 function printed_rows(): { layer: number; head: number | null; energy_rank: number }[] {
   const text = execFileSync(kBinary, ["attention", kModel, "--text", kText, "--format", "json", "--quiet"]).toString();
   return (JSON.parse(text) as { rows: { layer: number; head: number | null; energy_rank: number }[] }).rows;
 }
 
-/** The map of one head, as `attention --maps` keeps it: float32, T × T. */
+/** The T × T float32 map of one head from `attention --maps`. */
 function kept_map(layer: number, head: number): Float32Array {
   const folder = mkdtempSync(join(tmpdir(), "attnscope-page-"));
   const file = join(folder, "maps.safetensors");
@@ -78,10 +78,10 @@ function kept_map(layer: number, head: number): Float32Array {
 }
 
 describe("serve", () => {
-  test("a text that is typed and run gives its maps, and Ctrl-C ends the program", async () => {
+  test("running a typed text shows its maps, and Ctrl-C stops the program", async () => {
     const { program, address, view } = await serve("#attention");
     const { page, problems } = view;
-    await page.getByLabel("the text to run").fill(kText);
+    await page.getByLabel("text to run").fill(kText);
     await page.getByRole("button", { name: "Run", exact: true }).first().click();
     await page.locator(".chart-wall").waitFor();
     const rank = printed_rows().find(({ layer, head }) => layer === 3 && head === 1)!.energy_rank;
@@ -94,47 +94,47 @@ describe("serve", () => {
     expect(await interrupted(program)).toBe(130);
   });
 
-  test("one button runs everything that is missing, and another browser shows it", async () => {
+  test("one button runs all missing analyses, and another browser shows them", async () => {
     const { address, view } = await serve("");
     const other = await open_address(address, {}, address);
     await expect.poll(() => other.page.locator("main").textContent()).toContain("Nothing has been measured yet.");
-    await view.page.getByRole("button", { name: "Run everything that is missing" }).click();
+    await view.page.getByRole("button", { name: "Run all missing analyses" }).click();
     for (const { page, problems } of [view, other]) {
       await page.locator('[data-chart="overview-atlas"]').waitFor();
       await page.locator(".overview-heads .chart-heatmap").first().waitFor();
-      await expect.poll(() => page.getByRole("button", { name: "Run everything that is missing" }).count()).toBe(0);
+      await expect.poll(() => page.getByRole("button", { name: "Run all missing analyses" }).count()).toBe(0);
       expect(without_conflicts(problems)).toEqual([]);
     }
     await other.close();
   });
 
-  test("a model with a bad matrix is shown after every analysis", async () => {
+  test("a model with a NaN matrix is shown after every analysis", async () => {
     for (const name of ["without-k", "nan-v"]) {
       const model = kBroken.find((each) => each.name === name)!;
       const {
         view: { page, problems },
       } = await serve("", broken_model(model));
-      await page.getByRole("button", { name: "Run everything that is missing" }).click();
+      await page.getByRole("button", { name: "Run all missing analyses" }).click();
       await page.locator('[data-chart="overview-atlas"]').waitFor();
-      await expect.poll(() => page.getByRole("button", { name: "Run everything that is missing" }).count()).toBe(0);
+      await expect.poll(() => page.getByRole("button", { name: "Run all missing analyses" }).count()).toBe(0);
       await expect.poll(() => page.locator(".skipped").first().textContent()).toContain("layer 1");
       expect(without_conflicts(problems)).toEqual([]);
     }
   });
 
-  test("a picture that is chosen is run, and a broken one says so in a line", async () => {
+  test("an image file is run, and an invalid one gives an error message", async () => {
     const { program, view } = await serve("#attention", data("stacks/vit"));
     const { page, problems } = view;
     const run = page.locator(".live button.run");
     expect(await run.isDisabled()).toBe(true);
     await page
-      .getByLabel("a picture to run")
-      .setInputFiles({ name: "broken.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
+      .getByLabel("an image to run")
+      .setInputFiles({ name: "broken.png", mimeType: "image/png", buffer: Buffer.from("not an image") });
     await expect.poll(() => run.isEnabled()).toBe(true);
     expect(await axe_findings(page)).toEqual([]);
     await run.click();
     await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("image: ");
-    await page.getByLabel("a picture to run").setInputFiles(data("images/odd.png"));
+    await page.getByLabel("an image to run").setInputFiles(data("images/odd.png"));
     await expect.poll(() => page.locator(".live-file .note").textContent()).toBe("odd.png");
     await run.click();
     await expect.poll(() => page.locator('[data-chart="attention-picture"] [data-place]').count()).toBe(5);
@@ -142,38 +142,38 @@ describe("serve", () => {
     expect(await interrupted(program)).toBe(130);
   });
 
-  test("a file of text says how sure what parts are worth is, and one that is too short for a plan says so", async () => {
-    const { view } = await serve("#matters");
+  test("a text file gives standard errors, and one that is too short for a plan gives an error", async () => {
+    const { view } = await serve("#ablation");
     const { page, problems } = view;
-    await page.getByLabel("what the box holds").selectOption("file");
-    await page.getByLabel("a file of text to run").setInputFiles(resolve(kWeb, "../README.md"));
+    await page.getByLabel("input type").selectOption("file");
+    await page.getByLabel("text file to run").setInputFiles(resolve(kWeb, "../README.md"));
     await page.locator(".live button.run").click();
-    await page.locator('[data-chart="matters-heads"]').waitFor();
-    expect(await page.locator("main").textContent()).not.toContain("there are no errors");
+    await page.locator('[data-chart="ablation-heads"]').waitFor();
+    expect(await page.locator("main").textContent()).not.toContain("no standard errors");
     await page.evaluate(() => void (location.hash = "plan"));
     const text = { name: "few.txt", mimeType: "text/plain", buffer: Buffer.from("To be") };
-    await page.getByLabel("a text to fit to").setInputFiles(text);
+    await page.getByLabel("calibration text").setInputFiles(text);
     await page.locator(".live button.run").click();
     await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("is too short to fit to");
     expect(without_conflicts(problems)).toEqual([]);
   });
 
-  test("a source with its target is run in all stacks, and shown where it is looked at across", async () => {
+  test("a source and target text run in all stacks, and cross-attention shows both", async () => {
     const { program, view } = await serve("#attention?m=2", data("encoder_decoders/t5"));
     const { page, problems } = view;
-    await page.getByLabel("what the box holds").selectOption("tokens");
-    await page.getByLabel("the source to run").fill("3,4,5,6,7");
-    await page.getByLabel("its target").fill("0,5,6");
+    await page.getByLabel("input type").selectOption("tokens");
+    await page.getByLabel("source text to run").fill("3,4,5,6,7");
+    await page.getByLabel("target text").fill("0,5,6");
     expect(await axe_findings(page)).toEqual([]);
     await page.locator(".live button.run").click();
     const map = page.locator('[data-chart="attention-map"] .chart-body > svg');
-    await expect.poll(() => map.getAttribute("aria-label").catch(() => "")).toContain("3 tokens to 5 of a source");
+    await expect.poll(() => map.getAttribute("aria-label").catch(() => "")).toContain("3 tokens to 5 source tokens");
     expect(await page.locator(".tokens.read-only span").count()).toBe(5);
     expect(without_conflicts(problems)).toEqual([]);
     expect(await interrupted(program)).toBe(130);
   });
 
-  test("an analysis that is missing is started from its box", async () => {
+  test("a missing analysis is started from its placeholder", async () => {
     const { view } = await serve("#heads");
     await view.page.getByRole("button", { name: "Run", exact: true }).first().click();
     await view.page.locator(".chart-heatmap").first().waitFor();

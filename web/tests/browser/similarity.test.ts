@@ -11,7 +11,7 @@ describe("similarity", () => {
   holds_as_view("#similarity?matrix=k&layers=0,5", kTwoModels);
   holds_as_view("#similarity", kPartial);
 
-  test("moments under the crosshair are those of the results", async () => {
+  test("moments at the crosshair match the results", async () => {
     const { page, close } = await open_report(kWhole, "#similarity");
     const rows = results_of(report_file(kWhole)).reports.find(({ id }) => id === "similarity")!.rows as SimilarityRow[];
     const chart = page.locator('[data-chart="similarity-std"]');
@@ -24,7 +24,7 @@ describe("similarity", () => {
     await close();
   });
 
-  test("pickers change the overlap matrices", async () => {
+  test("controls change the overlap matrices", async () => {
     const { page, close } = await open_report(kWhole, "#similarity");
     const titles = () => page.locator('[data-chart^="similarity-overlap-"].chart-heatmap h3').allTextContents();
     await expect.poll(() => titles()).toContain("WQ, layer 0");
@@ -35,7 +35,7 @@ describe("similarity", () => {
     await close();
   });
 
-  test("a head overlaps with itself wholly, and a tip says a cell", async () => {
+  test("a head has overlap 1 with itself, and a tooltip shows a cell", async () => {
     const { page, close } = await open_report(kWhole, "#similarity");
     const cell = page.locator('[data-chart="similarity-overlap-q-0"] [role="gridcell"][data-row="1"][data-column="1"]');
     await expect.poll(() => cell.getAttribute("aria-label")).toBe("head 1, head 1: 1.00");
@@ -44,7 +44,7 @@ describe("similarity", () => {
     await close();
   });
 
-  test("without overlap and for one head's cosines the commands are named", async () => {
+  test("commands are shown for missing overlaps and cosines", async () => {
     const { page, close } = await open_report(kPartial, "#similarity?l=2&h=1");
     const commands = await page.locator(".absent code").allTextContents();
     expect(commands).toContain("attnscope similarity MODEL --overlap");
@@ -52,7 +52,7 @@ describe("similarity", () => {
     await close();
   });
 
-  test("a skipped layer is empty and says so", async () => {
+  test("a skipped layer is empty and marked", async () => {
     const file = changed_report(kWhole, "similarity-skipped", (results) => {
       const similarity = results.reports.find(({ id }) => id === "similarity")!;
       similarity.rows = (similarity.rows as SimilarityRow[]).filter((row) => row.layer !== 3);

@@ -14,12 +14,12 @@ describe("spectra", () => {
   holds_as_view("#spectra?head=1&show=energy", kTwoModels);
   holds_as_view("#spectra", kPartial);
 
-  test("pickers change the chart and the address, and back undoes it", async () => {
+  test("controls change the chart and the address, and Back undoes it", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     const title = () => page.locator(`${kChart} .chart-head h2`).textContent();
     await expect.poll(() => title()).toBe("Singular values");
-    await page.getByRole("button", { name: "Against the null" }).click();
-    await expect.poll(() => title()).toBe("Spectra against the null");
+    await page.getByRole("button", { name: "Relative to random" }).click();
+    await expect.poll(() => title()).toBe("Spectra relative to random");
     await expect.poll(() => page.url()).toContain("#spectra?show=null");
     await page.goBack();
     await expect.poll(() => title()).toBe("Singular values");
@@ -28,7 +28,7 @@ describe("spectra", () => {
     await close();
   });
 
-  test("axes, panels and layers change what is drawn", async () => {
+  test("axes, panels and layers change the chart", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     const path = () => page.locator(`${kChart} .chart-body path`).nth(1).getAttribute("d");
     for (const [group, button] of [
@@ -44,7 +44,7 @@ describe("spectra", () => {
     await close();
   });
 
-  test("products are hidden until asked for, and the axis makes room for them", async () => {
+  test("products are hidden by default, and the axis adapts when they are shown", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     const lines = (series: string) => page.locator(`${kChart} .chart-body [data-series="${series}"]`);
     await expect.poll(() => lines("q").count()).toBeGreaterThan(0);
@@ -56,7 +56,7 @@ describe("spectra", () => {
     await close();
   });
 
-  test("another model is another report's worth of lines", async () => {
+  test("another model shows its own lines", async () => {
     const { page, close } = await open_report(kTwoModels, "#spectra");
     const path = () => page.locator(".chart-lines .chart-body path").first().getAttribute("d");
     const first = await path();
@@ -65,7 +65,7 @@ describe("spectra", () => {
     await close();
   });
 
-  test("the crosshair's first stop says the largest singular values of the results", async () => {
+  test("the crosshair's first stop shows the largest singular values", async () => {
     const { page, close } = await open_report(kWhole, "#spectra");
     await page.locator(".chart-lines svg[tabindex]").first().focus();
     await page.keyboard.press("ArrowRight");
@@ -79,7 +79,7 @@ describe("spectra", () => {
     await close();
   });
 
-  test("a layer without rows says so, and a skipped one why", async () => {
+  test("missing and skipped layers are explained", async () => {
     const file = changed_report(kWhole, "spectra-partial", (results) => {
       const spectrum = results.reports.find(({ id }) => id === "spectrum")!;
       const gone = (row: SpectrumRow) => row.layer === 1 || (row.layer === 2 && row.matrix === "q");

@@ -17,35 +17,35 @@ describe("weights", () => {
   holds_as_view("#weights?models=all", kTwoModels);
   holds_as_view("#weights", kWithoutWeights);
 
-  test("figures are those of the results", async () => {
+  test("statistics match the results", async () => {
     const { page, close } = await open_report(kWhole, "#weights?matrix=v&l=1&head=3");
     const row = row_of(1, "v", 3);
     const figure = (name: string) => page.locator(`dl.facts dt:text-is("${name}") + dd`).textContent();
     await expect.poll(() => figure("mean")).toBe(format_number(row.mean, "tick"));
-    await expect.poll(() => figure("deviation")).toBe(format_number(row.std, "tick"));
+    await expect.poll(() => figure("standard deviation")).toBe(format_number(row.std, "tick"));
     await expect.poll(() => figure("excess kurtosis")).toBe(format_number(row.excess_kurtosis, "tick"));
     await expect.poll(() => figure("weights")).toBe(row.count.toLocaleString("en"));
-    await expect.poll(() => figure("95\u202f% below")).toBe(format_number(row.quantiles["0.95"], "tick"));
+    await expect.poll(() => figure("95% quantile")).toBe(format_number(row.quantiles["0.95"], "tick"));
     await close();
   });
 
-  test("a cell of the heatmap chooses layer and head, with the keyboard too", async () => {
+  test("a heatmap cell selects layer and head, also with the keyboard", async () => {
     const { page, close } = await open_report(kWhole, "#weights");
     const histogram = page.locator(".chart-bars");
     const before = await histogram.locator(".chart-body path").first().getAttribute("d");
     await page.locator('.chart-heatmap [role="gridcell"][data-row="2"][data-column="3"]').first().click();
     await expect.poll(() => page.url()).toMatch(/l=2/);
     await expect.poll(() => page.url()).toMatch(/head=2/);
-    await expect.poll(() => histogram.locator("h3").textContent()).toBe("WQ, layer 2, head 2");
+    await expect.poll(() => histogram.locator("h3").textContent()).toBe("WQ, L2H2");
     await expect.poll(() => histogram.locator(".chart-body path").first().getAttribute("d")).not.toBe(before);
     await page.locator('.chart-heatmap [role="gridcell"][tabindex="0"]').first().focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
-    await expect.poll(() => histogram.locator("h3").textContent()).toBe("WQ, layer 3, head 2");
+    await expect.poll(() => histogram.locator("h3").textContent()).toBe("WQ, L3H2");
     await close();
   });
 
-  test("pickers change the charts", async () => {
+  test("controls change the charts", async () => {
     const { page, close } = await open_report(kTwoModels, "#weights");
     const laminars = () => page.locator(".chart-laminar").count();
     const one = await laminars();
@@ -58,7 +58,7 @@ describe("weights", () => {
     await close();
   });
 
-  test("what the report lacks is said, with the command that makes it", async () => {
+  test("missing results are shown with a command", async () => {
     const without_images = changed_report(kWhole, "no-matrices", (results) => void (results.matrices = []));
     const { page, close } = await open_file(without_images, "#weights?l=1");
     await expect.poll(() => page.locator(".absent code").textContent()).toMatch(/^attnscope matrix MODEL --layer 1/);

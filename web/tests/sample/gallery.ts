@@ -1,4 +1,4 @@
-// A picture of every kind of chart, for looking at: npx vite-node tests/sample/gallery.ts OUT.html
+// Draws every kind of chart for visual inspection: npx vite-node tests/sample/gallery.ts OUT.html
 import { writeFileSync } from "node:fs";
 import { chart_tree } from "../../src/chart/chart";
 import { kDark, kLight } from "../../src/chart/theme";

@@ -1,6 +1,6 @@
-// How long reports take to be drawn: npx vite-node tests/sample/times.ts FILE.html…
-// Medians of five fresh pages, from the start of navigation until the overview is drawn, with the CPU as it is and
-// slowed four times; then each view from the one before it.
+// Measures the drawing time of reports: npx vite-node tests/sample/times.ts FILE.html…
+// Prints medians over five fresh pages, from navigation until the overview is drawn, at normal CPU speed and slowed down 4×.
+// Then measures each view, starting from the previous one.
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,4 +1,4 @@
-// Every page of the documentation site (./dev docs), in Chromium, from a server on this machine.
+// Tests every page of the documentation site (./dev docs) in Chromium, from a local server.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -30,7 +30,7 @@ function files(folder: string): string[] {
   });
 }
 
-// Reports of the gallery are pages of another kind, with tests of their own; 404.html names its files from the root of a host.
+// Gallery reports have their own tests, and 404.html refers to files from the root of the host.
 const kPages = files(kSite)
   .filter((path) => path.endsWith(".html") && !path.endsWith("404.html") && readFileSync(path, "utf8").includes("md-content"))
   .map((path) => relative(kSite, path));
@@ -77,7 +77,7 @@ async function opened(path: string): Promise<{ page: Page; problems: string[] }>
   return { page, problems };
 }
 
-/** What axe finds; where rules are named, by those alone. */
+/** Findings of axe, optionally for the given rules only. */
 async function axe_findings(page: Page, rules?: string[]): Promise<string[]> {
   return page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {
@@ -92,11 +92,11 @@ async function axe_findings(page: Page, rules?: string[]): Promise<string[]> {
   }, rules);
 }
 
-test("there are pages", () => expect(kPages.length).toBeGreaterThan(40));
+test("the site has pages", () => expect(kPages.length).toBeGreaterThan(40));
 
-test.each(kPages)("%s: no error, no request to another host, and axe finds nothing, light and dark", async (path) => {
+test.each(kPages)("%s: no errors, no requests to other hosts, passes axe in light and dark", async (path) => {
   const { page, problems } = await opened(path);
-  await page.addStyleTag({ content: "* { transition: none !important }" }); // colours half-way to others
+  await page.addStyleTag({ content: "* { transition: none !important }" }); // avoid colors in transition
   await page.evaluate(kAxe);
   const found = await axe_findings(page);
   await page.evaluate(() => document.body.setAttribute("data-md-color-scheme", "slate"));
@@ -106,7 +106,7 @@ test.each(kPages)("%s: no error, no request to another host, and axe finds nothi
   await page.context().close();
 });
 
-test("search finds an error by its words", async () => {
+test("search finds an error message", async () => {
   const { page, problems } = await opened("index.html");
   await page.keyboard.press("/");
   await page.locator(".md-search__input").fill("give torch.save its state_dict");
@@ -119,7 +119,7 @@ test("search finds an error by its words", async () => {
   await page.context().close();
 });
 
-test("live reports are drawn within the gallery", async () => {
+test("live reports are drawn in the gallery", async () => {
   const { page, problems } = await opened("gallery/index.html");
   await page.locator("iframe.report").first().scrollIntoViewIfNeeded();
   await page.frameLocator("iframe.report").first().locator("main[data-drawn]").waitFor({ timeout: 60_000 });
@@ -127,7 +127,7 @@ test("live reports are drawn within the gallery", async () => {
   await page.context().close();
 });
 
-test("examples are of the program as built", async () => {
+test("examples match the built program", async () => {
   const digest = createHash("sha256").update(readFileSync(kProgram)).digest("hex");
   expect(readFileSync(join(kSite, "program.txt"), "utf8")).toContain(digest);
   const printed = execFileSync(kProgram, ["spectrum", "examples/shakespeare-llama"], {

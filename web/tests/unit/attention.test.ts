@@ -51,13 +51,13 @@ const reading = reading_of(report);
 describe("maps", () => {
   const map = stored_map(report, "small", { layer: 0, head: 1 })!;
 
-  test("a stored map is opened once, so that its image is made once", () => {
+  test("a stored map is decoded once", () => {
     expect(stored_map(report, "small", { layer: 0, head: 1 })).toBe(map);
     expect(exclude_first_token(map)).toBe(exclude_first_token(map));
     expect(stored_map(report, "small", { layer: 2, head: 3 })).toBeUndefined();
   });
 
-  test("what a query looks at, and what a key receives from those that can look at it", () => {
+  test("attention of a query, and mean attention to a key", () => {
     expect(
       attention_of_query(map, 3)
         .slice(0, 5)
@@ -67,39 +67,35 @@ describe("maps", () => {
     expect(mean_attention_to_keys({ ...map, causal: false })[7]).toBeCloseTo(0.125 / 8, 3);
   });
 
-  test("without the first key nothing is on it, and a thumbnail stays", () => {
+  test("excluding the first key sets its weights to 0, except in thumbnails", () => {
     expect(attention_of_query(exclude_first_token(map), 3)[0]).toBe(0);
     const small = stored_map(report, "small", { layer: 0, head: 2 })!;
     expect(exclude_first_token(small)).toBe(small);
   });
 
-  test("exact weights are said without ≈ and know whether they are causal", () => {
+  test("exact weights are shown without ≈, and causality is detected", () => {
     const exact = exact_map(Float32Array.of(1, 0, 0.5, 0.5), { queries: 2, keys: 2 });
     expect(exact.causal).toBe(true);
     expect(exact_map(Float32Array.of(0.5, 0.5, 0.5, 0.5), { queries: 2, keys: 2 }).causal).toBe(false);
     const choice = attention_choice(reading);
-    expect(map_words(map_chart(reading, choice, exact), 1, 0)).toBe("token 1 looks at token 0: 0.5");
-    expect(map_words(map_chart(reading, choice, map), 3, 1)).toBe("“ t3” (3) looks at “ t1” (1): ≈ 0.25");
+    expect(map_words(map_chart(reading, choice, exact), 1, 0)).toBe("token 1 attends to token 0: 0.5");
+    expect(map_words(map_chart(reading, choice, map), 3, 1)).toBe("“ t3” (3) attends to “ t1” (1): ≈ 0.25");
   });
 
-  test("a thumbnail has no tokens, no entropy, and says what its cells are", () => {
+  test("a thumbnail has no tokens and no entropy, and its tooltip describes cells", () => {
     const chart = map_chart(reading, attention_choice(reading), stored_map(report, "small", { layer: 0, head: 2 })!);
     expect([chart.labels, chart.entropy]).toEqual([undefined, undefined]);
-    expect(map_words(chart, 1, 0)).toMatch(/^tokens 2 to 3 look at tokens 0 to 1: ≈ .* at most$/);
+    expect(map_words(chart, 1, 0)).toMatch(/^tokens 2 to 3 attending to tokens 0 to 1: at most ≈ /);
   });
 
-  test("the wall tells whole maps, thumbnails and missing ones apart", () => {
+  test("the grid of maps distinguishes full, thumbnail and missing maps", () => {
     const wall = map_grid_chart(reading, attention_choice(reading));
-    expect([1, 2, 3].map((head) => map_grid_words(wall, 0, head))).toEqual([
-      "layer 0, head 1",
-      "layer 0, head 2: a thumbnail",
-      "layer 0, head 3: no map in this report",
-    ]);
+    expect([1, 2, 3].map((head) => map_grid_words(wall, 0, head))).toEqual(["L0H1", "L0H2: thumbnail", "L0H3: no map in this report"]);
   });
 });
 
 describe("charts", () => {
-  test("ranks follow the choice of keys", () => {
+  test("ranks depend on the selected keys", () => {
     const first = (params: Record<string, string>) => {
       const chosen = reading_of(report, { l: "1", h: "0", ...params });
       return Array.from(profile_chart(chosen, attention_choice(chosen))!.panels[0]!.lines[0]!.y);
@@ -108,7 +104,7 @@ describe("charts", () => {
     expect(first({ keys: "others" })).toEqual([9, 9, 9, 9]);
   });
 
-  test("MaxRank has the means of maxima with their errors, and the largest mean of several texts", () => {
+  test("MaxRank shows means over texts with standard errors, and the highest mean of a head", () => {
     const { lines } = max_rank_chart(reading, attention_choice(reading))!.panels[0]!;
     expect(lines.map((line) => [line.series, Array.from(line.y)])).toEqual([
       ["mean", [5, 5, 5]],
@@ -117,14 +113,14 @@ describe("charts", () => {
     expect(Array.from(lines[0]!.error!)).toEqual([0.5, 0.5, 0.5]);
   });
 
-  test("heatmaps: shares from 0 to 1, entropy to that of all tokens, null as none", () => {
+  test("heatmap scales: fractions 0 to 1, entropy up to uniform attention", () => {
     const charts = text_heatmaps(reading, attention_choice(reading));
     expect(charts.find((chart) => chart.name === "attention-first")!.scale.domain).toEqual([0, 1]);
     expect(charts.find((chart) => chart.name === "attention-entropy")!.scale.domain[1]).toBeCloseTo(Math.log(8));
     expect(charts.some((chart) => chart.name === "attention-induction")).toBe(false);
   });
 
-  test("heatmaps of measures that no head has are left out, those of patches stand where there are some", () => {
+  test("heatmaps without values are omitted", () => {
     const names = (of: (row: Record<string, unknown>) => Record<string, unknown>) => {
       const reports = report.file.reports.map((part) => ({
         ...part,
@@ -140,29 +136,29 @@ describe("charts", () => {
     for (const of_places of ["previous", "itself", "distance"]) expect(across).not.toContain(`attention-${of_places}`);
   });
 
-  test("collapsed layers are named in runs, and only where the report says so", () => {
-    const fields = { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "as thin as a line" }] };
+  test("collapsed layers are listed if the report decides it", () => {
+    const fields = { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "rank below 2" }] };
     const named = (collapsed: (boolean | null)[]) =>
       collapsed_words(
         report_of({ fields }),
         collapsed.map((value, layer) => ({ ...layers[0]!, layer, collapsed: value as boolean }) as never),
       );
-    expect(named([false, true, true, false, true])).toBe("Layers 1, 2 and 4 have collapsed (as thin as a line).");
+    expect(named([false, true, true, false, true])).toBe("Layers 1, 2 and 4 have collapsed (rank below 2).");
     expect(named([false, true])).toMatch(/^Layer 1 has collapsed \(/);
-    expect(named([false, false])).toMatch(/^No layer has collapsed \(as thin/);
+    expect(named([false, false])).toMatch(/^No layer has collapsed \(rank below 2/);
     expect(named([null, null])).toBeUndefined();
     expect(named([])).toBeUndefined();
   });
 
-  test("a head's figures in a line", () => {
+  test("a head's measures", () => {
     expect(
       head_facts(rows[0] as never)
         .map(({ value, label }) => `${value} ${label}`)
         .join(", "),
-    ).toBe("1 rank, 6 columns, 1.50 nats, 25\u202f% first token, 10\u202f% previous, 20\u202f% itself, 3.3 tokens away");
+    ).toBe("1 rank, 6 columns, 1.50 nats entropy, 25% first token, 10% previous token, 20% current token, 3.3 tokens away (mean)");
   });
 
-  test("a report without a text has none of them", () => {
+  test("a report without a text has no measures", () => {
     expect(attention_view.charts!(reading_of(report_of({})))).toEqual([]);
   });
 });
@@ -170,7 +166,7 @@ describe("charts", () => {
 describe("the window of a map", () => {
   const square = (side: number) => ({ queries: side, keys: side });
 
-  test("zooms around a cell that keeps its place, down to 8 tokens and up to all", () => {
+  test("zooms around a fixed cell, between 8 tokens and all", () => {
     const all = square(1024);
     const closer = zoomed(whole_window(all), all, 2, { query: 256, key: 768 });
     expect(closer).toEqual({ query: 128, key: 384, ...square(512) });
@@ -183,14 +179,14 @@ describe("the window of a map", () => {
     expect(moved({ query: 10, key: 10, ...square(64) }, square(100), -50, 500)).toEqual({ query: 0, key: 36, ...square(64) });
   });
 
-  test("keeps the proportions of a map across two texts", () => {
+  test("keeps the aspect ratio of a cross-attention map", () => {
     const across = { queries: 20, keys: 50 };
     expect(zoomed(whole_window(across), across, 2)).toEqual({ query: 5, key: 13, queries: 10, keys: 25 });
     expect(moved({ query: 5, key: 13, queries: 10, keys: 25 }, across, 50, 50)).toEqual({ query: 10, key: 25, queries: 10, keys: 25 });
     expect(window_param({ view: "attention", params: { z: "3,4,8" } }, across)).toEqual({ query: 3, key: 4, queries: 8, keys: 20 });
   });
 
-  test("is read from an address, and nonsense is the whole map", () => {
+  test("is parsed from the address; invalid values give the full map", () => {
     const all = square(100);
     const read = (z: string) => window_param({ view: "attention", params: { z } }, all);
     expect(read("20,30,16")).toEqual({ query: 20, key: 30, ...square(16) });
@@ -201,7 +197,7 @@ describe("the window of a map", () => {
   });
 });
 
-test("a pointed query comes before a held one, and holding twice lets go", () => {
+test("a query under the pointer takes precedence over a kept one, and a second click releases it", () => {
   const held: (number | undefined)[] = [];
   const pointing = select_queries(4, (query) => held.push(query));
   expect(pointing.query()).toBe(4);
@@ -215,7 +211,7 @@ test("a pointed query comes before a held one, and holding twice lets go", () =>
   expect(held).toEqual([7, undefined]);
 });
 
-test("tokens show what would not be seen, and nothing turns the text around", () => {
+test("tokens show invisible characters, without bidirectional effects", () => {
   expect(["\n", "\\n", " to", "   ", "\u001b[31m", "a\u202eb", "\t"].map(shown_token)).toEqual([
     "⏎",
     "⏎",
@@ -228,7 +224,7 @@ test("tokens show what would not be seen, and nothing turns the text around", ()
   expect(["\n", "\\n", "a"].map(ends_line)).toEqual([true, true, false]);
 });
 
-test("progress in words", () => {
+test("progress text", () => {
   expect(progress_words({ done: 3, total: 12 })).toBe("3 of 12");
   expect(progress_words({ done: 3, total: 12, seconds_left: 8.2 })).toBe("3 of 12, about 8 s left");
   expect(progress_words({ done: 0, total: 0, seconds_left: null })).toBe("running");

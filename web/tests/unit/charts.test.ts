@@ -18,14 +18,14 @@ describe.each(kEveryChart.map((chart) => [chart.name, chart] as const))("%s", (_
   test.each([
     [390, kLight],
     [1280, kDark],
-  ] as const)("draws at %d pixels with finite places", (width, theme) => {
+  ] as const)("draws at %d pixels with finite coordinates", (width, theme) => {
     const text = svg_text(draw(chart, theme, { width }));
     expect(text).not.toMatch(/NaN|undefined|Infinity/);
     expect(text).not.toMatch(/<img|<script|\u001b/);
     expect(text).not.toContain(" style=");
   });
 
-  test("stands alone with its title", () => {
+  test("is valid as a standalone file with its title", () => {
     const tree = chart_tree(chart, kLight, 900);
     expect(Number(tree.attributes.height)).toBeGreaterThan(60);
     expect(svg_text(tree)).toContain('xmlns="http://www.w3.org/2000/svg"');
@@ -42,12 +42,12 @@ describe.each(kEveryChart.map((chart) => [chart.name, chart] as const))("%s", (_
 const find = <Kind extends Chart["kind"]>(kind: Kind, name: string = kind) =>
   kEveryChart.find((chart): chart is Extract<Chart, { kind: Kind }> => chart.kind === kind && chart.name === name)!;
 
-/** How far colours are apart in OKLab × 100; "rgb(1, 2, 3)" or "#010203". */
+/** Distance of two colors in OKLab × 100. Colors: "rgb(1, 2, 3)" or "#010203". */
 function distance(first: string, second: string): number {
-  const hex = (colour: string) =>
-    colour.startsWith("#")
-      ? colour
-      : `#${colour
+  const hex = (color: string) =>
+    color.startsWith("#")
+      ? color
+      : `#${color
           .match(/\d+/g)!
           .slice(0, 3)
           .map((part) => Number(part).toString(16).padStart(2, "0"))
@@ -56,12 +56,12 @@ function distance(first: string, second: string): number {
   return 100 * Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
 
-describe("columns", () => {
+describe("grouped bars", () => {
   const chart = find("columns");
   const drawn = draw(chart, kLight, { width: 900 });
   const bars = all_by_tag(drawn, "rect").filter(({ attributes }) => attributes.fill !== "none");
 
-  test("what dwarfs the others is cut off half above them, and its number stands there", () => {
+  test("a bar much higher than the others is clipped and labeled", () => {
     expect(chart.y.domain).toEqual([-0.05, expect.closeTo(1.5 * 0.34)]);
     expect(all_by_tag(drawn, "text").flatMap(({ children }) => children)).toContainEqual(expect.stringMatching(/^▴ .* 4\.20$/));
     expect(note_of(chart)).toContain("▴");
@@ -70,7 +70,7 @@ describe("columns", () => {
     expect(grouped_bars_axis("", 4, whole.columns).domain[1]).toBeCloseTo(0.34);
   });
 
-  test("grow from 0, both ways; what there is not is not drawn", () => {
+  test("start at 0 in both directions; missing bars are not drawn", () => {
     expect(bars).toHaveLength(7);
     const ends = bars.map(({ attributes: { y, height } }) => [Number(y), Number(y) + Number(height)]);
     const zero = ends[0]![1]!;
@@ -80,7 +80,7 @@ describe("columns", () => {
     expect(ends[2]![0]).toBeCloseTo(zero); // below 0
   });
 
-  test("are grey within their error, and have whiskers unless cut off", () => {
+  test("are gray if not significant, and have whiskers unless clipped", () => {
     expect(bars.map(({ attributes }) => attributes.fill === kLight.baseline_line)).toEqual([
       false,
       false,
@@ -93,8 +93,8 @@ describe("columns", () => {
     expect(all_by_tag(drawn, "path").filter(({ attributes }) => attributes["data-whisker"])).toHaveLength(5);
   });
 
-  test("say what they are under the pointer", () => {
-    expect(column_words(chart, 2, 0)).toBe("layer 2, attention: nats \u22120.02 ± 0.03, not told apart from 0");
+  test("have tooltips", () => {
+    expect(column_words(chart, 2, 0)).toBe("layer 2, attention: nats \u22120.02 ± 0.03 (not significantly different from 0)");
     expect(column_words(chart, 3, 0)).toBe("layer 3, attention: nats 0.1");
     expect(column_words(chart, 2, 1)).toMatch(/: nats –$/);
   });
@@ -116,13 +116,13 @@ describe("lines", () => {
     expect(String(path.attributes.d).match(/M/g)).toHaveLength(2);
   });
 
-  test("panels share both scales and leave no ragged row", () => {
+  test("panels share both scales and fill all rows", () => {
     const layout = lines_layout(chart, { width: 900 });
     expect(new Set(layout.plots.map((plot) => plot.y)).size).toBe(1);
     expect(new Set(layout.plots.map((plot) => plot.width)).size).toBe(1);
   });
 
-  test("Vega-Lite draws the same vertices, domains and colours", async () => {
+  test("Vega-Lite draws the same vertices, domains and colors", async () => {
     const { items, domain } = await rendered(to_vega_lite(chart, kLight));
     expect(domain("x")).toEqual(chart.x.domain);
     expect(domain("y")).toEqual(chart.y.domain);
@@ -134,21 +134,21 @@ describe("lines", () => {
     expect(drawn.map((item) => [item.datum.x, item.datum.y])).toEqual(
       wanted.map((point) => point.map((value) => value && Number(value.toPrecision(7)))),
     );
-    expect(new Set(drawn.map((item) => item.stroke))).toEqual(new Set(chart.series.map((series) => color_of(kLight, series.colour))));
+    expect(new Set(drawn.map((item) => item.stroke))).toEqual(new Set(chart.series.map((series) => color_of(kLight, series.color))));
   });
 });
 
 describe("heatmap", () => {
   const chart = find("heatmap");
 
-  test("tells missing, skipped and null apart in words", () => {
+  test("tooltips distinguish missing, skipped and null cells", () => {
     const labels = all_by_tag(draw(chart, kLight, { width: 400 }), "rect").map((cell) => String(cell.attributes["aria-label"]));
-    expect(labels).toContain("layer 2, head 1: not in this report");
-    expect(labels.some((label) => label.startsWith("layer 3, head 0: skipped"))).toBe(true);
-    expect(labels).toContain("layer 0, head 5: no value");
+    expect(labels).toContain("L2H1: not in this report");
+    expect(labels.some((label) => label.startsWith("L3H0: skipped"))).toBe(true);
+    expect(labels).toContain("L0H5: no value");
   });
 
-  test.each([find("heatmap"), find("heatmap", "heatmap-rank")])("Vega-Lite gives cells of $name the same colours", async (each) => {
+  test.each([find("heatmap"), find("heatmap", "heatmap-rank")])("Vega-Lite gives cells of $name the same colors", async (each) => {
     const { items } = await rendered(to_vega_lite(each, kLight));
     const known = items.filter((item) => item.kind === "rect" && item.datum.value !== null);
     expect(known).toHaveLength(each.cells.flat().filter((cell) => typeof cell === "number").length);
@@ -156,28 +156,28 @@ describe("heatmap", () => {
   });
 });
 
-test("points of a scatter are in Vega-Lite where they are on the page", async () => {
+test("points of a scatter plot have the same positions in Vega-Lite", async () => {
   const chart = find("scatter");
   const { items, domain } = await rendered(to_vega_lite(chart, kLight));
   expect(domain("x")).toEqual(chart.x.domain);
   expect(items.map((item) => [item.datum.x, item.datum.y])).toEqual(
     chart.points.map((point) => [point.x, point.y].map((value) => Number(value.toPrecision(7)))),
   );
-  items.forEach((item, index) => expect(item.fill).toBe(color_of(kLight, chart.points[index]!.colour)));
+  items.forEach((item, index) => expect(item.fill).toBe(color_of(kLight, chart.points[index]!.color)));
 });
 
-test("bars of a histogram have the page's heights", async () => {
+test("bars of a histogram have the same heights in Vega-Lite", async () => {
   const chart = find("bars");
   const { items, domain } = await rendered(to_vega_lite(chart, kLight));
   expect(domain("y")).toEqual(chart.y.domain);
   expect(items.map((item) => item.datum.height)).toEqual(Array.from(chart.bars[0]!.heights, (height) => Number(height.toPrecision(7))));
 });
 
-describe("labels that would touch are left out", () => {
+describe("labels that would overlap are omitted", () => {
   const sizes = (tree: Tree) => all_by_tag(tree, "text").map((text) => Number(text.attributes["font-size"]));
   const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-  test("of a heatmap's rows", () => {
+  test("on rows of a heatmap", () => {
     const chart = find("heatmap");
     const labels = range(32).map(String);
     const deep = {
@@ -193,7 +193,7 @@ describe("labels that would touch are left out", () => {
     places.slice(1).forEach((y, index) => expect(y - places[index]!).toBeGreaterThanOrEqual(14));
   });
 
-  test("of a map's tokens, which are never too small to read, and have no more room than the longest", () => {
+  test("on tokens of an attention map, which stay readable", () => {
     const chart = find("map");
     expect(Math.min(...sizes(draw(chart, kLight, { width: 200 })))).toBeGreaterThanOrEqual(8.5);
     const short = range(chart.shape.queries).map(String);
@@ -203,36 +203,36 @@ describe("labels that would touch are left out", () => {
   });
 });
 
-describe("words under the pointer", () => {
+describe("tooltips", () => {
   const chart = <Kind extends Chart["kind"]>(kind: Kind) =>
     kEveryChart.find((each): each is Extract<Chart, { kind: Kind }> => each.kind === kind)!;
 
-  test("of a distribution: the layer's density in a bin, or why there is none", () => {
+  test("on a distribution: density in a bin, or the reason for a missing row", () => {
     const { plot, row_height } = layer_densities_layout(chart("laminar"), { width: 600 });
     const middle = plot.x + plot.width / 2 + 2;
-    expect(layer_densities_words(chart("laminar"), middle, plot.y + 1, 600)).toBe("layer 0, 0 to 0.02: density 1; mean 0, deviation 0.07");
+    expect(layer_densities_words(chart("laminar"), middle, plot.y + 1, 600)).toBe("layer 0, 0 to 0.02: density 1; mean 0, std 0.07");
     expect(layer_densities_words(chart("laminar"), middle, plot.y + 4.5 * row_height, 600)).toBe(`layer 4: ${kHostile}`);
     expect(layer_densities_words(chart("laminar"), 2, plot.y + 1, 600)).toBeUndefined();
   });
 
-  test("of a matrix: which rows and columns, and that the number is near", () => {
+  test("on a matrix image: rows, columns and approximate value", () => {
     const { plot } = image_layout(chart("image"), { width: 600 });
     expect(image_words(chart("image"), plot.x + 1, plot.y + 1, 600)).toBe("rows 0–11, columns 0–11: ≈ 0");
     expect(image_words(chart("image"), plot.x - 3, plot.y + 1, 600)).toBeUndefined();
   });
 
-  test("of a histogram: the bar, not the null", () => {
+  test("on a histogram: the bar, not the baseline", () => {
     const bars = kEveryChart.find((each): each is Extract<Chart, { kind: "bars" }> => each.name === "bars-null")!;
     expect(bars_words(bars, 44 + 1, 60, 600)).toMatch(/^q, −1 to −0.95: density /);
     expect(bars_words(bars, 10, 60, 600)).toBeUndefined();
   });
 });
 
-test("ticks of a symmetric logarithm are 0 and powers of ten", () => {
+test("ticks of a symlog axis are 0 and powers of ten", () => {
   expect(ticks_of({ title: "", scale: "symlog", domain: [-2, 1800] }, 5)).toEqual([-1, 0, 1, 10, 100, 1000]);
 });
 
-test("an axis of whole numbers has no tick between them, on the page and in Vega-Lite", async () => {
+test("an integer axis has ticks only at integers, on the page and in Vega-Lite", async () => {
   const x = { title: "layer", scale: "linear", domain: [0, 3], integers: true } as const;
   expect(ticks_of(x, 10)).toEqual([0, 1, 2, 3]);
   const chart = { ...kEveryChart.find((each) => each.name === "lines-errors")!, x } as Chart;

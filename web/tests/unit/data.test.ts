@@ -26,7 +26,7 @@ function report(): Report {
           spectrum_row("a", 0, "q", 1),
           spectrum_row("b", 0, "k", null),
         ],
-        skipped: [{ model: "a", layer: 1, matrix: "q", reason: "holds NaN" }],
+        skipped: [{ model: "a", layer: 1, matrix: "q", reason: "contains NaN" }],
       },
     ],
     maps: [],
@@ -34,22 +34,22 @@ function report(): Report {
   return { file, values: new Float32Array(0), maps: new Uint8Array([1, 2, 3, 4, 5, 6]), live: false };
 }
 
-describe("look-ups", () => {
-  test("rows are those of the model, and matrices come in their order", () => {
+describe("lookups", () => {
+  test("rows are filtered by model, and matrices are in display order", () => {
     expect(rows_of(report(), "spectrum", "a")).toHaveLength(3);
     expect(matrices_of(report(), "spectrum", "a")).toEqual(["q", "up"]);
     expect(rows_of(report(), "circuits", "a")).toEqual([]);
   });
 
-  test("the row of a head is not that of its layer", () => {
+  test("rows of heads and layers are distinguished", () => {
     const opened = report();
     expect(row_at(opened, "spectrum", { model: "a", layer: 0, matrix: "q", head: 1 })?.head).toBe(1);
     expect(row_at(opened, "spectrum", { model: "a", layer: 0, matrix: "q" })?.head).toBeNull();
     expect(row_at(opened, "spectrum", { model: "a", layer: 0, matrix: "q", head: 2 })).toBeUndefined();
   });
 
-  test("why a row is not there", () => {
-    expect(skipped_reason(report(), "spectrum", { model: "a", layer: 1, matrix: "q" })).toBe("holds NaN");
+  test("reason for a missing row", () => {
+    expect(skipped_reason(report(), "spectrum", { model: "a", layer: 1, matrix: "q" })).toBe("contains NaN");
     expect(skipped_reason(report(), "spectrum", { model: "a", layer: 0, matrix: "q" })).toBeUndefined();
   });
 
@@ -61,15 +61,15 @@ describe("look-ups", () => {
 });
 
 describe("a report", () => {
-  test("parts of one analysis are read as one", () => {
+  test("parts of one analysis are joined", () => {
     const whole = report();
     whole.file.reports.push({ ...whole.file.reports[0]!, rows: [spectrum_row("a", 2, "k", null)], skipped: [] });
     expect(rows_of(whole, "spectrum", "a").map((row) => row.layer)).toEqual([0, 0, 0, 2]);
     expect(matrices_of(whole, "spectrum", "a")).toEqual(["q", "k", "up"]);
-    expect(skipped_reason(whole, "spectrum", { model: "a", layer: 1, matrix: "q" })).toBe("holds NaN");
+    expect(skipped_reason(whole, "spectrum", { model: "a", layer: 1, matrix: "q" })).toBe("contains NaN");
   });
 
-  test("numbers lie in byte planes", () => {
+  test("numbers are decoded from byte planes", () => {
     const numbers = Float32Array.from([1.5, -2, 1e-9]);
     const bytes = new Uint8Array(numbers.buffer);
     const planes = Uint8Array.from(bytes, (_, index) => bytes[4 * (index % 3) + Math.floor(index / 3)]!);
@@ -79,7 +79,7 @@ describe("a report", () => {
 });
 
 describe("numbers", () => {
-  test("energy is the share of squares and ends at 1", () => {
+  test("cumulative energy ends at 1", () => {
     expect([...cumulative_energy([2, 1, 0])]).toEqual([0.8, 1, 1]);
     expect([...cumulative_energy([0, 0])]).toEqual([0, 0]);
   });
@@ -94,7 +94,7 @@ describe("numbers", () => {
 });
 
 describe("maps", () => {
-  test("a byte holds a weight within 2.2 %, and nothing is exactly nothing", () => {
+  test("a byte encodes a weight to 2.2%, and 0 exactly", () => {
     for (let weight = 2 ** -16; weight <= 1; weight *= 1.01)
       expect(Math.abs(weight_of_byte(byte_of_weight(weight)) / weight - 1)).toBeLessThan(0.0222);
     expect(weight_of_byte(byte_of_weight(0))).toBe(0);
@@ -106,7 +106,7 @@ describe("maps", () => {
     expect([...map_bytes(report(), place)]).toEqual([1, 0, 0, 2, 3, 0, 4, 5, 6]);
   });
 
-  test("entropy of even weights is the logarithm of their number", () => {
+  test("the entropy of uniform weights is the logarithm of their number", () => {
     const even = byte_of_weight(0.25);
     expect(row_entropies(new Uint8Array(16).fill(even), { queries: 4, keys: 4 })[0]).toBeCloseTo(Math.log(4), 6);
     expect(row_entropies(new Uint8Array(16), { queries: 4, keys: 4 })[0]).toBe(0);

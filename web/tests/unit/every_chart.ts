@@ -1,4 +1,4 @@
-// A small chart of every kind, with what is easily forgotten: gaps, missing and skipped cells, hostile names.
+// A small chart of every kind with edge cases: gaps, missing and skipped cells, untrusted names.
 import type { Chart } from "../../src/chart/chart";
 import { grouped_bars_axis, type Columns } from "../../src/chart/grouped_bars";
 import { byte_of_weight } from "../../src/data/maps";
@@ -6,7 +6,7 @@ import { byte_of_weight } from "../../src/data/maps";
 export const kHostile = `</script><img onerror=alert(1)> "quote"\n\u001b[31m \u202e & ' ]]>`;
 
 const kSide = 24;
-/** A causal map whose weight falls with distance. */
+/** A causal attention map with weights that decrease with distance. */
 export function sample_map(seed: number): Uint8Array {
   return Uint8Array.from({ length: kSide * kSide }, (_, index) => {
     const [query, key] = [Math.floor(index / kSide), index % kSide];
@@ -21,9 +21,9 @@ const bell = (index: number, bins: number) => Math.exp(-(((index - bins / 2) / (
 
 const kTokens = range(kSide).map((index) => (index === 3 ? kHostile : ` token${index}`));
 
-/** One that dwarfs the others, one below 0, one that there is not. */
+/** One much higher than the others, one below 0, one missing. */
 const kColumns: Columns[] = [
-  { series: "attention", heights: [0.2, 0.3, -0.02, 0.1], errors: [0.02, 0.04, 0.03, null], grey: [false, false, true, false] },
+  { series: "attention", heights: [0.2, 0.3, -0.02, 0.1], errors: [0.02, 0.04, 0.03, null], gray: [false, false, true, false] },
   { series: "mlp", heights: [4.2, 0.25, null, 0.15], errors: [0.1, 0.02, null, 0.01] },
 ];
 
@@ -37,8 +37,8 @@ export const kEveryChart: readonly Chart[] = [
     y: { title: "value", scale: "log", domain: [0.01, 10] },
     rule: 1,
     series: [
-      { key: "q", label: ["W", { sub: "Q" }], colour: { role: "q" } },
-      { key: "null", label: "null", colour: "null" },
+      { key: "q", label: ["W", { sub: "Q" }], color: { role: "q" } },
+      { key: "null", label: "null", color: "null" },
     ],
     panels: range(3).map((panel) => ({
       title: `Layer ${panel}`,
@@ -62,8 +62,8 @@ export const kEveryChart: readonly Chart[] = [
     chosen: { series: "max", index: 2 },
     end_labels: true,
     series: [
-      { key: "max", label: "max", colour: "accent" },
-      { key: "mean", label: kHostile, colour: { model: 1 }, dash: "6 2" },
+      { key: "max", label: "max", color: "accent" },
+      { key: "mean", label: kHostile, color: { model: 1 }, dash: "6 2" },
     ],
     panels: [
       {
@@ -81,8 +81,8 @@ export const kEveryChart: readonly Chart[] = [
     groups: { title: "layer", count: 4 },
     y: grouped_bars_axis("nats", 4, kColumns),
     series: [
-      { key: "attention", label: "attention", colour: { role: "qk" } },
-      { key: "mlp", label: kHostile, colour: { role: "up" } },
+      { key: "attention", label: "attention", color: { role: "qk" } },
+      { key: "mlp", label: kHostile, color: { role: "up" } },
     ],
     columns: kColumns,
   },
@@ -152,7 +152,7 @@ export const kEveryChart: readonly Chart[] = [
     title: "One layer",
     x: { title: "weight", scale: "linear", domain: [-1, 1] },
     y: { title: "weights", scale: "linear", domain: [0, 1] },
-    series: [{ key: "q", label: "q", colour: { role: "q" } }],
+    series: [{ key: "q", label: "q", color: { role: "q" } }],
     bars: [{ series: "q", edges: range(41).map((index) => -1 + index / 20), heights: range(40).map((bin) => bell(bin, 40)) }],
   },
   {
@@ -162,8 +162,8 @@ export const kEveryChart: readonly Chart[] = [
     x: { title: "weight", scale: "linear", domain: [-1, 1] },
     y: { title: "density", scale: "log", domain: [0.01, 2] },
     series: [
-      { key: "q", label: "q", colour: { role: "q" } },
-      { key: "null", label: "Gaussian", colour: "null" },
+      { key: "q", label: "q", color: { role: "q" } },
+      { key: "null", label: "Gaussian", color: "null" },
     ],
     bars: ["q", "null"].map((series) => ({
       series,
@@ -178,8 +178,8 @@ export const kEveryChart: readonly Chart[] = [
     x: { title: "cosine", scale: "linear", domain: [-1, 1] },
     y: { title: "pairs", scale: "linear", domain: [0, 1] },
     series: [
-      { key: "in", label: "within", colour: { role: "q" } },
-      { key: "out", label: kHostile, colour: { role: "v" }, dash: "4 2" },
+      { key: "in", label: "within", color: { role: "q" } },
+      { key: "out", label: kHostile, color: { role: "v" }, dash: "4 2" },
     ],
     bars: ["in", "out"].map((series, offset) => ({
       series,
@@ -217,7 +217,7 @@ export const kEveryChart: readonly Chart[] = [
     points: range(30).map((index) => ({
       x: wave(index),
       y: wave(index * 3 + 1),
-      colour: { layer: index % 6, of: 6 },
+      color: { layer: index % 6, of: 6 },
       label: index === 0 ? kHostile : `head ${index}`,
       chosen: index === 4,
     })),
@@ -228,7 +228,7 @@ export const kEveryChart: readonly Chart[] = [
     title: "Layer 3 · head 2",
     bytes: sample_map(1),
     shape: { queries: kSide, keys: kSide },
-    colour: "log",
+    color: "log",
     query: 7,
     labels: { queries: kTokens, keys: kTokens },
     entropy: range(kSide).map((index) => Math.log(index + 1)),
@@ -239,7 +239,7 @@ export const kEveryChart: readonly Chart[] = [
     title: "Layer 0 · head 1",
     bytes: sample_map(2).slice(0, 6 * kSide),
     shape: { queries: 6, keys: kSide },
-    colour: "sqrt",
+    color: "sqrt",
     labels: { queries: kTokens.slice(0, 6), keys: kTokens },
     entropy: range(6).map((index) => Math.log(index + 1)),
   },
@@ -254,7 +254,7 @@ export const kEveryChart: readonly Chart[] = [
     names: ["class token", kHostile],
     weights: range(8).map((index) => 2 ** -index),
     query: 0,
-    colour: "log",
+    color: "log",
   },
   {
     kind: "track",
@@ -264,7 +264,7 @@ export const kEveryChart: readonly Chart[] = [
     seconds: 1.2,
     weights: range(60).map((frame) => (frame % 7 === 0 ? 0.1 : 0)),
     query: 15,
-    colour: "log",
+    color: "log",
   },
   {
     kind: "wall",
@@ -272,7 +272,7 @@ export const kEveryChart: readonly Chart[] = [
     title: "Every head on one text",
     layers: 3,
     heads: 4,
-    colour: "sqrt",
+    color: "sqrt",
     chosen: { layer: 1, head: 2 },
     maps: range(11).map((index) => ({
       layer: Math.floor(index / 4),
@@ -299,8 +299,8 @@ export const kEveryChart: readonly Chart[] = [
     layers: 4,
     heads: 6,
     series: [
-      { key: "q", label: "Q", colour: { role: "q" } },
-      { key: "k", label: "K", colour: { role: "k" }, dash: "4 2" },
+      { key: "q", label: "Q", color: { role: "q" } },
+      { key: "k", label: "K", color: { role: "k" }, dash: "4 2" },
     ],
     edges: range(8).map((index) => ({
       series: index % 2 ? "q" : "k",

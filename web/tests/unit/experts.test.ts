@@ -1,4 +1,4 @@
-// The charts of mixtures of experts.
+// Charts of MoE models.
 import { describe, expect, test } from "vitest";
 import { balance_chart, expert_matrices, load_chart, rank_chart, space_chart, together_chart } from "../../src/views/experts/charts";
 import { experts_view } from "../../src/views/experts/view";
@@ -24,27 +24,27 @@ const made = reading({
 });
 
 describe("experts", () => {
-  test("load is over the even share", () => {
+  test("load is relative to balanced load", () => {
     expect(load_chart(made)?.cells).toEqual([[2, 1, 1, 0]]);
     expect(balance_chart(made)?.rule).toBe(4);
   });
 
-  test("ranks are of single experts, of those that there are", () => {
+  test("ranks are those of single experts in the report", () => {
     expect(expert_matrices(made)).toEqual(["up"]);
     const chart = rank_chart(made, "up");
     expect(chart?.columns.labels).toEqual(["0", "3"]);
     expect(chart?.cells).toEqual([[0.5, 0.2]]);
-    expect(chart?.note).toContain("80\u202f%");
+    expect(chart?.note).toContain("80%");
   });
 
-  test("pairs are over what independent choices give; experts that nobody chose have none", () => {
+  test("coactivation is relative to independent routing; unused experts have none", () => {
     const cells = together_chart(made, 1)?.cells;
     expect(cells?.[0]).toEqual([null, 1, 1, null]);
     expect(cells?.[1]?.[2]).toBe(0);
     expect(together_chart(made, 0)).toBeUndefined();
   });
 
-  test("without a text, and of a model without experts, there are none", () => {
+  test("no charts without a text or without experts", () => {
     const none = reading({});
     expect([load_chart(none), space_chart(none), rank_chart(none, "up"), balance_chart(none)]).toEqual(Array(4).fill(undefined));
     expect(experts_view.charts?.(none)).toEqual([]);

@@ -19,14 +19,13 @@ const both = (more: (place: { layer: number; head: number }) => object = () => (
 const heatmap = (reading: Parameters<typeof head_heatmaps>[0], name: string) =>
   head_heatmaps(reading).find((chart) => chart.name === name)!;
 
-test("how far names hold is said in words, and as a correlation", () => {
-  expect(correlation_words(0.9)).toBe("names of what it reads hold on this text (correlation 0.90)");
-  expect(correlation_words(0.5)).toContain("hold in part on this text (correlation 0.50)");
-  expect(correlation_words(-0.1)).toContain("hardly hold on this text (correlation \u22120.10)");
+test("correlation text", () => {
+  expect(correlation_words(0.9)).toBe("correlation with token scores on this text: 0.90");
+  expect(correlation_words(-0.1)).toContain(": \u22120.10");
 });
 
 describe("heatmaps of heads", () => {
-  test("six, with a row a layer and a column a query head, also where heads share keys", () => {
+  test("six, with one row per layer and one column per query head, also with grouped-query attention", () => {
     const charts = head_heatmaps(reading_of(circuits(both())), { layer: 1, head: 2 });
     expect(charts).toHaveLength(6);
     for (const chart of charts) {
@@ -35,19 +34,19 @@ describe("heatmaps of heads", () => {
     }
   });
 
-  test("no value, no row and a skipped row are told apart", () => {
+  test("distinguish no value, no row and a skipped row", () => {
     const rows = both().filter(({ layer, head }) => !(layer === 2 && (head === 0 || head === 1)));
-    const skipped = [{ model: "small", layer: 2, matrix: "k", head: 1, reason: "holds NaN" }];
+    const skipped = [{ model: "small", layer: 2, matrix: "k", head: 1, reason: "contains NaN" }];
     const report = circuits(
       rows.map((row) => (row.layer === 0 && row.head === 3 ? { ...row, symmetry: null } : row)),
       skipped,
     );
     const { cells } = heatmap(reading_of(report), "heads-symmetry");
-    expect([cells[0]![3], cells[2]![0], cells[2]![1], cells[1]![1]]).toEqual([null, "missing", { skipped: "holds NaN" }, 0.2]);
+    expect([cells[0]![3], cells[2]![0], cells[2]![1], cells[1]![1]]).toEqual([null, "missing", { skipped: "contains NaN" }, 0.2]);
     expect(why_skipped(report, "small", "circuits", { layer: 2, head: 1 }, "ov")).toBeUndefined();
   });
 
-  test("scales are anchored to meaning: scores to their limits, ranks to 0.7 of the largest", () => {
+  test("scales: scores span their limits, ranks down to 0.7 of the maximum", () => {
     const reading = reading_of(circuits(both()));
     expect(heatmap(reading, "heads-symmetry").scale.domain).toEqual([-1, 1]);
     expect(heatmap(reading, "heads-identity").scale.domain).toEqual([-0.5, 0.5]);
@@ -56,7 +55,7 @@ describe("heatmaps of heads", () => {
     expect(rank_scale([]).domain[0]).toBeGreaterThan(rank_scale([]).domain[1]);
   });
 
-  test("ranks come from spectra where circuits are missing", () => {
+  test("ranks come from spectra if circuits are missing", () => {
     const report = report_of({
       reports: [
         analysis_of(
@@ -74,19 +73,19 @@ describe("heatmaps of heads", () => {
     });
     const chart = heatmap(reading_of(report), "heads-qk-rank");
     expect(chart.cells[0]![0]).toBe(7);
-    expect(chart.note).toContain("random numbers need 8");
+    expect(chart.note).toContain("random: 8");
   });
 });
 
-describe("the chosen head", () => {
-  test("is that of the address, within the model", () => {
+describe("the selected head", () => {
+  test("comes from the address if it is in the model", () => {
     const report = circuits(both());
     expect(chosen_head(reading_of(report, { l: "2", h: "3" }))).toEqual({ layer: 2, head: 3 });
     expect(chosen_head(reading_of(report, { l: "99", h: "1" }))).toEqual({ layer: 0, head: 1 });
     expect(chosen_head(reading_of(report))).toMatchObject({ layer: 0, head: 0 });
   });
 
-  test("without one, looks most at the token before, among those with whole maps", () => {
+  test("is by default the strongest previous-token head with a full map", () => {
     const rows = heads.map((place) => attention_row("small", place, { previous_token: place.layer * 0.1 + place.head * 0.01 }));
     const reports = [analysis_of("attention", rows)];
     expect(chosen_head(reading_of(report_of({ reports })))).toMatchObject({ layer: 2, head: 3 });
@@ -97,13 +96,13 @@ describe("the chosen head", () => {
     });
   });
 
-  test("shares keys with the heads of its group", () => {
+  test("shares its KV head with its group", () => {
     const reading = reading_of(circuits([]));
     expect(shares_keys_with(reading, 3)).toEqual({ group: 1, heads: [2] });
     expect(shares_keys_with({ ...reading, model: { ...kModel, kv_heads: 4 } }, 3)).toBeUndefined();
   });
 
-  test("is a dot among all heads, or none where it has no value", () => {
+  test("is a dot among all heads, or missing without a value", () => {
     const report = circuits(both((place) => ({ copying_score: place.layer === 1 && place.head === 2 ? null : 0.5 })));
     const chart = detail_chart(reading_of(report), { layer: 1, head: 2 });
     const row = chart.rows.find((each) => each.label === "OV copying score")!;
@@ -112,7 +111,7 @@ describe("the chosen head", () => {
   });
 });
 
-test("energy of a head's circuits ends at all of it; values in the row itself are read, too", () => {
+test("cumulative energy of a head's circuits ends at 1, also for values in the row itself", () => {
   const row = { model: "small", layer: 0, head: 0, energy_rank: { "0.9": 1 }, random_energy_rank: { "0.9": 2 }, max_possible_rank: 2 };
   const rows = [
     { ...row, matrix: "qk", singular_values: { at: 0, length: 2 }, random_singular_values: { at: 2, length: 2, scale: 2 } },
@@ -128,7 +127,7 @@ test("energy of a head's circuits ends at all of it; values in the row itself ar
   expect(energy_chart(reading_of(report), { layer: 1, head: 0 })).toBeUndefined();
 });
 
-test("a head without one of the two scores is no point", () => {
+test("a head without both scores is not plotted", () => {
   const report = circuits(both((place) => (place.head === 0 ? { symmetry: null } : {})));
   expect(kinds_chart(reading_of(report))!.points).toHaveLength(9);
   expect(kinds_chart(reading_of(circuits([])))).toBeUndefined();
@@ -149,14 +148,14 @@ describe("composition", () => {
     reports: [analysis_of("composition", [pair("q", 0, 1, 0.1), pair("k", 2, 3, 0.3), pair("v", 1, 1, -0.1), pair("v", 3, 0, null)])],
   });
 
-  test("the strongest pairs first, none at or below chance", () => {
+  test("strongest pairs first, only above random", () => {
     const chart = composition_chart(reading_of(report), { pairs: 40 })!;
     expect(chart.edges.map((edge) => edge.series)).toEqual(["k", "q"]);
     expect(chart.edges[0]!.strength).toBe(1);
     expect(composition_chart(reading_of(report), { pairs: 1 })!.edges).toHaveLength(1);
   });
 
-  test("of one head, only pairs that it is in", () => {
+  test("only pairs with a given head", () => {
     expect(composition_chart(reading_of(report), { pairs: 40, around: { layer: 1, head: 1 } })!.edges.map((edge) => edge.series)).toEqual([
       "q",
     ]);
@@ -164,6 +163,6 @@ describe("composition", () => {
   });
 });
 
-test("a report without any of it has no chart of heads", () => {
+test("a report without circuits has no charts of heads", () => {
   expect(head_charts(reading_of(report_of({})))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Maps whose queries and keys are of two texts, of an image, or of sound.
+// Attention maps between two texts, on an image, and on audio.
 import { describe, expect, test } from "vitest";
 import { map_cell, map_layout, map_words } from "../../src/chart/attention_map";
 import { image_patches_words, token_at, type ImagePatchesChart } from "../../src/chart/image_patches";
@@ -16,7 +16,7 @@ import { analysis_of, attention_row, heads_of, kModel, reading_of, report_of } f
 
 const tokens = (...texts: string[]) => texts.map((text, id) => ({ id, text }));
 
-describe("across two texts", () => {
+describe("cross-attention", () => {
   const place = { model: "small", layer: 0, head: 1, tokens: 2, keys: 3, causal: false, side: 2, key_side: 3, at: 0 };
   const rows = heads_of(kModel).map((each) =>
     attention_row("small", each, { diagonality: 0.75, uniform_diagonality: 0.6, monotonicity: 1, previous_token: null, diagonal: null }),
@@ -35,7 +35,7 @@ describe("across two texts", () => {
 
   test("rows are the target's tokens and columns the source's", () => {
     expect(chart.labels).toEqual({ queries: ["a", "b"], keys: ["x", "y", "z"] });
-    expect(map_words(chart, 1, 2)).toBe("“b” (1) looks at “z” (2): ≈ 0.5");
+    expect(map_words(chart, 1, 2)).toBe("“b” (1) attends to “z” (2): ≈ 0.5");
     const layout = map_layout(chart, { width: 600 });
     expect(layout.plot.width / layout.plot.height).toBeCloseTo(1.5);
     expect(map_cell(layout, layout.plot.x + layout.plot.width - 1, layout.plot.y + layout.plot.height - 1)).toEqual({ query: 1, key: 2 });
@@ -46,28 +46,28 @@ describe("across two texts", () => {
     expect(plot.width / plot.height).toBeCloseTo(3);
   });
 
-  test("alignment is said head by head, beside what even attention has, and places in one text are not", () => {
+  test("alignment measures have a uniform baseline and replace measures of one text", () => {
     expect(head_facts(rows[0] as never).map(({ label }) => label)).toEqual([
       "rank",
       "columns",
-      "nats",
+      "nats entropy",
       "first token",
-      "diagonal",
-      "monotone",
+      "diagonality",
+      "monotonicity",
     ]);
     const charts = text_heatmaps(reading, attention_choice(reading));
     const diagonal = charts.find(({ name }) => name === "attention-diagonality")!;
-    expect(diagonal.note).toContain("even attention has 0.60");
+    expect(diagonal.note).toContain("Uniform: 0.60");
     expect(diagonal.scale.domain).toEqual([0.6, 1]);
     expect(charts.some(({ name }) => name === "attention-previous")).toBe(false);
   });
 
-  test("a map has as many directions as the shorter text has tokens", () => {
+  test("the maximum rank of a map is the length of the shorter text", () => {
     expect(text_facts(reading)).toMatchObject({ length: 3, directions: 2 });
-    expect(max_rank_chart(reading, attention_choice(reading))!.title).toBe("MaxRank by layer, of 2");
+    expect(max_rank_chart(reading, attention_choice(reading))!.title).toBe("MaxRank by layer (maximum possible: 2)");
   });
 
-  test("stacks of one model belong together", () => {
+  test("stacks of one model are grouped", () => {
     const named = (name: string) => ({ ...kModel, name });
     const models = ["a:encoder", "b:encoder", "a:cross", "plain"].map(named);
     expect(stacks_of(models, models[0]!).map(({ index, stack }) => [index, stack])).toEqual([
@@ -87,22 +87,22 @@ describe("an image", () => {
   const reading = reading_of(report, { l: "0", h: "0" });
   const map = stored_map(report, "small", { layer: 0, head: 0 })!;
 
-  test("axes are the tokens of no place, then patches by row and column", () => {
+  test("axes are the other tokens, then patches by row and column", () => {
     const axes = axes_of(reading)!;
     expect(axes.queries.slice(0, 3)).toEqual(["class token", "patch 0,0", "patch 0,1"]);
     expect(axes.queries[6]).toBe("patch 1,2");
     expect(shape_of(axes)).toEqual({ queries: 7, keys: 7 });
-    expect(map_words(map_chart(reading, attention_choice(reading), map), 0, 2)).toBe("“class token” (0) looks at “patch 0,1” (2): ≈ 1");
+    expect(map_words(map_chart(reading, attention_choice(reading), map), 0, 2)).toBe("“class token” (0) attends to “patch 0,1” (2): ≈ 1");
   });
 
-  test("the class token's map lies over it until a patch is chosen", () => {
+  test("the class token's attention is shown until a patch is selected", () => {
     const chart = image_patches_chart(report, picture, map, "log");
-    expect([chart.title, chart.query]).toEqual(["What the class token looks at", 0]);
+    expect([chart.title, chart.query]).toEqual(["Attention of the class token", 0]);
     expect([...chart.pixels]).toEqual(Array.from({ length: 18 }, () => 7));
     expect(image_patches_words(chart, 0, 1)).toBe("patch 0,1: ≈ 1");
     expect(image_patches_words(chart, 2, 0)).toBe("class token: ≈ 0");
-    expect(image_patches_chart(report, picture, map, "log", 6).title).toBe("What patch 1,2 looks at");
-    expect(image_patches_chart(report, { ...picture, names: [] }, map, "log").title).toBe("What is looked at, on average");
+    expect(image_patches_chart(report, picture, map, "log", 6).title).toBe("Attention of patch 1,2");
+    expect(image_patches_chart(report, { ...picture, names: [] }, map, "log").title).toBe("Mean attention");
   });
 
   test("cells of the grid are tokens", () => {
@@ -110,12 +110,12 @@ describe("an image", () => {
     expect([token_at(chart, 0, 0), token_at(chart, 1, 2), token_at(chart, 2, 1)]).toEqual([2, 7, 1]);
   });
 
-  test("its chart is among those that are exported", () => {
+  test("its chart is exported", () => {
     expect(attention_view.charts!(reading).map(({ name }) => name)).toContain("attention-picture");
   });
 });
 
-describe("sound", () => {
+describe("audio", () => {
   const sound = { model: "small", seconds: 2, frames: 4, at: 0 };
   const place = { model: "small", layer: 0, head: 0, tokens: 4, causal: false, side: 4, at: 4 };
   const report = report_of(
@@ -125,13 +125,13 @@ describe("sound", () => {
   const reading = reading_of(report, { l: "0", h: "0" });
   const map = stored_map(report, "small", { layer: 0, head: 0 })!;
 
-  test("axes are times, in the middle of each frame", () => {
+  test("axes are times of the middle of each frame", () => {
     expect(axes_of(reading)!.queries).toEqual(["0.25\u202fs", "0.75\u202fs", "1.25\u202fs", "1.75\u202fs"]);
   });
 
-  test("what a frame looks at", () => {
+  test("attention of a frame", () => {
     const chart = audio_frames_chart(report, sound, map, "log", 2);
-    expect(chart.title).toBe("What the frame at 1.25\u202fs looks at");
+    expect(chart.title).toBe("Attention of the frame at 1.25\u202fs");
     expect([...chart.levels]).toEqual([0, 10, 255, 3]);
     expect(audio_frames_words(chart, 399, 400)).toBe("frame 3, 1.75\u202fs: ≈ 0.25");
     expect([frame_at(chart, -1, 400), frame_at(chart, 400, 400)]).toEqual([undefined, undefined]);

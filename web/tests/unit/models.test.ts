@@ -25,7 +25,7 @@ describe("training steps", () => {
     expect(training_step(name)).toBeUndefined(),
   );
 
-  test("revisions of one shape in the order of their steps", () => {
+  test("revisions of one shape, sorted by step", () => {
     const model = (name: string, width = 32) => ({ ...kModel, name, width });
     const found = by_step([model("step900"), model("base"), model("step20"), model("step5", 64)]);
     expect(found.map(({ step }) => step)).toEqual([20, 900]);
@@ -45,13 +45,13 @@ const rows = (name: string, layers: number, rank: number) =>
     max_possible_rank: 20,
   }));
 
-describe("models over each other", () => {
+describe("comparison of models", () => {
   const report = report_of({
     models: [revision("a", 3), revision("b", 5)],
     reports: [analysis_of("spectrum", [...rows("a", 3, 5), ...rows("b", 4, 6)])],
   });
 
-  test("by relative depth, as a share of the null, a hole where a layer is missing", () => {
+  test("by relative depth, relative to random, with gaps for missing layers", () => {
     const [a, b] = ranks_by_depth(reading_of(report))!.panels[0]!.lines;
     expect([Array.from(a!.x), Array.from(a!.y)]).toEqual([
       [0, 0.5, 1],
@@ -62,15 +62,15 @@ describe("models over each other", () => {
   });
 
   test("can be drawn", () => {
-    expect(svg_text(chart_tree(ranks_by_depth(reading_of(report))!, kLight, 900))).toContain("50\u202f%");
+    expect(svg_text(chart_tree(ranks_by_depth(reading_of(report))!, kLight, 900))).toContain("50%");
   });
 
-  test("each has a colour and a dash of its own", () => {
+  test("each has its own color and dash", () => {
     const { series } = ranks_by_depth(reading_of(report))!;
-    expect(new Set(series.map((each) => JSON.stringify([each.colour, each.dash]))).size).toBe(2);
+    expect(new Set(series.map((each) => JSON.stringify([each.color, each.dash]))).size).toBe(2);
   });
 
-  test("charts that nothing stands for are not there, and a report of one model has none", () => {
+  test("charts without data are omitted, and a report of one model has none", () => {
     expect(max_rank_by_depth(reading_of(report))).toBeUndefined();
     expect(ranks_by_step(reading_of(report))).toBeUndefined();
     expect(models_charts(reading_of(report_of({})))).toEqual([]);
@@ -90,7 +90,7 @@ describe("revisions", () => {
     ],
   });
 
-  test("a line a layer against the step", () => {
+  test("one line per layer by training step", () => {
     const chart = ranks_by_step(reading_of(report))!;
     expect(chart.panels[0]!.lines.map((line) => [line.series, Array.from(line.x), Array.from(line.y)])).toEqual([
       ["0", [0, 10, 1000], [0.2, 0.3, 0.1]],
@@ -98,7 +98,7 @@ describe("revisions", () => {
     ]);
   });
 
-  test("the axis is logarithmic where steps span more than two decades", () => {
+  test("the axis is logarithmic if steps span more than two decades", () => {
     expect(step_axis([10, 100]).scale).toBe("linear");
     expect(step_axis([10, 100000])).toMatchObject({ scale: "log", domain: [10, 100000] });
     expect(step_axis([0, 10, 100000])).toMatchObject({ scale: "symlog", domain: [0, 100000] });

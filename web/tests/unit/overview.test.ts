@@ -6,24 +6,24 @@ import { circuit, kModel, reading, spectrum } from "./findings/made_readings";
 const share = (...values: number[]) => ({ at: 0, length: values.length });
 
 describe("rank atlas", () => {
-  test("tells ranks, missing cells and skipped ones apart", () => {
+  test("distinguishes ranks, missing and skipped cells", () => {
     const made = reading({
       model: { layers: 2 },
       rows: { spectrum: [spectrum(0, "q", 24), spectrum(0, "qk", 9, 30), spectrum(1, "qk", 8, 30)] },
     });
-    made.report.file.reports[0]!.skipped.push({ model: "made", layer: 1, matrix: "q", head: null, reason: "holds NaN" });
+    made.report.file.reports[0]!.skipped.push({ model: "made", layer: 1, matrix: "q", head: null, reason: "contains NaN" });
     expect(atlas_chart(made).matrices).toEqual(["q", "qk"]);
     expect(atlas_chart(made).cells).toEqual([
       [
         { rank: 24, null_rank: 40, possible: 64 },
         { rank: 9, null_rank: 30, possible: 64 },
       ],
-      [{ skipped: "holds NaN" }, { rank: 8, null_rank: 30, possible: 64 }],
+      [{ skipped: "contains NaN" }, { rank: 8, null_rank: 30, possible: 64 }],
     ]);
     expect(atlas_chart({ ...made, threshold: 0.99 }).cells[0]).toEqual(["missing", "missing"]);
   });
 
-  test("has the curve of energy where there are singular values", () => {
+  test("shows cumulative energy if there are singular values", () => {
     const made = reading({
       model: { layers: 1 },
       rows: { spectrum: [spectrum(0, "q", 1, 2, { singular_values: share(2, 1) })] },
@@ -34,22 +34,22 @@ describe("rank atlas", () => {
   });
 });
 
-describe("heads at a glance", () => {
+describe("head heatmaps", () => {
   const ranks = (...values: number[]) => values.map((rank, head) => circuit(0, "qk", head, { energy_rank: { "0.9": rank } }));
 
-  test("ranks of 30, 31 and 32 do not span the colours", () => {
+  test("ranks of 30, 31 and 32 do not span the colors", () => {
     const [qk] = head_charts(reading({ model: { layers: 1, heads: 3 }, rows: { circuits: ranks(30, 31, 32) } }));
     expect(qk!.scale.domain).toEqual([32, 22]);
     expect(qk!.cells).toEqual([[30, 31, 32]]);
   });
 
-  test("the colours reach the least rank", () => {
+  test("the colors reach the lowest rank", () => {
     expect(head_charts(reading({ model: { layers: 1, heads: 3 }, rows: { circuits: ranks(5, 11, 12) } }))[0]!.scale.domain).toEqual([
       12, 5,
     ]);
   });
 
-  test("scores span from -1 to 1, and none is not 0", () => {
+  test("scores span -1 to 1, and a missing score is not 0", () => {
     const charts = head_charts(
       reading({ model: { layers: 1, heads: 2 }, rows: { circuits: [circuit(0, "ov", 0, { copying_score: null })] } }),
     );
@@ -58,14 +58,14 @@ describe("heads at a glance", () => {
     expect(copying.cells).toEqual([[null, "missing"]]);
   });
 
-  test("what the report does not hold is not drawn", () => expect(head_charts(reading({}))).toEqual([]));
+  test("no charts without rows", () => expect(head_charts(reading({}))).toEqual([]));
 });
 
-describe("spectra against the null", () => {
+describe("spectra relative to random", () => {
   const row = (layer: number, matrix: string) =>
     spectrum(layer, matrix, 1, 2, { singular_values: { at: 0, length: 3 }, random_singular_values: { at: 3, length: 3, scale: 1 } });
 
-  test("a panel a projection, without the last values of a null that vanishes", () => {
+  test("one panel per projection, without values near 0 in the baseline", () => {
     const chart = random_baseline_chart(
       reading({ model: { layers: 2 }, rows: { spectrum: [row(0, "q"), row(1, "q"), row(0, "qk")] }, values: [4, 1, 0.5, 2, 1, 0.01] }),
     )!;
@@ -83,7 +83,7 @@ describe("spectra against the null", () => {
     expect(chart.y.domain[1]).toBeGreaterThanOrEqual(2);
   });
 
-  test("a deep model keeps some layers and the last", () => {
+  test("a deep model shows every nth layer and the last", () => {
     const made = reading({
       model: { layers: 48 },
       rows: { spectrum: Array.from({ length: 48 }, (_, layer) => row(layer, "q")) },
@@ -98,8 +98,8 @@ describe("spectra against the null", () => {
     expect(random_baseline_chart(reading({ rows: { spectrum: [spectrum(0, "q", 3)] } }))).toBeUndefined());
 });
 
-describe("models side by side", () => {
-  test("shares of the null over relative depth", () => {
+describe("comparison of models", () => {
+  test("energy rank relative to random by relative depth", () => {
     const made = reading({
       model: { layers: 3 },
       rows: {
@@ -120,7 +120,7 @@ describe("models side by side", () => {
   });
 });
 
-test("the wall shows the maps of its model", () => {
+test("the grid of maps shows only maps of its model", () => {
   const made = reading({ model: { layers: 1, heads: 2 } });
   const place = { layer: 0, head: 1, tokens: 2, causal: true, side: 2, at: 0 };
   made.report.file.maps.push({ model: "made", ...place }, { model: "other", ...place });
@@ -130,18 +130,18 @@ test("the wall shows the maps of its model", () => {
   ]);
 });
 
-test("facts of a grouped model, and of an encoder", () => {
+test("model info with grouped-query attention, and of an encoder", () => {
   const words = (model: object) => fact_list({ ...kModel, ...model }).map((each) => each.join(" ").trim());
   expect(words({ kv_heads: 1, kv_cache_bytes_per_token: 640 })).toEqual([
     "gpt2",
     "1 parameters",
     "6 layers",
-    "4 heads of 16",
-    "1 key/value head",
-    "64 wide",
+    "4 heads × 16",
+    "1 KV head",
+    "64 hidden size",
     "F32",
     "4\u202fB",
-    "640\u202fB cache a token",
+    "640\u202fB KV cache per token",
   ]);
-  expect(words({ causal: false })).toContain("no cache: sees both ways");
+  expect(words({ causal: false })).toContain("bidirectional, no KV cache");
 });

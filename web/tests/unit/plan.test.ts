@@ -1,4 +1,4 @@
-// The charts of smaller models, and of what a fine-tune changed.
+// Charts of compressed models and of changes from a base model.
 import { describe, expect, test } from "vitest";
 import type { State } from "../../src/shaping/state";
 import { chosen_row } from "../../src/shaping/method_comparison";
@@ -41,8 +41,8 @@ const made = reading({
 });
 const at = (params: State["params"]) => ({ ...made, state: { view: "plan", params } });
 
-describe("cost against saving", () => {
-  test("has a line a form from the model as it is, of those that save", () => {
+describe("perplexity vs. saving", () => {
+  test("has one line per method that saves something", () => {
     const chart = cost_chart(made);
     expect(chart?.series.map(({ key }) => key)).toEqual(["width", "ranks"]);
     const [width] = chart?.panels[0]?.lines ?? [];
@@ -51,7 +51,7 @@ describe("cost against saving", () => {
     expect(cost_chart(at({ of: "cache" }))?.series.map(({ key }) => key)).toEqual(["latent"]);
   });
 
-  test("rings the chosen row, the first that saves by default", () => {
+  test("marks the selected row, by default the first that saves something", () => {
     expect(chosen_row(made)?.target).toBe("set width=8");
     expect(cost_chart(made)?.chosen).toEqual({ series: "width", index: 2 });
     expect(cost_chart(at({ p: "3" }))?.chosen).toEqual({ series: "ranks", index: 1 });
@@ -60,7 +60,7 @@ describe("cost against saving", () => {
     expect(row_at_vertex(made, "width", 0)).toBeUndefined();
   });
 
-  test("a row's commands make it", () => {
+  test("shows the commands of a row", () => {
     const [report] = made.report.file.reports;
     Object.assign(report ?? {}, { again: "attnscope plan 'my model' --text-file t.txt" });
     expect(commands_of(made, chosen_row(at({ p: "0" })) as never)).toEqual([
@@ -70,14 +70,14 @@ describe("cost against saving", () => {
   });
 });
 
-test("planned ranks are over the possible ones; a whole matrix has them all", () => {
+test("planned ranks are relative to the maximum; an unfactored matrix has 1", () => {
   expect(planned_ranks(made)?.cells).toEqual([
     [0.4, 1],
     ["missing", 0.5],
   ]);
 });
 
-test("a layer has a column for its loss, and for that of each part; the first layer's are cut off", () => {
+test("one bar per layer, attention and MLP; the first layer's are clipped", () => {
   const chart = layer_losses(made);
   expect(chart?.columns.map(({ series, heights }) => [series, heights])).toEqual([
     ["layer", [3, 0.2]],
@@ -87,15 +87,15 @@ test("a layer has a column for its loss, and for that of each part; the first la
   expect(chart?.y.domain[1]).toBeCloseTo(0.3);
 });
 
-test("influence has no columns of parts that no layer has a number for", () => {
+test("influence has no bars without values", () => {
   const chart = layer_influence(made);
   expect(chart?.columns).toEqual([{ series: "layer", heights: [0.5, 0.1] }]);
   expect(chart?.series.map(({ key }) => key)).toEqual(["layer"]);
 });
 
-test("a change is over its base, its rank over the possible one", () => {
+test("a change is relative to its base, its rank to the maximum", () => {
   expect(change_sizes(made)?.cells).toEqual([[0.1]]);
   expect(change_ranks(made)?.cells).toEqual([[0.25]]);
-  expect(change_ranks(made)?.note).toContain("75\u202f%");
+  expect(change_ranks(made)?.note).toContain("75%");
   expect(spectra_of_change(made)?.panels[0]?.lines[0]).toEqual({ series: "change", x: [0.125, 0.25], y: [0.5, 0.9] });
 });

@@ -1,4 +1,4 @@
-// A report of one small model, put together by hand for tests of what is shaped from it.
+// A handwritten report of one small model, for tests of charts.
 import { byte_of_weight } from "../../src/data/maps";
 import type { Report } from "../../src/data/report";
 import type { Analysis, Model, ReportFile } from "../../src/data/report_file";
@@ -94,7 +94,7 @@ export const attention_row = (model: string, place: { layer: number; head: numbe
   ...more,
 });
 
-/** Bytes of a triangle, row by row: query q looks with equal weight at all keys up to itself. */
+/** Bytes of a lower triangle in row-major order: every query attends uniformly to itself and earlier keys. */
 export const uniform_triangle = (tokens: number): Uint8Array =>
   Uint8Array.from({ length: (tokens * (tokens + 1)) / 2 }, (_, index) =>
     byte_of_weight(1 / (Math.floor((Math.sqrt(8 * index + 1) - 1) / 2) + 1)),

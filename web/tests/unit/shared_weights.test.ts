@@ -1,4 +1,4 @@
-// Layers that share their weights count once: ALBERT's heads are not as many as its layers say.
+// Layers with shared weights are counted once, as in ALBERT.
 import { describe, expect, test } from "vitest";
 import type { Model } from "../../src/data/report_file";
 import { distinct } from "../../src/data/shared_weights";
@@ -18,27 +18,27 @@ const rows = (matrix: string, layers: number[]) => layers.flatMap((layer) => [nu
 const layers_of = (found: { layer: number }[]) => [...new Set(found.map((row) => row.layer))];
 
 describe("distinct rows", () => {
-  test("are all rows where nothing is shared", () => expect(distinct(model(), rows("q", [0, 1, 2, 3]))).toHaveLength(12));
+  test("are all rows if nothing is shared", () => expect(distinct(model(), rows("q", [0, 1, 2, 3]))).toHaveLength(12));
 
-  test("are those of the first layer that shares", () => {
+  test("are those of the first layer that shares a matrix", () => {
     const albert = model({ matrices: kAll, layers: [0, 1, 2, 3] });
     expect(distinct(albert, rows("q", [0, 1, 2, 3]))).toEqual(rows("q", [0]));
-    // Of a report without layers 0 and 1 the first is 2.
+    // In a report without layers 0 and 1, the first layer is 2.
     expect(layers_of(distinct(albert, rows("q", [2, 3])))).toEqual([2]);
   });
 
-  test("know which matrices are shared, and by which layers", () => {
+  test("depend on which matrices and layers are shared", () => {
     const partly = model({ matrices: ["q", "k", "qk"], layers: [0, 2] }, { matrices: ["v"], layers: [1, 3] });
     expect(layers_of(distinct(partly, rows("q", [0, 1, 2, 3])))).toEqual([0, 1, 3]);
     expect(layers_of(distinct(partly, rows("v", [0, 1, 2, 3])))).toEqual([0, 1, 2]);
     expect(layers_of(distinct(partly, rows("o", [0, 1, 2, 3])))).toEqual([0, 1, 2, 3]);
-    // Heads are the same where all that makes them is.
+    // Heads are shared only if all their matrices are.
     expect(layers_of(distinct(partly, rows("q", [0, 1, 2, 3]), ["q", "k", "v"]))).toEqual([0, 1, 2, 3]);
     expect(layers_of(distinct(partly, rows("q", [0, 1, 2, 3]), ["q", "k"]))).toEqual([0, 1, 3]);
   });
 });
 
-describe("sentences", () => {
+describe("findings", () => {
   const albert = model({ matrices: kAll, layers: [0, 1, 2, 3] });
   const in_each_layer = (row: (layer: number) => object[]) => [0, 1, 2, 3].flatMap(row);
 
@@ -56,7 +56,7 @@ describe("sentences", () => {
 
   test("count shared matrices and pairs of heads once", () => {
     const made = { model: albert, rows: { spectrum: in_each_layer((layer) => [spectrum(layer, "q", 40)]) } };
-    expect(said(model_like_random, made)).toContain("any of the 2 compared ranks of whole matrices");
+    expect(said(model_like_random, made)).toContain("over 2 ranks");
     const overlap = in_each_layer((layer) =>
       ["q", "k", "v"].map((matrix) => ({
         layer,

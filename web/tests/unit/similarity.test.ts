@@ -13,7 +13,7 @@ import { cosine_deviation } from "../../src/shaping/random_baselines";
 import { kModel, reading } from "./small_report";
 
 describe("cosines", () => {
-  test("within and across heads have one range and one scale; a layer of one head has no pairs", () => {
+  test("within and across heads share one range and scale; one head has no pairs", () => {
     const [within] = cosine_charts(reading(), "within_head");
     const [across] = cosine_charts(reading(), "across_head");
     expect(within!.x.domain).toEqual(across!.x.domain);
@@ -22,14 +22,14 @@ describe("cosines", () => {
     expect(across!.rows.map((row) => row.why)).toEqual(["no pairs", "skipped", undefined]);
   });
 
-  test("the null is the deviation of random directions", () => {
+  test("the baseline is the standard deviation of random directions", () => {
     expect(cosine_deviation(kModel.width)).toBe(0.5);
     expect(cosine_charts(reading(), "within_head")[0]!.null_std).toBe(0.5);
     expect(cosine_moment_chart(reading(), "std").rule).toBe(0.5);
     expect(cosine_moment_chart(reading(), "mean").rule).toBe(0);
   });
 
-  test("moments are those of the rows; no pairs is no value", () => {
+  test("moments come from rows; no pairs give no value", () => {
     const [panel] = cosine_moment_chart(reading(), "mean").panels;
     expect(panel!.lines.map((line) => Array.from(line.y))).toEqual([[0.125], [null]]);
   });
@@ -38,7 +38,7 @@ describe("cosines", () => {
 describe("overlap", () => {
   const row = (layer: number) => row_at(reading().report, "overlap", { model: "small", layer, matrix: "q" })!;
 
-  test("matrices in the row and in the block of values are read alike", () => {
+  test("matrices are read from rows and from the values block", () => {
     expect(overlap_matrix(reading().report, row(0))).toEqual([
       [1, 0.75],
       [0.75, 1],
@@ -50,7 +50,7 @@ describe("overlap", () => {
     expect(overlap_matrix(reading().report, { ...row(0), overlap: { at: 15, length: 1, shape: [1, 1] } })).toEqual([[null]]);
   });
 
-  test("the closest pair leaves out a head with itself and heads without a value", () => {
+  test("the closest pair excludes self-pairs and heads without a value", () => {
     expect(
       closest_pair([
         [1, 0.2, 0.7],
@@ -67,13 +67,13 @@ describe("overlap", () => {
     expect(closest_pair([[1]])).toBeUndefined();
   });
 
-  test("the scale begins at chance for every layer", () => {
+  test("the scale starts at the random overlap for every layer", () => {
     expect(chance_overlap(kModel, [row(0), row(2)])).toBe(0.5);
     for (const layer of [0, 2]) expect(overlap_chart(reading(), "q", layer)!.scale.domain).toEqual([0.5, 1]);
     expect(overlap_chart(reading(), "q", 1)).toBeUndefined();
   });
 
-  test("by layer: the closest pair and the mean, none where no pair has a value", () => {
+  test("by layer: closest pair and mean, missing if no pair has a value", () => {
     const [panel] = overlap_by_layer_chart(reading()).panels;
     expect(panel!.lines.map((line) => Array.from(line.y))).toEqual([
       [0.75, null],

@@ -1,4 +1,4 @@
-// A report small enough to check by hand: one model of three layers and two heads, with a skipped and a missing layer.
+// A report that is small enough to verify by hand: one model with three layers and two heads, one layer skipped and one missing.
 import type { Report } from "../../src/data/report";
 import type { Model, ReportFile } from "../../src/data/report_file";
 import type { Reading } from "../../src/shaping/reading";
@@ -51,8 +51,8 @@ const similarity = (layer: number, scope: string, mean: number | null) => ({
 
 export function small_report(): Report {
   const skipped = [
-    { model: "small", layer: 1, matrix: "q", reason: "holds NaN" },
-    { model: "small", layer: 1, matrix: "k", reason: "holds NaN" },
+    { model: "small", layer: 1, matrix: "q", reason: "contains NaN" },
+    { model: "small", layer: 1, matrix: "k", reason: "contains NaN" },
   ];
   const analysis = (id: string, rows: object[]) => ({ id, model: kModel.name, again: "", command: id, parameters: {}, rows, skipped });
   const file = {

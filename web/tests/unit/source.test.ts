@@ -1,4 +1,4 @@
-// What the compiler and the formatter let pass. An assertion that a value is not null is a crash on the first report where it is.
+// Checks beyond the compiler and the formatter. A non-null assertion crashes on the first report with a null.
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import ts from "typescript";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 const kSource = resolve(__dirname, "../../src");
 
-/** "data/load.ts:12: x!" for each `!` after an expression or a declared name. */
+/** Lists every `!` after an expression or a declared name, as "data/load.ts:12: x!". */
 function assertions_in(name: string, text: string): string[] {
   const file = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
   const found: string[] = [];
@@ -21,20 +21,20 @@ function assertions_in(name: string, text: string): string[] {
   return found;
 }
 
-test("no source asserts that a value is not null", () => {
+test("no source file has a non-null assertion", () => {
   const files = readdirSync(kSource, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   expect(files.length).toBeGreaterThan(80);
   expect(files.flatMap((name) => assertions_in(name, readFileSync(resolve(kSource, name), "utf8")))).toEqual([]);
 });
 
-test("such an assertion is found", () => {
+test("a non-null assertion is detected", () => {
   expect(assertions_in("a.ts", "const a = list[0]!.name;\nlet b!: number;\nconst c = a !== b && !a;")).toEqual([
     "a.ts:1: list[0]!",
     "a.ts:2: b!: number",
   ]);
 });
 
-test("no line is longer than the formatter's limit, which breaks no strings, comments or style sheets", () => {
+test("no line is longer than the formatter's limit, including strings, comments and style sheets", () => {
   const web = resolve(__dirname, "../..");
   const { printWidth } = JSON.parse(readFileSync(resolve(web, "package.json"), "utf8")).prettier as { printWidth: number };
   const files = ["src", "tests"].flatMap((folder) =>

@@ -12,20 +12,20 @@ import { kModel, reading } from "./small_report";
 const row = () => row_at(reading().report, "spectrum", { model: "small", layer: 0, matrix: "q" })!;
 const chart = (params: Record<string, string> = {}) => spectra_chart(reading(params), spectra_choice(reading(params)));
 
-describe("what a line shows", () => {
-  test("singular values are those of the report", () => {
+describe("quantities of a spectrum", () => {
+  test("singular values come from the report", () => {
     expect([...Array.from(spectrum_quantity(reading().report, row(), "values")!)]).toEqual([3, 2, 1]);
   });
 
-  test("against the null: each over the null's, which has a scale of its own", () => {
+  test("relative to random: divided by the scaled baseline", () => {
     expect(Array.from(spectrum_quantity(reading().report, row(), "null")!)).toEqual([3, 2, 1]);
   });
 
-  test("energy is the cumulated share of squares", () => {
+  test("energy is the cumulative fraction of squares", () => {
     expect(Array.from(spectrum_quantity(reading().report, row(), "energy")!)).toEqual([9 / 14, 13 / 14, 1]);
   });
 
-  test("rows without values or without a null have no line", () => {
+  test("rows without values or without a baseline have no line", () => {
     const { singular_values: _, ...bare } = row();
     expect(spectrum_quantity(reading().report, bare, "values")).toBeUndefined();
     expect(spectrum_quantity(reading().report, { ...row(), random_singular_values: undefined }, "null")).toBeUndefined();
@@ -33,7 +33,7 @@ describe("what a line shows", () => {
 });
 
 describe("panels", () => {
-  test("by layer a line a matrix, with the null of the first square one; skipped and missing layers are told apart", () => {
+  test("by layer: one line per matrix, with the baseline of the first square one; skipped and missing layers differ", () => {
     const [first, skipped, missing] = chart({ layers: "0,1,2" }).panels;
     expect(first!.lines.map((line) => line.series)).toEqual(["null", "q", "k", "qk"]);
     expect(Array.from(first!.lines[0]!.y)).toEqual([1, 1, 1]);
@@ -41,14 +41,14 @@ describe("panels", () => {
     expect(missing).toMatchObject({ lines: [], empty: "not in this report" });
   });
 
-  test("by matrix a line a layer", () => {
+  test("by matrix: one line per layer", () => {
     const { panels, series } = chart({ by: "matrix" });
     expect(panels).toHaveLength(3);
     expect(panels[0]!.lines.map((line) => line.series)).toEqual(["null", "0"]);
     expect(series.map((each) => each.key)).toEqual(["0", "1", "null"]);
   });
 
-  test("of a head: its key/value head's spectrum beside its own", () => {
+  test("for a head: spectra of the query head and its KV head", () => {
     expect(head_of({ ...kModel, heads: 6, kv_heads: 2 }, "k", 4)).toBe(1);
     expect(head_of({ ...kModel, heads: 6, kv_heads: 2 }, "q", 4)).toBe(4);
     const { panels, series } = chart({ head: "1" });
@@ -56,34 +56,34 @@ describe("panels", () => {
     expect(series.map((each) => each.key)).toEqual(["q", "k", "null"]);
   });
 
-  test("layers: all of eight, else the first and last four, or those of the address that exist", () => {
+  test("layers: up to eight, otherwise the first and last four, or valid ones in the address", () => {
     expect(usual_layers([2, 3, 5])).toEqual([2, 3, 5]);
     expect(usual_layers([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])).toEqual([0, 1, 2, 3, 8, 9, 10, 11]);
     expect(spectra_choice(reading({ layers: "0,2,7,x" })).layers).toEqual([0, 2]);
-    expect(spectra_choice(reading()).layers).toEqual([0, 1]); // the report has nothing of layer 2; 1 was skipped
+    expect(spectra_choice(reading()).layers).toEqual([0, 1]); // the report has no layer 2, and layer 1 was skipped
   });
 
-  test("at first only projections are shown, or everything where there is none", () => {
+  test("projections are shown by default, or everything if there are none", () => {
     expect(hidden_at_first(["q", "k", "qk", "up"])).toEqual(["qk", "up"]);
     expect(hidden_at_first(["qk", "ov"])).toEqual([]);
   });
 });
 
 describe("axes", () => {
-  test("log y ends at a 300th of the largest", () => {
+  test("logarithmic y ends at 1/300 of the maximum", () => {
     const { y } = chart();
     expect(y.scale).toBe("log");
     expect(y.domain[0]).toBeCloseTo(3 / 300);
   });
 
-  test("they fit the lines that are left", () => {
+  test("axes fit the visible lines", () => {
     const choice = spectra_choice(reading());
     const { y } = spectra_axes(choice, [{ lines: [{ series: "q", x: [1, 2], y: [30, 1] }] }]);
     expect(y.domain[0]).toBeCloseTo(0.1);
     expect(spectra_axes(choice, [{ lines: [] }]).x.domain[1]).toBe(2);
   });
 
-  test("against the null the line at 1 is inside, energy goes from 0 to 1", () => {
+  test("relative to random includes 1, energy spans 0 to 1", () => {
     const { y, rule } = chart({ show: "null" });
     expect(rule).toBe(1);
     expect(y.domain[0]).toBeLessThan(1);
@@ -91,7 +91,7 @@ describe("axes", () => {
   });
 });
 
-test("components needed: a panel a threshold, ranks of the rows, one null for matrices that share it", () => {
+test("energy ranks: one panel per threshold, one baseline per shape", () => {
   const { panels } = components_chart(reading());
   expect(panels).toHaveLength(2);
   const [ninety] = panels;
@@ -100,7 +100,7 @@ test("components needed: a panel a threshold, ranks of the rows, one null for ma
   expect([Array.from(line.x), Array.from(line.y)]).toEqual([[0], [2]]);
 });
 
-test("what a latent keeps: a panel for queries, one for keys and values, a gap where a layer is zero", () => {
+test("energy kept by a latent: panels for queries and for keys and values, a gap for a zero layer", () => {
   const side = (energy: number | null) => ({
     max_possible_rank: 64,
     rank: 512,
@@ -112,7 +112,7 @@ test("what a latent keeps: a panel for queries, one for keys and values, a gap w
   });
   const rows = [1, 0].map((layer) => ({ model: "small", layer, query: side(0.5), kv: side(layer === 0 ? 0.75 : null) }));
   const { panels } = mla_chart(reading_of(report_of({ reports: [analysis_of("mla", rows)] })))!;
-  expect(panels.map(({ title }) => title)).toEqual(["A latent of 6 for the queries", "A latent of 6 for the keys and values"]);
+  expect(panels.map(({ title }) => title)).toEqual(["Latent of rank 6 for queries", "Latent of rank 6 for keys and values"]);
   expect(panels[1]!.lines).toEqual([
     { series: "null", x: [0, 1], y: [0.25, null] },
     { series: "kv", x: [0, 1], y: [0.75, null] },
@@ -120,7 +120,7 @@ test("what a latent keeps: a panel for queries, one for keys and values, a gap w
   expect(mla_chart(reading())).toBeUndefined();
 });
 
-test("an array has a chart a quantity, and none without its singular values", () => {
+test("an array has one chart per quantity, and none without singular values", () => {
   const spectrum = { shape: [3, 4], energy_rank: { "0.9": 2 }, singular_values: [3, 2, 1], random_singular_values: [2, 1.5, 1] };
   const array = (row: object) => array_charts(report_of({ models: [], reports: [analysis_of("spectrum", [row])] }));
   const charts = array(spectrum);

@@ -4,12 +4,12 @@ import { analysis_of, reading_of, report_of } from "./report_by_hand";
 
 const words = (id: string, parameters: object) => scored_words(reading_of(report_of({ reports: [analysis_of(id, [], parameters)] }), {}));
 
-describe("the positions that losses and means are over", () => {
-  test("are all without a choice", () => {
+describe("positions over which losses and means are taken", () => {
+  test("all positions by default", () => {
     expect(words("attention", { source: "text" })).toBe("Measured on the text. Losses and means are over all positions.");
   });
 
-  test("are named as they were given, of whichever analysis ran the text", () => {
+  test("positions as given, from any analysis of the text", () => {
     expect(words("ablate", { source: "sums.bin", score_positions: "last" })).toBe(
       "Measured on sums.bin. Losses and means are over the last token of each example.",
     );
@@ -18,13 +18,13 @@ describe("the positions that losses and means are over", () => {
     );
   });
 
-  test("of a mask have its name", () => {
+  test("a mask with its name", () => {
     expect(words("lens", { source: "tokens", score_positions: "mask.npy" })).toBe(
-      "Measured on the text. Losses and means are over the tokens that mask.npy marks.",
+      "Measured on the text. Losses and means are over the tokens marked by mask.npy.",
     );
   });
 
-  test("are not said without a text", () => {
+  test("undefined without a text", () => {
     expect(words("spectrum", {})).toBeUndefined();
   });
 });

@@ -1,9 +1,9 @@
-// What a specification of Vega-Lite draws, rendered without a page.
+// Renders a Vega-Lite specification without a page.
 import * as vega from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 
 export interface Item {
-  kind: string; // of the mark: "line", "rect", "symbol", …
+  kind: string; // mark type: "line", "rect", "symbol", …
   fill?: string;
   stroke?: string;
   x: number;
@@ -14,7 +14,7 @@ export interface Item {
 export interface Rendered {
   svg: string;
   warned: string[];
-  items: Item[]; // of data marks: no axes, no legends
+  items: Item[]; // data marks, without axes and legends
   domain(scale: string): unknown[];
 }
 

@@ -1,9 +1,9 @@
-// Texts in little room, as labels and cells of charts have it.
+// Text in narrow spaces, such as labels and cells of charts.
 import { describe, expect, test } from "vitest";
 import { fitted, text_width } from "../../src/chart/rich_text";
 
 describe("fitted", () => {
-  test("keeps as much as there is room for", () => {
+  test("keeps as much as fits", () => {
     for (const text of ["", "a", "W", "Ġthe", "iiiiiiii", "WWWWWWWW", "mixed Wide and illi", "日本語のテキスト", "a😀b😀c"]) {
       for (let width = 0; width < 130; width += 3) {
         const shown = fitted(text, width, 10.4);
@@ -22,8 +22,8 @@ describe("fitted", () => {
     }
   });
 
-  test("measures a long text only as far as it is shown", () => {
-    const text = "x".repeat(5_000_000); // measured again for each shorter one, this takes hours
+  test("measures only the visible part of a long text", () => {
+    const text = "x".repeat(5_000_000); // measuring every shorter prefix again would take hours
     expect(fitted(text, 40, 10)).toBe("xxxxx…");
   });
 });

@@ -1,27 +1,28 @@
-// What parts of a model are worth to the loss, and what each layer would foretell, shaped into charts.
+// Charts of ablation effects and of the logit lens.
 import { grouped_bars_axis, type GroupedBarsChart } from "../../chart/grouped_bars";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { counted_axis } from "../../chart/axis";
 import { format_number } from "../../chart/number_format";
-import { clipped } from "../../chart/rich_text";
+import { clipped, head_name } from "../../chart/rich_text";
 import { range } from "../../data/numbers";
 import { rows_of } from "../../data/report";
 import type { AblateRow, LensGridRow } from "../../data/report_file";
 import { circuit_at } from "../../shaping/head_figures";
 import { attention_heads, type HeadIndex } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
+import { layers_words } from "../../shaping/shared_words";
 import { shown_token } from "../../shaping/tokens";
 
 const parts_of = ({ report, model }: Reading, component: AblateRow["component"]): AblateRow[] =>
   rows_of(report, "ablate", model.name).filter((row) => row.component === component);
 
-/** Whether an increase is beyond two standard errors; one without an error is not judged. */
+/** Whether a loss increase is beyond 2 standard errors. Without a standard error, it counts as significant. */
 export const is_significant = (row: AblateRow): boolean =>
   row.loss_increase_error === null || Math.abs(row.loss_increase) > 2 * row.loss_increase_error;
 
-/** Layers down, heads across: by how much the loss rises without each. Undefined where no head was replaced. */
+/** Layer × head heatmap of the loss increase under ablation. Undefined if no head was ablated. */
 export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart | undefined {
   const rows = parts_of(reading, "head");
   if (rows.length === 0) return undefined;
@@ -36,9 +37,9 @@ export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart 
   const most = Math.max(1, ...cells.flat().map((cell) => (typeof cell === "number" ? Math.abs(cell) : 0)));
   return {
     kind: "heatmap",
-    name: "matters-heads",
-    title: "Heads",
-    note: "Thousandths of a nat by which the loss rises where the head alone is replaced; –: within two standard errors.",
+    name: "ablation-heads",
+    title: "Ablation effect of each head",
+    note: "Loss increase (millinats) when one head is mean-ablated. –: within 2 standard errors of 0.",
     cells,
     format: "+.0f",
     scale: { kind: "diverging", domain: [-most, most], transform: "symlog", format: "+.0f" },
@@ -48,7 +49,7 @@ export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart 
   };
 }
 
-/** For each layer its attention and its MLP. What dwarfs the others, usually MLP 0, is cut off by the axis. */
+/** Bars for the attention and MLP of each layer. Bars much higher than the others, usually MLP 0, are clipped. */
 export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
   const columns = (["attention", "mlp"] as const).flatMap((series) => {
     const rows = parts_of(reading, series);
@@ -60,47 +61,47 @@ export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
         series,
         heights: of_layers((row) => row?.loss_increase ?? null),
         errors: of_layers((row) => row?.loss_increase_error ?? null),
-        grey: of_layers((row) => row !== undefined && !is_significant(row)),
+        gray: of_layers((row) => row !== undefined && !is_significant(row)),
       },
     ];
   });
   if (columns.length === 0) return undefined;
   return {
     kind: "columns",
-    name: "matters-layers",
-    title: "Layers",
+    name: "ablation-layers",
+    title: "Ablation effect of attention and MLP",
     note:
-      "Nats by which the loss rises where all heads of a layer, or its MLP, are replaced; whiskers: one standard error. Grey: within " +
-      "two of 0.",
+      "Loss increase (nats) when the attention or the MLP of one layer is mean-ablated. Whiskers: 1 standard error. Gray: within 2 " +
+      "standard errors of 0.",
     groups: { title: "layer", count: reading.model.layers },
-    y: grouped_bars_axis("loss increase, nats", reading.model.layers, columns),
+    y: grouped_bars_axis("loss increase (nats)", reading.model.layers, columns),
     series: [
-      { key: "attention", label: "attention", colour: { role: "qk" } },
-      { key: "mlp", label: "MLP", colour: { role: "up" } },
+      { key: "attention", label: "attention", color: { role: "qk" } },
+      { key: "mlp", label: "MLP", color: { role: "up" } },
     ],
     columns,
   };
 }
 
-/** What the weights of a head would make of the tokens it reads, against what happens on the text. */
+/** Copying score from the weights vs. direct effect on the attended token's logit, measured on the text. */
 export function copying_effect_chart(
   reading: Reading,
   chosen?: HeadIndex,
 ): (ScatterChart & { points: (ScatterPoint & { place: HeadIndex })[] }) | undefined {
   const { report, model } = reading;
-  const worth = new Map(parts_of(reading, "head").map((row) => [`${row.layer}/${row.head}`, row]));
-  const largest_effect = Math.max(1e-9, ...Array.from(worth.values(), (row) => Math.abs(row.loss_increase)));
+  const ablated = new Map(parts_of(reading, "head").map((row) => [`${row.layer}/${row.head}`, row]));
+  const largest_effect = Math.max(1e-9, ...Array.from(ablated.values(), (row) => Math.abs(row.loss_increase)));
   const points = attention_heads(report, model.name).flatMap(({ layer, head, raises }) => {
     const score = circuit_at(reading, "ov", { layer, head })?.copying_score;
     if (typeof score !== "number" || typeof raises !== "number") return [];
-    const row = worth.get(`${layer}/${head}`);
+    const row = ablated.get(`${layer}/${head}`);
     return [
       {
         x: score,
         y: raises,
         place: { layer, head },
-        colour: { layer, of: model.layers },
-        label: `layer ${layer}, head ${head}${row ? `, loss increase ${format_number(row.loss_increase, ".3f")}` : ""}`,
+        color: { layer, of: model.layers },
+        label: `${head_name({ layer, head })}${row ? `, loss increase ${format_number(row.loss_increase, ".3f")}` : ""}`,
         chosen: chosen?.layer === layer && chosen.head === head,
         ...(row ? { size: Math.abs(row.loss_increase) / largest_effect } : {}),
       },
@@ -110,26 +111,26 @@ export function copying_effect_chart(
   const most = Math.max(0.1, ...points.map((point) => Math.abs(point.y)));
   return {
     kind: "scatter",
-    name: "matters-claim",
-    title: "Claim against effect",
+    name: "ablation-copying",
+    title: "Copying score vs. measured effect",
     note:
-      "Across: the copying score of a head's weights. Up: what it adds, on the text, to the logits of the tokens that it reads." +
-      (worth.size > 0 ? " The larger, the more the loss changes without the head." : ""),
-    x: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
-    y: { title: "raises, logits", scale: "linear", domain: [-most, most], format: "score" },
+      "Horizontal: OV copying score from the weights. Vertical: direct effect on the attended token's logit, measured on the text." +
+      (ablated.size > 0 ? " Larger points: larger ablation effect." : ""),
+    x: { title: "OV copying score", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
+    y: { title: "direct effect (logits)", scale: "linear", domain: [-most, most], format: "score" },
     zero: true,
     points,
     layers: model.layers,
   };
 }
 
-/** Loss, entropy and KL of every state of the stream. */
+/** Logit lens: loss, entropy and KL divergence at every layer. */
 export function lens_chart(reading: Reading): LinesChart | undefined {
   const rows = rows_of(reading.report, "lens", reading.model.name).filter((row) => row.state === "layer");
   const last = rows[rows.length - 1];
   if (!last) return undefined;
-  const even = reading.model.vocabulary ? Math.log(reading.model.vocabulary) : Math.max(...rows.map((row) => row.entropy));
-  const ceiling = Math.max(even, 1.05 * last.loss); // the model's own loss is always there
+  const uniform = reading.model.vocabulary ? Math.log(reading.model.vocabulary) : Math.max(...rows.map((row) => row.entropy));
+  const ceiling = Math.max(uniform, 1.05 * last.loss); // always includes the model's loss
   const above = rows.filter((row) => Math.max(row.loss, row.kl) > ceiling).map((row) => row.layer);
   const line = (series: string, value: (row: (typeof rows)[number]) => number) => ({
     series,
@@ -139,16 +140,16 @@ export function lens_chart(reading: Reading): LinesChart | undefined {
   return {
     kind: "lines",
     name: "lens",
-    title: "From layer to layer",
+    title: "Logit lens by layer",
     note:
-      `What the stream would foretell if each layer were the last: the raw lens. Dashed: the model's own loss.` +
-      (above.length > 0 ? ` Off the scale in layer ${above.join(", ")}: there the lens does not fit.` : ""),
+      "Loss, entropy and KL divergence of the prediction from the residual stream before each layer. Dashed: the model's loss." +
+      (above.length > 0 ? ` Above the scale: ${layers_words(above)}.` : ""),
     x: counted_axis("layer", reading.model.layers + 1),
     y: { title: "nats", scale: "linear", domain: [0, ceiling] },
     series: [
-      { key: "loss", label: "loss", colour: "accent" },
-      { key: "entropy", label: "entropy", colour: { role: "k" } },
-      { key: "kl", label: "KL from the model", colour: { role: "o" } },
+      { key: "loss", label: "loss", color: "accent" },
+      { key: "entropy", label: "entropy", color: { role: "k" } },
+      { key: "kl", label: "KL divergence from the model", color: { role: "o" } },
     ],
     points: true,
     rule: last.loss,
@@ -156,7 +157,7 @@ export function lens_chart(reading: Reading): LinesChart | undefined {
   };
 }
 
-/** For the first tokens of the text, what each state takes for the likeliest next, and how far down it has what the model ends with. */
+/** Logit lens for the first tokens of the text: top-1 token at each layer, and the rank of the model's final prediction. */
 export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
   const rows = rows_of(reading.report, "lens_grid", reading.model.name).filter((row) => row.state === "layer");
   if (rows.length === 0) return undefined;
@@ -170,11 +171,10 @@ export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
   return {
     kind: "heatmap",
     name: "lens-grid",
-    title: "Token by token",
+    title: "Logit lens by token",
     note:
-      "Down: the text. Across: the stream before each layer, and at last what the model foretells. In a cell: the " +
-      "likeliest next token there; " +
-      "its colour: the rank of the model’s own answer, the stronger the nearer to 1.",
+      "Rows: tokens of the text. Columns: residual stream before each layer, then the model's output. Cell: top-1 next token. Color: " +
+      "rank of the model's final prediction (strongest: rank 1).",
     cells: grid((row) => row?.rank ?? ("missing" as const)),
     words: grid((row) => (row ? token(row.top_text, row.top_token) : "")),
     format: "tick",

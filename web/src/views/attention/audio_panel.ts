@@ -1,4 +1,4 @@
-// The sound in its frames, coloured by what the pointed one looks at.
+// The audio frames, colored by the attention of the frame under the pointer.
 import { frame_at, audio_frames_bars } from "../../chart/audio_frames";
 import type { Theme } from "../../chart/theme";
 import type { WeightColor } from "../../chart/attention_colors";
@@ -14,16 +14,16 @@ export function audio_panel(
   report: Report,
   sound: AudioInput,
   map: HeadMap,
-  colour: WeightColor,
+  color: WeightColor,
   theme: Theme,
   pointing: SelectedQuery,
 ): HTMLElement {
-  const chart = audio_frames_chart(report, sound, map, colour, pointing.query());
+  const chart = audio_frames_chart(report, sound, map, color, pointing.query());
   let svg: SVGElement | undefined;
   const width = () => svg?.getBoundingClientRect().width ?? 0;
 
   const show = () => {
-    const now = audio_frames_chart(report, sound, map, colour, pointing.query());
+    const now = audio_frames_chart(report, sound, map, color, pointing.query());
     delete chart.query;
     Object.assign(chart, now);
     const title = frame.querySelector("h2");

@@ -1,4 +1,4 @@
-// What the queries and keys of a model's maps are: tokens of one text, of two, of an image, frames of sound.
+// Queries and keys of a model's maps: tokens of one text, two texts or an image, or audio frames.
 import { time_of, time_words } from "../../chart/audio_frames";
 import { token_name } from "../../chart/image_patches";
 import type { MapShape } from "../../data/maps";
@@ -11,9 +11,9 @@ import { shown_token } from "../../shaping/tokens";
 export interface Axes {
   queries: readonly string[];
   keys: readonly string[];
-  noun: "token" | "frame"; // one of them
-  of: "text" | "two texts" | "image" | "sound";
-  first: string; // the key 0
+  noun: "token" | "frame"; // a single query or key
+  of: "text" | "two texts" | "image" | "audio";
+  first: string; // name of key 0
 }
 
 const both = (names: readonly string[], noun: Axes["noun"], of: Axes["of"], first: string): Axes => ({
@@ -26,7 +26,7 @@ const both = (names: readonly string[], noun: Axes["noun"], of: Axes["of"], firs
 
 export const kOfText = { first: "first token", noun: "token" } as const;
 
-/** Undefined where the report has neither text nor anything in its place. */
+/** Undefined if the report has no text, image or audio. */
 export function axes_of({ report, model }: Reading): Axes | undefined {
   const picture = image_input(report, model.name);
   if (picture) return both(picture_names(picture), "token", "image", picture.names[0] ?? "first patch");
@@ -36,7 +36,7 @@ export function axes_of({ report, model }: Reading): Axes | undefined {
     return both(
       range(sound.frames).map((frame) => time_words(time_of(track, frame))),
       "frame",
-      "sound",
+      "audio",
       "first frame",
     );
   }

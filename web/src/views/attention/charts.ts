@@ -1,8 +1,9 @@
-// What heads do on a text, shaped into charts.
+// Charts of attention on a text.
 import { counted_axis } from "../../chart/axis";
 import type { Line, LinesChart } from "../../chart/lines";
 import type { MapChart } from "../../chart/attention_map";
 import { format_number } from "../../chart/number_format";
+import { head_name } from "../../chart/rich_text";
 import type { MapGridChart, GridMap } from "../../chart/attention_map_grid";
 import type { WeightColor } from "../../chart/attention_colors";
 import { same_shape } from "../../data/maps";
@@ -17,21 +18,21 @@ import { axes_of, kOfText, shape_of, type Axes } from "./axes";
 
 export interface AttentionChoice {
   place: HeadIndex;
-  colour: WeightColor;
+  color: WeightColor;
   exclude_first_token: boolean;
 }
 
 export function attention_choice(reading: Reading): AttentionChoice {
   return {
     place: chosen_head(reading),
-    colour: choice_param(reading.state, "c", ["log", "sqrt"]),
+    color: choice_param(reading.state, "c", ["log", "sqrt"]),
     exclude_first_token: choice_param(reading.state, "keys", ["all", "others"]) === "others",
   };
 }
 
 export const part_of = (choice: AttentionChoice) => (choice.exclude_first_token ? "attention_excluding_first" : "attention");
 
-// One array for each state of the maps: the wall's image is made once from it.
+// One array per state of the maps, so that the image of all maps is made only once.
 const walls = new WeakMap<ReportFile["maps"], Map<string, GridMap[]>>();
 
 function wall_maps({ report, model }: Reading, exclude_first_token: boolean): GridMap[] {
@@ -49,7 +50,7 @@ function wall_maps({ report, model }: Reading, exclude_first_token: boolean): Gr
   return maps;
 }
 
-export function map_grid_chart(reading: Reading, { place, colour, exclude_first_token }: AttentionChoice): MapGridChart {
+export function map_grid_chart(reading: Reading, { place, color, exclude_first_token }: AttentionChoice): MapGridChart {
   const { layers, heads } = reading.model;
   const maps = wall_maps(reading, exclude_first_token);
   const both = maps.some((map) => map.thumbnail) && maps.some((map) => !map.thumbnail);
@@ -57,27 +58,27 @@ export function map_grid_chart(reading: Reading, { place, colour, exclude_first_
     kind: "wall",
     name: "attention-wall",
     title: "All heads",
-    ...(both ? { note: "Thumbnails; those with a corner are here as whole maps." } : {}),
+    ...(both ? { note: "Thumbnails. A marked corner: the full map is in this report." } : {}),
     layers,
     heads,
-    colour,
+    color,
     chosen: place,
     maps,
   };
 }
 
-export function map_chart(reading: Reading, { place, colour, exclude_first_token }: AttentionChoice, map: HeadMap): MapChart {
+export function map_chart(reading: Reading, { place, color, exclude_first_token }: AttentionChoice, map: HeadMap): MapChart {
   const shown = exclude_first_token ? exclude_first_token(map) : map;
   const axes = axes_of(reading);
   const whole = is_whole(map);
   return {
     kind: "map",
     name: "attention-map",
-    title: `Layer ${place.layer} · head ${place.head}`,
+    title: head_name(place),
     bytes: shown.bytes,
     shape: shown.shape,
     of: shown.of,
-    colour,
+    color,
     ...(axes ? { noun: axes.noun } : {}),
     ...(shown.weights ? { weights: shown.weights } : {}),
     ...(axes && whole && same_shape(shape_of(axes), map.shape) ? { labels: { queries: axes.queries, keys: axes.keys } } : {}),
@@ -88,7 +89,7 @@ export function map_chart(reading: Reading, { place, colour, exclude_first_token
 export const row_of_head = ({ report, model }: Reading, choice: AttentionChoice): AttentionHeadRow | undefined =>
   attention_heads(report, model.name, part_of(choice)).find((row) => row.layer === choice.place.layer && row.head === choice.place.head);
 
-// Ranks and columns count up to T; where all are far below it, an axis to T would flatten them.
+// Ranks and columns can reach T. If all are far below, an axis up to T would flatten them.
 function counts_axis(title: string, values: readonly (number | null | undefined)[], tokens: number) {
   const most = Math.max(1, ...values.map((value) => value ?? 0));
   return {
@@ -106,7 +107,7 @@ const line = <Row>(
   error: (row: Row) => number | null | undefined,
 ): Line => ({ series, x: rows.map(x), y: rows.map((row) => y(row) ?? null), error: rows.map((row) => error(row) ?? null) });
 
-/** Rank and columns of the heads of the chosen layer; undefined where the report has no rows of it. */
+/** Rank and columns of the heads in the selected layer. Undefined if the report has no rows for it. */
 export function profile_chart({ report, model }: Reading, choice: AttentionChoice): LinesChart | undefined {
   const { layer } = choice.place;
   const rows = attention_heads(report, model.name, part_of(choice))
@@ -126,8 +127,8 @@ export function profile_chart({ report, model }: Reading, choice: AttentionChoic
       text_facts({ report, model }).length,
     ),
     series: [
-      { key: "rank", label: "rank", colour: { role: "qk" } },
-      { key: "columns", label: "columns", colour: { role: "v" }, dash: "4 3" },
+      { key: "rank", label: "rank", color: { role: "qk" } },
+      { key: "columns", label: "columns", color: { role: "v" }, dash: "4 3" },
     ],
     panels: [
       {
@@ -157,7 +158,7 @@ export const layer_rows = ({ report, model }: Reading, choice: AttentionChoice):
     .filter((row): row is AttentionLayerRow => row.head === null)
     .sort((a, b) => a.layer - b.layer);
 
-/** The largest rank among a layer's heads, layer by layer. */
+/** The highest rank of any head, by layer. */
 export function max_rank_chart(reading: Reading, choice: AttentionChoice): LinesChart | undefined {
   const rows = layer_rows(reading, choice);
   if (rows.length === 0) return undefined;
@@ -165,7 +166,7 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
   return {
     kind: "lines",
     name: "attention-max-rank",
-    title: directions > 0 ? `MaxRank by layer, of ${directions}` : "MaxRank by layer",
+    title: directions > 0 ? `MaxRank by layer (maximum possible: ${directions})` : "MaxRank by layer",
     end_labels: true,
     points: true,
     x: counted_axis("layer", reading.model.layers),
@@ -175,8 +176,8 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
       directions,
     ),
     series: [
-      { key: "mean", label: "mean of maxima", colour: "accent" },
-      { key: "max", label: "largest mean", colour: "soft", dash: "4 3" },
+      { key: "mean", label: "mean over texts", color: "accent" },
+      { key: "max", label: "highest mean of a head", color: "soft", dash: "4 3" },
     ],
     panels: [
       {
@@ -188,7 +189,7 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
             (row) => row.mean_max_rank,
             (row) => row.mean_max_rank_error,
           ),
-          // Of one text both are the same.
+          // With a single text both are equal.
           ...(rows.some((row) => row.sequences > 1)
             ? [
                 line(
@@ -211,32 +212,32 @@ export interface Fact {
   label: string;
 }
 
-/** Where it looks: across two texts, in an image, or in one text. */
+/** Measures of attended positions: across two texts, in an image, or in one text. */
 function places(row: AttentionHeadRow, noun: Axes["noun"]): Fact[] {
   const figure = (value: number | null | undefined) => format_number(value, ".2f");
   if (row.diagonality !== undefined)
     return [
-      { value: figure(row.diagonality), label: "diagonal" },
-      { value: figure(row.monotonicity), label: "monotone" },
+      { value: figure(row.diagonality), label: "diagonality" },
+      { value: figure(row.monotonicity), label: "monotonicity" },
     ];
-  const itself = { value: format_number(row.diagonal, "percent"), label: "itself" };
+  const current = { value: format_number(row.diagonal, "percent"), label: `current ${noun}` };
   const away = (value: number | null | undefined) => (value == null ? "–" : String(Number(value.toFixed(1))));
-  if (row.patch_distance != null) return [itself, { value: away(row.patch_distance), label: "patches away" }];
+  if (row.patch_distance != null) return [current, { value: away(row.patch_distance), label: "patches away (mean)" }];
   return [
-    { value: format_number(row.previous_token, "percent"), label: "previous" },
-    itself,
-    { value: away(row.mean_distance), label: `${noun}s away` },
+    { value: format_number(row.previous_token, "percent"), label: `previous ${noun}` },
+    current,
+    { value: away(row.mean_distance), label: `${noun}s away (mean)` },
   ];
 }
 
-/** A head's figures in a line. */
+/** A head's measures, for one line. */
 export function head_facts(row: AttentionHeadRow, { first, noun }: Pick<Axes, "first" | "noun"> = kOfText): Fact[] {
   const number = (value: number | null | undefined, digits: number) => (value == null ? "–" : String(Number(value.toFixed(digits))));
   const share = (value: number | null | undefined) => format_number(value, "percent");
   return [
     { value: number(row.energy_rank, 1), label: "rank" },
     { value: number(row.columns, 1), label: "columns" },
-    { value: format_number(row.entropy, ".2f"), label: "nats" },
+    { value: format_number(row.entropy, ".2f"), label: "nats entropy" },
     { value: share(row.sink_mass), label: first },
     ...places(row, noun),
   ];

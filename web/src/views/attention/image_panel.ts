@@ -1,4 +1,4 @@
-// The image with its patches, coloured by what the pointed one looks at; the class token's map where none is.
+// The image patches, colored by the attention of the patch under the pointer, or of the class token if there is none.
 import { chip_ink, image_patches_cell, token_at } from "../../chart/image_patches";
 import type { Theme } from "../../chart/theme";
 import { short } from "../../chart/svg_tree";
@@ -14,17 +14,17 @@ export function image_panel(
   report: Report,
   picture: ImageInput,
   map: HeadMap,
-  colour: WeightColor,
+  color: WeightColor,
   theme: Theme,
   pointing: SelectedQuery,
 ): HTMLElement {
-  const chart = image_patches_chart(report, picture, map, colour, pointing.query());
+  const chart = image_patches_chart(report, picture, map, color, pointing.query());
   let svg: SVGElement | undefined;
 
   const show = () => {
-    const now = image_patches_chart(report, picture, map, colour, pointing.query());
+    const now = image_patches_chart(report, picture, map, color, pointing.query());
     delete chart.query;
-    Object.assign(chart, now); // the frame, the tip and what saves the chart read it anew
+    Object.assign(chart, now); // the frame, tooltip and save menu read the chart again
     const title = frame.querySelector("h2");
     if (title) title.textContent = String(chart.title);
     for (const cell of svg?.querySelectorAll<SVGElement>("[data-place]") ?? []) {

@@ -1,4 +1,4 @@
-// The large map: points at queries, zooms and pans, with pointer, buttons and keys.
+// The large map: selects queries, zooms and pans with pointer, buttons and keys.
 import { map_cell, map_image_box, map_layout, map_surroundings, type MapChart, type MapWindow } from "../../chart/attention_map";
 import type { Theme } from "../../chart/theme";
 import { chart_frame } from "../../page/chart_frame";
@@ -13,15 +13,15 @@ export interface LargeMap {
   pointing: SelectedQuery;
   window: MapWindow;
   on_window(window: MapWindow): void;
-  facts: HTMLElement | null; // said below the title, beside the buttons that zoom
+  facts: HTMLElement | null; // shown below the title, next to the zoom buttons
 }
 
-const kDragged = 4; // pixels that tell a drag from a click
+const kDragged = 4; // pixels that distinguish a drag from a click
 
 export function large_map({ chart, theme, pointing, window, on_window, facts }: LargeMap): HTMLElement {
   const { shape } = chart;
   const can_zoom = shape.queries > 16;
-  // The frame, the tip and what saves the chart read it anew: they follow the window.
+  // The frame, tooltip and save menu read the chart again, so they follow the window.
   chart.window = window;
   let svg: SVGElement | undefined;
   const box = () => svg?.getBoundingClientRect() ?? new DOMRect();
@@ -100,7 +100,7 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
     });
     svg.addEventListener("pointerleave", () => pointing.point(undefined));
     svg.addEventListener("blur", () => pointing.point(undefined));
-    // The wheel alone scrolls the page; with Ctrl, which is also what a pinch on a touchpad sends, it zooms.
+    // The wheel alone scrolls the page. With Ctrl, which touchpads also send for a pinch, it zooms.
     svg.addEventListener(
       "wheel",
       (event) => {
@@ -119,9 +119,9 @@ export function large_map({ chart, theme, pointing, window, on_window, facts }: 
   const controls = h(
     "div",
     { class: "choice", role: "group", "aria-label": "zoom" },
-    button("closer", "+", () => go(zoomed(now(), shape, 1.5))),
-    button("further", "−", () => go(zoomed(now(), shape, 1 / 1.5))),
-    button("the whole map", "⤢", () => go(whole_window(shape))),
+    button("zoom in", "+", () => go(zoomed(now(), shape, 1.5))),
+    button("zoom out", "−", () => go(zoomed(now(), shape, 1 / 1.5))),
+    button("show the full map", "⤢", () => go(whole_window(shape))),
   );
   const frame = chart_frame(chart, theme, { level: 2, after_draw: attach });
   frame.querySelector(".chart-head")?.after(h("div", { class: "map-line" }, facts, can_zoom ? controls : null));

@@ -1,4 +1,4 @@
-// The part of a map that is shown: of whole queries and keys, in the proportions of the map.
+// The visible part of a map: whole queries and keys, with the aspect ratio of the map.
 import type { MapWindow } from "../../chart/attention_map";
 import type { MapShape } from "../../data/maps";
 import type { State } from "../../shaping/state";
@@ -7,7 +7,7 @@ const kLeast = 8; // tokens
 
 const inside = (value: number, size: number, all: number) => Math.max(0, Math.min(all - size, Math.round(value)));
 
-/** So many queries, and as large a part of the keys. */
+/** The given number of queries and the same fraction of keys. */
 function sizes(queries: number, shape: MapShape): MapShape {
   const down = Math.max(Math.min(kLeast, shape.queries), Math.min(shape.queries, Math.round(queries)));
   return { queries: down, keys: Math.max(1, Math.round((shape.keys * down) / shape.queries)) };
@@ -17,7 +17,7 @@ export const whole_window = (shape: MapShape): MapWindow => ({ query: 0, key: 0,
 
 export const is_zoomed = (window: MapWindow, shape: MapShape): boolean => window.queries < shape.queries;
 
-/** Closer for factors above 1, around a cell that keeps its place. */
+/** Zooms in for factors above 1, around a fixed cell. */
 export function zoomed(window: MapWindow, shape: MapShape, factor: number, around?: { query: number; key: number }): MapWindow {
   const size = sizes(window.queries / factor, shape);
   const at = around ?? { query: window.query + window.queries / 2, key: window.key + window.keys / 2 };
@@ -36,7 +36,7 @@ export const moved = (window: MapWindow, shape: MapShape, queries: number, keys:
   key: inside(window.key + keys, window.keys, shape.keys),
 });
 
-/** "120,80,64" of an address, the last of which counts queries; the whole map where it says nothing that can be shown. */
+/** The window in the address, such as "120,80,64": first query, first key, number of queries. The full map if invalid. */
 export function window_param({ params }: State, shape: MapShape): MapWindow {
   const found = /^(\d{1,6}),(\d{1,6}),(\d{1,6})$/.exec(params.z ?? "");
   if (!found) return whole_window(shape);

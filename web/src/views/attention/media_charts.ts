@@ -1,4 +1,4 @@
-// The image or sound that maps are of, with what a query looks at.
+// The input image or audio, with the attention of a query.
 import { token_name, type ImagePatchesChart } from "../../chart/image_patches";
 import { time_of, time_words, type AudioFramesChart } from "../../chart/audio_frames";
 import type { WeightColor } from "../../chart/attention_colors";
@@ -14,12 +14,12 @@ function pixels_of({ maps }: Report, picture: ImageInput): Uint8Array {
   return pixels;
 }
 
-/** Of the query; of the first token that has no place in the image where none is chosen, or of all on average. */
+/** Attention of the query. Without one: of the first token that is not a patch, or the mean over queries. */
 export function image_patches_chart(
   report: Report,
   picture: ImageInput,
   map: HeadMap,
-  colour: WeightColor,
+  color: WeightColor,
   query?: number,
 ): ImagePatchesChart {
   const shown = query ?? (picture.names.length > 0 ? 0 : undefined);
@@ -28,15 +28,15 @@ export function image_patches_chart(
   return {
     kind: "picture",
     name: "attention-picture",
-    title: shown === undefined ? "What is looked at, on average" : `What ${shown < picture.names.length ? "the " : ""}${name} looks at`,
-    note: "Point at a patch, or at a row of the map; a click holds it.",
+    title: shown === undefined ? "Mean attention" : `Attention of ${shown < picture.names.length ? "the " : ""}${name}`,
+    note: "Point at a patch or a row of the map. Click to keep it selected.",
     pixels: pixels_of(report, picture),
     rows: picture.rows,
     columns: picture.cols,
     patches,
     names: picture.names,
     weights: shown === undefined ? mean_attention_to_keys(map) : attention_of_query(map, shown),
-    colour,
+    color,
     ...(shown === undefined ? {} : { query: shown }),
   };
 }
@@ -45,7 +45,7 @@ export function audio_frames_chart(
   { maps }: Report,
   sound: AudioInput,
   map: HeadMap,
-  colour: WeightColor,
+  color: WeightColor,
   query?: number,
 ): AudioFramesChart {
   const levels = maps.subarray(sound.at, sound.at + sound.frames);
@@ -53,12 +53,12 @@ export function audio_frames_chart(
   return {
     kind: "track",
     name: "attention-sound",
-    title: query === undefined ? "What is looked at, on average" : `What the frame at ${when} looks at`,
-    note: "Bars: how loud the sound is. Point at a frame, or at a row of the map; a click holds it.",
+    title: query === undefined ? "Mean attention" : `Attention of the frame at ${when}`,
+    note: "Bars: loudness. Color: attention. Point at a frame or a row of the map. Click to keep it selected.",
     levels,
     seconds: sound.seconds,
     weights: query === undefined ? mean_attention_to_keys(map) : attention_of_query(map, query),
-    colour,
+    color,
     ...(query === undefined ? {} : { query }),
   };
 }

@@ -1,10 +1,10 @@
-// Which query the map and the text are about: the one that is pointed at, else the one that is held.
+// The selected query of the map and the text: under the pointer, otherwise the one kept by a click.
 
 export interface SelectedQuery {
   query(): number | undefined;
   held(): number | undefined;
   point(query: number | undefined): void;
-  hold(query: number): void; // again: lets it go
+  hold(query: number): void; // a second call releases it
   watch(changed: () => void): void;
 }
 

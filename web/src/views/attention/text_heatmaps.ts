@@ -1,4 +1,4 @@
-// What every head does on a text: a heatmap a measure.
+// Heatmaps of attention measures over all heads.
 import type { HeatmapChart } from "../../chart/heatmap";
 import { format_number } from "../../chart/number_format";
 import { rows_of } from "../../data/report";
@@ -10,7 +10,7 @@ import { text_facts } from "../../shaping/texts";
 import { axes_of, kOfText } from "./axes";
 import { part_of, type AttentionChoice } from "./charts";
 
-/** What every head does on the text, and with repeated tokens where that was measured. */
+/** One heatmap per measure on the text, and on repeated tokens if they were measured. */
 export function text_heatmaps(reading: Reading, choice: AttentionChoice): HeatmapChart[] {
   const { report, model } = reading;
   const { length, energy } = text_facts(reading);
@@ -42,7 +42,7 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
       id: part_of(choice),
       name: "attention-entropy",
       title: "Entropy",
-      note: "Nats; high: looks everywhere.",
+      note: "Attention entropy in nats. High: broad attention.",
       format: ".1f",
       scale: (values) => limit_scale(Math.max(length > 1 ? Math.log(length) : 0, most(values)), ".1f"),
       value: on_text((row) => row.entropy),
@@ -51,21 +51,21 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
       ...share,
       name: "attention-first",
       title: `${first.charAt(0).toUpperCase()}${first.slice(1)}`,
-      note: axes?.of === "two texts" ? "Share of weight on token 0 of the source." : `Share of weight on ${noun} 0: the sink.`,
+      note: axes?.of === "two texts" ? "Attention on token 0 of the source." : `Attention on ${noun} 0, the usual attention sink.`,
       value: on_text((row) => row.sink_mass),
     },
     {
       ...share,
       name: "attention-previous",
       title: `Previous ${noun}`,
-      note: `Share of weight on the ${noun} before.`,
+      note: `Attention on the previous ${noun}.`,
       value: on_text((row) => row.previous_token),
     },
     {
       id: part_of(choice),
       name: "attention-rank",
-      title: "Rank of the map",
-      note: `At ${Math.round(energy * 100)}\u202f% of the energy.`,
+      title: "Energy rank of the map",
+      note: `Number of singular values for ${Math.round(energy * 100)}% of the energy.`,
       format: ".0f",
       scale: (values) => ({ kind: "sequential", domain: [1, Math.max(2, most(values))], transform: "log", format: ".0f" }),
       value: on_text((row) => row.energy_rank),
@@ -73,15 +73,15 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
     {
       ...share,
       name: "attention-itself",
-      title: "Itself",
-      note: `Share of weight on the ${noun} itself.`,
+      title: `Current ${noun}`,
+      note: `Attention of a query on its own ${noun}.`,
       value: on_text((row) => row.diagonal),
     },
     {
       id: part_of(choice),
       name: "attention-distance",
-      title: "Distance",
-      note: `${noun === "frame" ? "Frames" : "Tokens"} between, by weight.`,
+      title: "Mean distance",
+      note: `Distance in ${noun}s, weighted by attention.`,
       format: ".0f",
       scale: (values) => limit_scale(Math.max(length / 2, most(values)), ".0f"),
       value: on_text((row) => row.mean_distance),
@@ -89,36 +89,36 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
     {
       id: part_of(choice),
       name: "attention-patches",
-      title: "Distance in patches",
-      note: "From a patch to the patches that it looks at, by weight.",
+      title: "Mean distance in patches",
+      note: "Distance from a patch to attended patches, weighted by attention.",
       format: ".1f",
       scale: (values) => limit_scale(most(values), ".1f"),
       value: on_text((row) => row.patch_distance),
     },
   ];
-  // Across two texts: how a head aligns them, beside what even attention has.
-  const even = [...rows.values()].map((row) => row.uniform_diagonality).find((value) => value != null) ?? 0;
+  // Cross-attention: how a head aligns the two texts, with the uniform baseline.
+  const uniform = [...rows.values()].map((row) => row.uniform_diagonality).find((value) => value != null) ?? 0;
   figures.push(
     {
       id: part_of(choice),
       name: "attention-diagonality",
-      title: "Diagonal",
-      note: `1: all weight on the line from the first tokens to the last; even attention has ${format_number(even, ".2f")}.`,
+      title: "Diagonality",
+      note: `1: all attention on the diagonal from the first to the last tokens. Uniform: ${format_number(uniform, ".2f")}.`,
       format: "share",
-      scale: (values) => ({ kind: "sequential", domain: [Math.min(even, ...values), 1], format: ".2f" }),
+      scale: (values) => ({ kind: "sequential", domain: [Math.min(uniform, ...values), 1], format: ".2f" }),
       value: on_text((row) => row.diagonality),
     },
     {
       id: part_of(choice),
       name: "attention-monotonicity",
-      title: "Monotone",
-      note: "1: later tokens of the target look at later ones of the source; 0: at earlier ones; even attention has .50.",
+      title: "Monotonicity",
+      note: "1: later target tokens attend to later source tokens; 0: to earlier ones. Uniform: 0.50.",
       format: "share",
       scale: () => ({ kind: "diverging", domain: [0, 1], format: ".1f" }),
       value: on_text((row) => row.monotonicity),
     },
   );
-  // In an image, the order of tokens is no line.
+  // Image tokens have no linear order.
   const of_order = ["attention-previous", "attention-distance"];
   const of_induction: HeadFigure[] =
     induction.size === 0
@@ -129,7 +129,7 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
             id: "induction",
             name: "attention-induction",
             title: "Induction",
-            note: "On the token after an earlier copy; random tokens, repeated.",
+            note: "Attention on the token after the previous occurrence, on repeated random tokens.",
             value: repeated((row) => row.induction),
           },
           {
@@ -137,11 +137,11 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
             id: "induction",
             name: "attention-duplicate",
             title: "Duplicate token",
-            note: "On the earlier copy itself.",
+            note: "Attention on the previous occurrence of the same token.",
             value: repeated((row) => row.duplicate_token),
           },
         ];
-  // Of maps across two texts, or of texts, some have no value in any head.
+  // Some measures have no value for cross-attention, others none for self-attention.
   const places = [...rows.values()];
   const here = axes?.of === "image" ? figures.filter(({ name }) => !of_order.includes(name)) : figures;
   const measured = here.filter(({ value }) => places.some((place) => value(place) != null));

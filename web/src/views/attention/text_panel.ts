@@ -1,5 +1,5 @@
-// The text itself, coloured by what the pointed token looks at, or by what each token receives on average. Of maps across two
-// texts the one that is pointed at is the target, and what is coloured is the source.
+// The text, colored by the attention of the token under the pointer, or by mean attention. For cross-attention, the reader points at the
+// target, and the source is colored.
 import { text_on } from "../../chart/oklab";
 import type { Theme } from "../../chart/theme";
 import { weight_hex, type WeightColor } from "../../chart/attention_colors";
@@ -12,7 +12,7 @@ export function text_panel(
   texts: readonly string[],
   source: readonly string[] | undefined,
   map: HeadMap,
-  colour: WeightColor,
+  color: WeightColor,
   theme: Theme,
   pointing: SelectedQuery,
 ): HTMLElement {
@@ -25,14 +25,14 @@ export function text_panel(
   let stop = pointing.held() ?? 0;
   tokens[stop]?.setAttribute("tabindex", "0");
 
-  const colours = () => {
+  const colors = () => {
     const query = pointing.query();
     const chosen = query === undefined ? undefined : tokens[query];
-    title.textContent = chosen ? `What “${chosen.textContent.trim()}” (token ${query}) looks at` : "What is looked at, on average";
+    title.textContent = chosen ? `Attention of “${chosen.textContent.trim()}” (token ${query})` : "Mean attention";
     const weights = query === undefined ? on_average : attention_of_query(map, query);
     attended.forEach((token, index) => {
       const weight = weights[index] ?? 0;
-      const ground = weight_hex(theme, weight, colour);
+      const ground = weight_hex(theme, weight, color);
       token.style.background = weight > 0 ? ground : "";
       token.style.color = weight > 0 ? text_on(ground) : "";
     });
@@ -53,7 +53,7 @@ export function text_panel(
     token.setAttribute("tabindex", "0");
     token.focus();
   };
-  /** The token nearest in the line above or below. */
+  /** The nearest token in the line above or below. */
   const in_line = (from: number, direction: 1 | -1): number => {
     const box = tokens[from]?.getBoundingClientRect() ?? new DOMRect();
     const [x, y] = [box.left + box.width / 2, box.top];
@@ -73,7 +73,7 @@ export function text_panel(
     {
       class: "tokens",
       role: "listbox",
-      "aria-label": source ? "the tokens of the target" : "the tokens of the text",
+      "aria-label": source ? "tokens of the target" : "tokens of the text",
       onpointerover: (event: Event) => pointing.point(token_of(event)),
       onpointerleave: () => pointing.point(undefined),
       onfocusin: (event: Event) => (event.target as Element).matches(":focus-visible") && pointing.point(token_of(event)),
@@ -98,13 +98,13 @@ export function text_panel(
     },
     lines_of(tokens, texts),
   );
-  pointing.watch(colours);
-  colours();
+  pointing.watch(colors);
+  colors();
   return h(
     "div",
     { class: "text-panel" },
     title,
-    h("p", { class: "note" }, `Point at a token${source ? " of the target" : ""}, or at a row of the map; a click holds it.`),
+    h("p", { class: "note" }, `Point at a token${source ? " of the target" : ""} or a row of the map. Click to keep it selected.`),
     source ? h("h3", {}, "Target") : null,
     list,
     source ? [h("h3", {}, "Source"), h("p", { class: "tokens read-only" }, lines_of(attended, source))] : [],

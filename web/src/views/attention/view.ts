@@ -2,6 +2,7 @@ import type { Chart } from "../../chart/chart";
 import { bytes_words, counted } from "../../chart/number_format";
 import { same_shape, tokens_shape } from "../../data/maps";
 import { map_places, image_input, rows_of, audio_input, source_of, tokens_of, type ShownToken } from "../../data/report";
+import { head_name } from "../../chart/rich_text";
 import { live_panel } from "../../live/run_panel";
 import { live_map } from "../../live/served_maps";
 import { chart_frame } from "../../page/chart_frame";
@@ -44,8 +45,8 @@ function charts(reading: Reading): Chart[] {
   const all = [
     wall.maps.length > 0 ? wall : undefined,
     map && map_chart(reading, choice, map),
-    picture && whole && image_patches_chart(reading.report, picture, whole, choice.colour),
-    sound && whole && audio_frames_chart(reading.report, sound, whole, choice.colour),
+    picture && whole && image_patches_chart(reading.report, picture, whole, choice.color),
+    sound && whole && audio_frames_chart(reading.report, sound, whole, choice.color),
     profile_chart(reading, choice),
     max_rank_chart(reading, choice),
     ...text_heatmaps(reading, choice),
@@ -60,7 +61,7 @@ function draw(context: Context): HTMLElement {
   const { length, sequences } = text_facts(context);
   const axes = axes_of(context);
   const what = kWhat[axes?.of ?? "text"];
-  const of_texts = sequences > 1 ? `; figures are means over ${sequences} ${what}s, maps are of the first` : "";
+  const of_texts = sequences > 1 ? ` Measures are means over ${sequences} ${what}; maps show the first one.` : "";
   const head = h(
     "div",
     { class: "view-head" },
@@ -69,25 +70,25 @@ function draw(context: Context): HTMLElement {
       {},
       h("h1", { class: "view" }, "Attention"),
       length > 0
-        ? h("p", { class: "note" }, `${length_words(context, axes, length)}, ${model.layers} × ${model.heads} heads${of_texts}.`)
+        ? h("p", { class: "note" }, `${length_words(context, axes, length)}, ${model.layers} × ${model.heads} heads.${of_texts}`)
         : null,
     ),
     controls(
       stack_choice(context),
       choice(
-        "colour",
+        "color",
         [
-          { value: "log", label: "Log colour" },
-          { value: "sqrt", label: "Square root" },
+          { value: "log", label: "Log scale" },
+          { value: "sqrt", label: "Square-root scale" },
         ],
-        chosen.colour,
+        chosen.color,
         (c) => context.go({ c }),
       ),
       choice(
         "keys",
         [
           { value: "all", label: "All keys" },
-          { value: "others", label: "Without the first" },
+          { value: "others", label: "Without first key" },
         ],
         chosen.exclude_first_token ? "others" : "all",
         (keys) => context.go({ keys }),
@@ -108,10 +109,10 @@ function draw(context: Context): HTMLElement {
 
 const no_maps = (context: Context): HTMLElement =>
   context.report.live
-    ? h("div", { class: "absent" }, h("p", {}, `There are no maps yet: run ${kRun[context.model.reads ?? "texts"]}.`))
+    ? h("div", { class: "absent" }, h("p", {}, `No attention maps yet. Run ${kRun[context.model.reads ?? "texts"]}.`))
     : absent_maps(context);
 
-const kRun = { texts: "a text", images: "an image", sound: "a sound" } as const;
+const kRun = { texts: "a text", images: "an image", sound: "an audio file" } as const;
 
 function maps(context: Context, chosen: AttentionChoice): HTMLElement {
   const { report, model, theme } = context;
@@ -129,8 +130,8 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
       h(
         "div",
         { class: "attention-map" },
-        h("h2", {}, `Layer ${place.layer} · head ${place.head}`),
-        fetched?.said ?? whole_map_command(context, chosen, "The map of this head"),
+        h("h2", {}, head_name(place)),
+        fetched?.said ?? whole_map_command(context, chosen, `map of ${head_name(place)}`),
       ),
     );
 
@@ -152,39 +153,39 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
       { class: "attention-map" },
       frame,
       fetched?.said ?? null,
-      is_whole(map) ? null : whole_map_command(context, chosen, `Each cell is the largest of ${cell_weights(map)} weights; the whole map`),
+      is_whole(map) ? null : whole_map_command(context, chosen, `full map; each cell above is the maximum of ${cell_weights(map)} weights`),
     ),
   );
 }
 
 const cell_weights = ({ of, shape }: HeadMap): number => Math.round((of.queries * of.keys) / (shape.queries * shape.keys));
 
-/** What the map is of, to be pointed at. */
-function axes_panel(context: Context, { colour }: AttentionChoice, map: HeadMap, pointing: SelectedQuery): HTMLElement | null {
+/** The text, image or audio of the map, for selecting a query. */
+function axes_panel(context: Context, { color }: AttentionChoice, map: HeadMap, pointing: SelectedQuery): HTMLElement | null {
   const { report, model, theme } = context;
   const axes = axes_of(context);
   if (!axes || !same_shape(shape_of(axes), map.shape)) return null;
   const [picture, sound] = [image_input(report, model.name), audio_input(report, model.name)];
-  if (picture) return image_panel(report, picture, map, colour, theme, pointing);
-  if (sound) return audio_panel(report, sound, map, colour, theme, pointing);
+  if (picture) return image_panel(report, picture, map, color, theme, pointing);
+  if (sound) return audio_panel(report, sound, map, color, theme, pointing);
   const texts = (tokens: readonly ShownToken[]) => tokens.map((token) => token.text);
   const source = source_of(report, model.name);
-  return text_panel(texts(tokens_of(report, model.name)), source && texts(source), map, colour, theme, pointing);
+  return text_panel(texts(tokens_of(report, model.name)), source && texts(source), map, color, theme, pointing);
 }
 
-const kWhat = { text: "text", "two texts": "pair of texts", image: "image", sound: "sound" } as const;
+const kWhat = { text: "texts", "two texts": "pairs of texts", image: "images", audio: "audio files" } as const;
 
-/** "48 tokens", "12 tokens of a target on 15 of a source", "14 × 14 patches and 1 token of no place". */
+/** "48 tokens", "12 target tokens, 15 source tokens", "14 × 14 patches and 1 other token". */
 function length_words({ report, model }: Context, axes: Axes | undefined, length: number): string {
   if (!axes) return counted(length, "token");
-  if (axes.of === "two texts") return `${counted(axes.queries.length, "token")} of a target on ${axes.keys.length} of a source`;
+  if (axes.of === "two texts") return `${counted(axes.queries.length, "target token")}, ${counted(axes.keys.length, "source token")}`;
   const picture = image_input(report, model.name);
   if (!picture) return counted(axes.queries.length, axes.noun);
-  const others = picture.names.length > 0 ? ` and ${counted(picture.names.length, "token")} of no place` : "";
+  const others = picture.names.length > 0 ? ` and ${counted(picture.names.length, "other token")}` : "";
   return `${picture.patch_rows} × ${picture.patch_cols} patches${others}`;
 }
 
-/** Which of a model's stacks is shown, where the report holds several. */
+/** Selection of a stack, if the report has several stacks of the model. */
 function stack_choice({ report, model, go }: Context): HTMLElement | null {
   const stacks = stacks_of(report.file.models, model);
   if (stacks.length < 2) return null;
@@ -197,7 +198,7 @@ function stack_choice({ report, model, go }: Context): HTMLElement | null {
   );
 }
 
-/** A head's figures on the text. */
+/** A head's measures on the text. */
 function facts(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const found = row_of_head(context, chosen);
   return found
@@ -209,14 +210,14 @@ function facts(context: Context, chosen: AttentionChoice): HTMLElement | null {
     : null;
 }
 
-const kMostBytes = 2e6; // of all maps in a report
+const kMostBytes = 2e6; // limit for all maps in a report
 
 function whole_map_command(context: Context, { place }: AttentionChoice, what: string): HTMLElement {
   const [found] = map_places(context.report, context.model.name);
   const shape = found ? tokens_shape(found) : { queries: 0, keys: 0 };
   const bytes = shape.queries * shape.keys;
   const size = bytes > 0 ? ` (about ${bytes_words(bytes)})` : "";
-  // A page keeps no larger one: what the program named instead, if anything.
+  // Larger maps do not fit in a page: use the command that the program suggests, if any.
   const other = context.report.file.skipped.find((each) => each.part === "maps" && each.model === context.model.name)?.command;
   const report = `${context.report.file.command.replace(/ --maps \S+/, "")} --maps ${place.layer},${place.head}`;
   return absent(`${what}${size}`, ...(bytes <= kMostBytes ? [report] : [other ?? []].flat()));
@@ -224,20 +225,21 @@ function whole_map_command(context: Context, { place }: AttentionChoice, what: s
 
 function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const [profile, max_rank] = [profile_chart(context, chosen), max_rank_chart(context, chosen)];
-  const title = "Rank of the maps";
-  // A served page that has run no text yet says so above.
+  const title = "Rank of attention maps";
+  // In a served page without a text, a message above says so.
   if (!profile && !max_rank && context.report.live && !chosen.exclude_first_token) return null;
   if (!profile && !max_rank)
     return section(
       title,
       null,
-      absent_analysis(context, "The rank of attention maps", chosen.exclude_first_token ? "attention_excluding_first" : "attention"),
+      absent_analysis(context, "rank of attention maps", chosen.exclude_first_token ? "attention_excluding_first" : "attention"),
     );
   const { energy, sequences } = text_facts(context);
   const collapsed = collapsed_words(context.report, layer_rows(context, chosen));
   const note =
-    `Directions, and columns, that hold ${Math.round(energy * 100)}\u202f% of the energy${chosen.exclude_first_token ? ", without key 0" : ""}.` +
-    `${sequences > 1 ? " Bars are standard errors over the texts." : ""}${collapsed ? ` ${collapsed}` : ""}`;
+    `Number of singular values (rank) and of columns with ${Math.round(energy * 100)}% of the energy` +
+    `${chosen.exclude_first_token ? ", without key 0" : ""}.${sequences > 1 ? " Error bars: standard errors over texts." : ""}` +
+    (collapsed ? ` ${collapsed}` : "");
   return section(
     title,
     note,
@@ -251,14 +253,14 @@ function on_text(context: Context, chosen: AttentionChoice): HTMLElement | null 
   const induction =
     of !== "text" || rows_of(context.report, "induction", context.model.name).length > 0
       ? null
-      : absent_analysis(context, "Induction, on repeated tokens,", "induction");
+      : absent_analysis(context, "induction scores on repeated tokens", "induction");
   if (charts.length === 0) return induction;
   const frames = charts.map((chart) =>
     chart_frame(chart, context.theme, { on_choose: ({ row: layer, column }) => context.go({ l: layer, h: column, z: null }) }),
   );
   return section(
-    `What heads do on ${of === "two texts" ? "these texts" : `this ${of}`}`,
-    "Means over queries. Shares are coloured by their square roots, so that small ones show. Choose a cell to see its map above.",
+    `Attention patterns on ${of === "two texts" ? "these texts" : `this ${of}`}`,
+    "Means over queries. Fractions have a square-root color scale. Select a cell to see its map above.",
     row(context.model.heads > 16 ? 460 : 250, ...frames),
     induction ? h("div", { class: "below" }, induction) : null,
   );

@@ -1,4 +1,4 @@
-// Rows of an analysis as a table of texts and numbers, one column for each plain figure.
+// Rows of an analysis as a table of text and numbers, one column per scalar value.
 import { csv, type CsvValue } from "../../chart/csv";
 import { field } from "../../data/fields";
 import { analysis, type Report } from "../../data/report";
@@ -18,7 +18,7 @@ export interface Table {
 
 type Nested = Readonly<Record<string, unknown>>;
 const is_nested = (value: unknown): value is Nested => typeof value === "object" && value !== null && !Array.isArray(value);
-// Arrays of numbers lie in blocks of their own; a cell cannot show them.
+// Arrays are stored in separate blocks, and a cell cannot show them.
 const is_slice = (value: Nested) => "at" in value && "length" in value;
 
 function flattened(row: Nested, path: string[], out: Map<string, CsvValue>): void {
@@ -32,7 +32,7 @@ function flattened(row: Nested, path: string[], out: Map<string, CsvValue>): voi
   }
 }
 
-// Names may hold points ("0.9"): the description is that of the longest path that has one.
+// Names may contain dots ("0.9"), so the longest path with a description is used.
 function described(report: Report, id: AnalysisId, path: string): { heading: string; meaning: string } {
   const parts = path.split(".");
   for (let length = parts.length; length > 0; --length) {
@@ -61,7 +61,7 @@ export function table_of(report: Report, id: AnalysisId): Table {
   };
 }
 
-/** Rows that hold a text in any cell, ordered by a column; none comes last either way. */
+/** Rows with the search text in any cell, sorted by a column. Missing values come last in both directions. */
 export function arranged(table: Table, search: string, order: { column: number; down: boolean } | undefined): CsvValue[][] {
   const wanted = search.trim().toLowerCase();
   const rows = wanted

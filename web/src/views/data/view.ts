@@ -7,7 +7,7 @@ import { download } from "../../page/save_chart";
 import type { Context, View } from "../../page/view";
 import { arranged, table_csv, table_of } from "./tables";
 
-const kMostRows = 400; // in the page at once; more would be slow to draw and nobody reads them
+const kMostRows = 400; // rows on the page: more would be slow to draw
 
 function draw(context: Context): HTMLElement {
   const { report, state } = context;
@@ -33,7 +33,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
   const count = h("span", { class: "note", role: "status" });
   const fill = (search: string) => {
     const rows = arranged(table, search, order);
-    count.textContent = rows.length > kMostRows ? `the first ${kMostRows} of ${counted(rows.length, "row")}` : counted(rows.length, "row");
+    count.textContent = rows.length > kMostRows ? `first ${kMostRows} of ${counted(rows.length, "row")}` : counted(rows.length, "row");
     body.replaceChildren(
       ...rows.slice(0, kMostRows).map((row) =>
         h(
@@ -53,7 +53,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
   fill(state.params.find ?? "");
   const search = h("input", {
     type: "search",
-    "aria-label": "search the rows",
+    "aria-label": "search rows",
     placeholder: "Search",
     value: state.params.find ?? "",
     oninput: () => fill(search.value),
@@ -126,7 +126,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
         body,
       ),
     ),
-    found?.again ? h("p", { class: "note" }, "Made again by ", found.again.split("\n").map(command_words)) : null,
+    found?.again ? h("p", { class: "note" }, "Reproduce with ", found.again.split("\n").map(command_words)) : null,
   );
 }
 
@@ -134,7 +134,7 @@ function fact(name: string, value: string): HTMLElement[] {
   return [h("dt", {}, name), h("dd", {}, value)];
 }
 
-/** What was asked for: parameters that are not at rest, in words. */
+/** Parameters that are set, as text. */
 function parameters_words(parameters: Readonly<Record<string, unknown>>): string {
   return Object.entries(parameters)
     .filter(([, value]) => value !== null && value !== false)
@@ -149,14 +149,14 @@ function provenance({ report }: Context): HTMLElement {
   const { file } = report;
   const skipped = file.reports.flatMap((each) => each.skipped.map((one) => ({ id: each.id, ...one })));
   return section(
-    "Where this comes from",
+    "Provenance",
     null,
     h(
       "dl",
       { class: "facts" },
       fact("attnscope", file.version),
-      fact("made", `${file.created.replace("T", " ").replace("Z", " UTC")}, in ${format_number(file.seconds, ".1f")} seconds`),
-      h("dt", {}, "made again by"),
+      fact("created", `${file.created.replace("T", " ").replace("Z", " UTC")}, in ${format_number(file.seconds, ".1f")} seconds`),
+      h("dt", {}, "reproduce with"),
       h("dd", {}, command_words(file.command)),
       file.models.flatMap((model) =>
         fact(
@@ -169,12 +169,15 @@ function provenance({ report }: Context): HTMLElement {
       ),
       file.reports.flatMap((each) =>
         fact(
-          `${each.id.replace(/_/g, " ")}${file.models.length > 1 ? ` of ${each.model}` : ""}`,
+          `${each.id.replace(/_/g, " ")}${file.models.length > 1 ? ` (${each.model})` : ""}`,
           `${counted(each.rows.length, "row")}${parameters_words(each.parameters)}`,
         ),
       ),
       file.skipped.flatMap((each) =>
-        fact("left out", `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `: ${each.command}` : ""}`),
+        fact(
+          "skipped",
+          `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `. To add it: ${each.command}` : ""}`,
+        ),
       ),
       file.reports.flatMap((each) => (each.notes ?? []).flatMap((note) => fact(each.id.replace(/_/g, " "), note))),
       skipped.flatMap((each) =>

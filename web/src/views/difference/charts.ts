@@ -1,4 +1,4 @@
-// What a fine-tune changed, shaped into charts.
+// Charts of the change from a base model.
 import { counted_axis } from "../../chart/axis";
 import type { ColorScale, Series } from "../../chart/chart_fields";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
@@ -50,12 +50,12 @@ function grid_of(reading: Reading, { name, title, note, value, scale, format }: 
   };
 }
 
-/** The Frobenius norm of the change over that of the base's matrix. */
+/** Relative change: Frobenius norm of the change over that of the base matrix. */
 export const change_sizes = (reading: Reading): HeatmapChart | undefined =>
   grid_of(reading, {
     name: "diff-size",
-    title: "How much changed",
-    note: "The norm of the change over that of the base's matrix.",
+    title: "Relative change",
+    note: "Norm of the change divided by the norm of the base matrix.",
     value: (row) => row.relative_change,
     scale: (values) => ({ kind: "sequential", domain: [0, Math.max(1e-9, ...values)], format: ".2~r" }),
     format: ".3f",
@@ -71,10 +71,10 @@ export function change_ranks(reading: Reading): HeatmapChart | undefined {
   const random = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
   return grid_of(reading, {
     name: "diff-rank",
-    title: "Rank of the change",
+    title: "Energy rank of the change",
     note:
-      `Its singular values with ${threshold_words(reading.threshold)} of its energy, over all. Random changes would need ` +
-      `${Math.round(100 * random)}\u202f% on average.`,
+      `Number of singular values for ${threshold_words(reading.threshold)} of the energy, relative to the maximum possible rank. Random ` +
+      `change: ${Math.round(100 * random)}% on average.`,
     value: (row) => rank_share(row, row.energy_rank, reading.threshold),
     scale: () => ({ kind: "sequential", domain: [0, 1], format: "percent" }),
     format: "percent",
@@ -84,8 +84,8 @@ export function change_ranks(reading: Reading): HeatmapChart | undefined {
 export const base_ranks = (reading: Reading): HeatmapChart | undefined =>
   grid_of(reading, {
     name: "diff-base-rank",
-    title: "Rank of the base's matrix",
-    note: `The same of the matrix that was changed.`,
+    title: "Energy rank of the base matrix",
+    note: "The same measure for the base model's matrix.",
     value: (row) => rank_share(row, row.weight_energy_rank, reading.threshold),
     scale: () => ({ kind: "sequential", domain: [0, 1], format: "percent" }),
     format: "percent",
@@ -94,26 +94,26 @@ export const base_ranks = (reading: Reading): HeatmapChart | undefined =>
 export const output_overlap = (reading: Reading): HeatmapChart | undefined =>
   grid_of(reading, {
     name: "diff-outputs",
-    title: "Do changes write where the base writes?",
-    note: "The mean squared cosine of the outputs that the change reaches and those of the base, less that of a random space.",
+    title: "Output overlap of change and base",
+    note: "Mean squared cosine between the output subspaces of the change and of the base, minus that of a random subspace.",
     value: (row) => (row.output_space ? row.output_space.overlap - row.output_space.random_overlap : null),
     scale: () => ({ kind: "diverging", domain: [-1, 1], format: "+.1f" }),
     format: "score",
   });
 
-/** The shares of energy that ranks are known at, ascending. */
+/** Energy thresholds with ranks, ascending. */
 export const adapter_thresholds = (rows: readonly DiffRow[]): string[] =>
   Object.keys(rows[0]?.energy_rank ?? {}).sort((a, b) => Number(a) - Number(b));
 
-/** The energy of a change against the rank, beside the base's matrix, mean over layers; a panel a matrix. */
+/** Cumulative energy of the change and of the base by rank, mean over layers; one panel per matrix. */
 export function spectra_of_change(reading: Reading): LinesChart | undefined {
   const rows = diff_rows(reading);
   const thresholds = adapter_thresholds(rows);
   if (thresholds.length < 2) return undefined;
   const series: Series[] = [
-    { key: "change", label: "change", colour: "accent" },
-    { key: "base", label: "base", colour: "ink", dash: "7 2" },
-    { key: "null", label: "random", colour: "null", dash: "4 3" },
+    { key: "change", label: "change", color: "accent" },
+    { key: "base", label: "base", color: "ink", dash: "7 2" },
+    { key: "null", label: "random", color: "null", dash: "4 3" },
   ];
   const panels = matrices_in(rows).map((matrix) => {
     const own = rows.filter((row) => row.matrix === matrix);
@@ -131,17 +131,19 @@ export function spectra_of_change(reading: Reading): LinesChart | undefined {
   return {
     kind: "lines",
     name: "diff-spectra",
-    title: "Energy against rank",
-    note: "Mean over layers of the share of singular values that holds so much of the energy. Left of the base: the change needs fewer.",
-    x: { title: "share of the directions", scale: "linear", domain: [0, 1], format: "percent" },
-    y: { title: "share of the energy", scale: "linear", domain: [0.5, 1], format: "percent" },
+    title: "Energy by rank",
+    note:
+      "Fraction of singular values needed for each fraction of the energy, mean over layers. Left of the base: lower rank " +
+      "than the base.",
+    x: { title: "fraction of singular values", scale: "linear", domain: [0, 1], format: "percent" },
+    y: { title: "fraction of the energy", scale: "linear", domain: [0.5, 1], format: "percent" },
     series,
     points: true,
     panels,
   };
 }
 
-/** The change of each layer, a line a matrix. */
+/** Relative change by layer, one line per matrix. */
 export function change_by_layer(reading: Reading): LinesChart | undefined {
   const rows = diff_rows(reading);
   if (rows.length === 0) return undefined;
@@ -150,11 +152,11 @@ export function change_by_layer(reading: Reading): LinesChart | undefined {
   return {
     kind: "lines",
     name: "diff-layers",
-    title: "Which layers moved",
-    note: "The norm of the change over that of the base's matrix.",
+    title: "Relative change by layer",
+    note: "Norm of the change divided by the norm of the base matrix.",
     x: counted_axis("layer", reading.model.layers),
     y: { title: "relative change", scale: "linear", domain: [0, Math.max(1e-9, ...sizes) * 1.1] },
-    series: matrices.map((matrix): Series => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } })),
+    series: matrices.map((matrix): Series => ({ key: matrix, label: matrix_words(matrix), color: { role: matrix } })),
     points: reading.model.layers <= 16,
     panels: [
       {

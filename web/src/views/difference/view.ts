@@ -1,4 +1,4 @@
-// What a fine-tune changed in each matrix, and how large the adapter is that holds it.
+// The change of each matrix from a base model, and the size of a LoRA adapter that approximates it.
 import { count_words, format_number } from "../../chart/number_format";
 import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
@@ -25,10 +25,10 @@ function adapter(context: Context): HTMLElement | null {
   if (whole === 0 || !changed) return null;
   return section(
     "As a LoRA adapter",
-    "Factors that keep so much of every change, in place of the matrices. The base stays: what shrinks is the download.",
+    "Low-rank factors that keep this fraction of the energy of every change. The base model is still needed; only the download is smaller.",
     h(
       "div",
-      { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "sizes of adapters" },
+      { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "adapter sizes" },
       h(
         "table",
         {},
@@ -38,7 +38,9 @@ function adapter(context: Context): HTMLElement | null {
           h(
             "tr",
             {},
-            ["energy of the change", "parameters", "of the matrices"].map((name) => h("th", { scope: "col", class: "plain-head" }, name)),
+            ["energy of the change", "parameters", "relative to full matrices"].map((name) =>
+              h("th", { scope: "col", class: "plain-head" }, name),
+            ),
           ),
         ),
         h(
@@ -58,7 +60,12 @@ function adapter(context: Context): HTMLElement | null {
       ),
     ),
     again
-      ? h("div", { class: "absent" }, h("p", {}, "This writes it:"), command_words(`${again.split("\n")[0] ?? ""} --lora adapter`))
+      ? h(
+          "div",
+          { class: "absent" },
+          h("p", {}, "To write the adapter, run:"),
+          command_words(`${again.split("\n")[0] ?? ""} --lora adapter`),
+        )
       : null,
   );
 }
@@ -73,12 +80,12 @@ function draw(context: Context): HTMLElement {
     h("div", { class: "view-head" }, h("h1", { class: "view" }, "Difference")),
     skipped_lines(context, "diff"),
     ...(rows.length === 0
-      ? [absent_analysis(context, "What was changed since a base", "diff")]
+      ? [absent_analysis(context, "change from a base model", "diff")]
       : [
-          section("What changed", null, uniform_row(context, 420, frame(change_sizes(context)), frame(change_by_layer(context)))),
+          section("Size of the change", null, uniform_row(context, 420, frame(change_sizes(context)), frame(change_by_layer(context)))),
           section("Ranks", null, uniform_row(context, 420, frame(change_ranks(context)), frame(base_ranks(context)))),
           spectra ? section("Spectra", null, chart_frame(spectra, context.theme)) : null,
-          outputs ? section("Where changes write", null, chart_frame(outputs, context.theme)) : null,
+          outputs ? section("Output subspaces", null, chart_frame(outputs, context.theme)) : null,
           adapter(context),
         ]),
   );

@@ -1,4 +1,4 @@
-// What experts have in common, and where routers send a text, shaped into charts.
+// Charts of expert similarity and routing.
 import { counted_axis } from "../../chart/axis";
 import type { Series } from "../../chart/chart_fields";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
@@ -11,7 +11,7 @@ import type { ExpertsRow, Matrix, RoutingRow, SpectrumRow } from "../../data/rep
 import { numbers_in } from "../../shaping/head_grid";
 import type { Reading } from "../../shaping/reading";
 
-/** More experts than this are too many to show each pair of them. */
+/** Largest number of experts for which all pairs are shown. */
 export const kMostPairs = 160;
 
 const kOfExperts: readonly Matrix[] = ["gate", "up", "down"];
@@ -24,13 +24,13 @@ const space_rows = ({ report, model }: Reading, matrix: Matrix): ExpertsRow[] =>
     .filter((row) => row.matrix === matrix)
     .sort((a, b) => a.layer - b.layer);
 
-/** Of single experts: rows that sum up a layer are left out. */
+/** Rows of single experts, without rows that summarize a layer. */
 export const expert_rows = ({ report, model }: Reading, matrix: Matrix): SpectrumRow[] =>
   rows_of(report, "expert_spectra", model.name).filter((row) => row.matrix === matrix && row.expert !== undefined);
 
 export const expert_matrices = (reading: Reading): Matrix[] => kOfExperts.filter((matrix) => expert_rows(reading, matrix).length > 0);
 
-/** How often each expert was chosen, over what it would be were all chosen as often. */
+/** Load of each expert relative to balanced load. */
 export function load_chart(reading: Reading): HeatmapChart | undefined {
   const rows = routing_rows(reading);
   const [first] = rows;
@@ -41,8 +41,8 @@ export function load_chart(reading: Reading): HeatmapChart | undefined {
     name: "expert-load",
     title: "Load of each expert",
     note:
-      `How often it was chosen, over its even share, on ${first.tokens} tokens, each of which passes ${first.chosen} of ` +
-      `${first.experts}. 0: never.`,
+      `Fraction of all routing assignments, relative to balanced load. Text of ${first.tokens} tokens, ${first.chosen} of ` +
+      `${first.experts} experts per token. 0: unused.`,
     rows: { title: "layer", labels: rows.map((row) => String(row.layer)) },
     columns: { title: "expert", labels: range(first.experts).map(String) },
     cells,
@@ -51,7 +51,7 @@ export function load_chart(reading: Reading): HeatmapChart | undefined {
   };
 }
 
-/** The energy rank of each expert that the report has, as a share of what is possible. */
+/** Energy rank of each expert in the report, relative to the maximum possible rank. */
 export function rank_chart(reading: Reading, matrix: Matrix): HeatmapChart | undefined {
   const rows = expert_rows(reading, matrix);
   if (rows.length === 0) return undefined;
@@ -71,12 +71,12 @@ export function rank_chart(reading: Reading, matrix: Matrix): HeatmapChart | und
       return skipped === undefined ? "missing" : { skipped };
     }),
   );
-  const random = nulls.length > 0 ? ` Random numbers have ${Math.round(Math.max(...nulls) * 100)}\u202f%.` : "";
+  const random = nulls.length > 0 ? ` Random: ${Math.round(Math.max(...nulls) * 100)}%.` : "";
   return {
     kind: "heatmap",
     name: `expert-rank-${matrix}`,
-    title: ["Rank of ", ...[matrix_words(matrix)].flat()],
-    note: `Singular values with 0.9 of the energy, as a share of all.${random}`,
+    title: ["Energy rank of ", ...[matrix_words(matrix)].flat()],
+    note: `Number of singular values for 90% of the energy, relative to the maximum possible rank.${random}`,
     rows: { title: "layer", labels: layers.map(String) },
     columns: { title: "expert", labels: experts.map(String) },
     cells,
@@ -85,13 +85,13 @@ export function rank_chart(reading: Reading, matrix: Matrix): HeatmapChart | und
   };
 }
 
-/** The rank of all experts stacked, of one alone, and of as many independent ones. */
+/** Energy rank of all experts stacked, of one expert, and of equally many random experts. */
 export function space_chart(reading: Reading): LinesChart | undefined {
   const { model } = reading;
   const series: Series[] = [
-    { key: "stacked", label: "all, stacked", colour: "accent" },
-    { key: "single", label: "one expert, median", colour: "ink", dash: "7 2" },
-    { key: "null", label: "random, stacked", colour: "null", dash: "4 3" },
+    { key: "stacked", label: "all, stacked", color: "accent" },
+    { key: "single", label: "one expert, median", color: "ink", dash: "7 2" },
+    { key: "null", label: "random, stacked", color: "null", dash: "4 3" },
   ];
   const panels: Panel[] = kOfExperts.flatMap((matrix) => {
     const rows = space_rows(reading, matrix);
@@ -116,25 +116,25 @@ export function space_chart(reading: Reading): LinesChart | undefined {
   return {
     kind: "lines",
     name: "expert-space",
-    title: "The space that experts share",
+    title: "Shared subspace of experts",
     note:
-      "Singular values with 0.9 of the energy. Near one expert's: all read, or write, in one space. Near the dashed line: each " +
-      "its own.",
+      "Energy rank (90%) of the experts' stacked weights. Near a single expert: all use the same subspace. Near the random line: each " +
+      "uses its own.",
     x: counted_axis("layer", model.layers),
-    y: { title: "directions", scale: "linear", domain: [0, model.width] },
+    y: { title: "energy rank", scale: "linear", domain: [0, model.width] },
     series,
     points: model.layers <= 16,
     panels,
   };
 }
 
-/** How alike the experts of a layer are, whatever the order of their neurons; of the router, its rows. */
+/** Similarity of the experts in a layer, independent of neuron order; for the router, similarity of its rows. */
 export function similarity_chart(reading: Reading): LinesChart | undefined {
   const series: Series[] = [
-    { key: "most", label: "most alike pair", colour: "accent" },
-    { key: "mean", label: "mean over pairs", colour: "ink", dash: "7 2" },
-    { key: "least", label: "least alike pair", colour: "soft" },
-    { key: "null", label: "random", colour: "null", dash: "4 3" },
+    { key: "most", label: "most similar pair", color: "accent" },
+    { key: "mean", label: "mean over pairs", color: "ink", dash: "7 2" },
+    { key: "least", label: "least similar pair", color: "soft" },
+    { key: "null", label: "random", color: "null", dash: "4 3" },
   ];
   const panels: Panel[] = (["gate", "up", "down", "router"] as const).flatMap((matrix) => {
     const rows = space_rows(reading, matrix).filter((row) => row.mean_similarity !== null);
@@ -163,8 +163,8 @@ export function similarity_chart(reading: Reading): LinesChart | undefined {
   return {
     kind: "lines",
     name: "expert-similarity",
-    title: "How alike experts are",
-    note: "Of experts the cosine of what they do to the stream's second moments, of a router the cosine of its rows. 1: the same.",
+    title: "Similarity of experts",
+    note: "Experts: cosine of second moments, independent of neuron order. Router: cosine between rows. 1: identical.",
     x: counted_axis("layer", reading.model.layers),
     y: { title: "similarity", scale: "linear", domain: [Math.min(0, ...all) < 0 ? -1 : 0, 1] },
     series,
@@ -173,7 +173,7 @@ export function similarity_chart(reading: Reading): LinesChart | undefined {
   };
 }
 
-/** How many experts carry the load, against how many there are. */
+/** Effective number of experts by layer. */
 export function balance_chart(reading: Reading): LinesChart | undefined {
   const rows = routing_rows(reading);
   const [first] = rows;
@@ -181,12 +181,12 @@ export function balance_chart(reading: Reading): LinesChart | undefined {
   return {
     kind: "lines",
     name: "expert-balance",
-    title: "Experts that carry the load",
-    note: "e to the entropy of the load: as many experts as would carry it evenly. Dashed: all of them.",
+    title: "Effective number of experts",
+    note: "exp of the entropy of the load: the number of experts with equal load that has the same entropy. Dashed: all experts.",
     x: counted_axis("layer", reading.model.layers),
     y: { title: "experts", scale: "linear", domain: [0, 1.05 * first.experts] },
     rule: first.experts,
-    series: [{ key: "effective", label: "experts", colour: "accent" }],
+    series: [{ key: "effective", label: "experts", color: "accent" }],
     points: reading.model.layers <= 16,
     panels: [
       {
@@ -197,7 +197,7 @@ export function balance_chart(reading: Reading): LinesChart | undefined {
   };
 }
 
-/** How many times as often a token passes both experts as if it chose them independently. */
+/** Coactivation of two experts relative to independent routing. */
 export function together_chart(reading: Reading, layer: number): HeatmapChart | undefined {
   const row = routing_rows(reading).find((each) => each.layer === layer);
   if (!row || row.chosen < 2 || row.experts > kMostPairs) return undefined;
@@ -212,8 +212,8 @@ export function together_chart(reading: Reading, layer: number): HeatmapChart | 
   return {
     kind: "heatmap",
     name: `experts-together-${layer}`,
-    title: `Layer ${layer}: chosen together`,
-    note: "Tokens that pass both, over as many as if each were chosen for itself. 1: independent.",
+    title: `Coactivation of experts, layer ${layer}`,
+    note: "Fraction of tokens routed to both experts, relative to independent routing. 1: independent.",
     rows: { title: "expert", labels: range(row.experts).map(String) },
     columns: { title: "expert", labels: range(row.experts).map(String) },
     cells,

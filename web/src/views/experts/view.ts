@@ -1,4 +1,4 @@
-// Mixtures of experts: load beside rank, what experts share, and which are chosen together.
+// Mixture-of-experts models: load, rank, similarity and coactivation of experts.
 import type { Chart } from "../../chart/chart";
 import { matrix_words } from "../../chart/rich_text";
 import { rows_of } from "../../data/report";
@@ -36,8 +36,8 @@ function load_and_rank(context: Context): HTMLElement {
   const matrix = choice_param(context.state, "matrix", (matrices.length > 0 ? matrices : ["gate"]) as [Matrix, ...Matrix[]]);
   const [load, rank] = [load_chart(context), rank_chart(context, matrix)];
   return section(
-    "Load beside rank",
-    "A row a layer, a column an expert. Choose a layer of the load for the pairs that are chosen together.",
+    "Load and rank",
+    "Rows: layers; columns: experts. Select a layer in the load chart to see its coactivation below.",
     controls(
       choice(
         "matrix",
@@ -51,8 +51,8 @@ function load_and_rank(context: Context): HTMLElement {
       420,
       load
         ? chart_frame(load, context.theme, { on_choose: ({ row }) => context.go({ l: routing_rows(context)[row]?.layer ?? 0 }) })
-        : absent_analysis(context, "How often each expert is chosen", "routing"),
-      rank ? chart_frame(rank, context.theme) : absent_analysis(context, "The rank of each expert", "expert_spectra"),
+        : absent_analysis(context, "load of each expert", "routing"),
+      rank ? chart_frame(rank, context.theme) : absent_analysis(context, "energy rank of each expert", "expert_spectra"),
     ),
   );
 }
@@ -60,11 +60,11 @@ function load_and_rank(context: Context): HTMLElement {
 function shared(context: Context): HTMLElement {
   const found = [space_chart(context), similarity_chart(context)].flatMap((chart) => chart ?? []);
   return section(
-    "What experts share",
+    "Similarity",
     null,
     ...(found.length > 0
       ? found.map((chart) => chart_frame(chart, context.theme))
-      : [absent_analysis(context, "What experts have in common", "experts")]),
+      : [absent_analysis(context, "similarity of experts", "experts")]),
   );
 }
 
@@ -76,12 +76,12 @@ function routing(context: Context): HTMLElement | null {
   const [balance, together] = [balance_chart(context), together_chart(context, layer)];
   const why =
     first.chosen < 2
-      ? "Each token passes one expert, so none are chosen together."
+      ? "Each token is routed to one expert, so there is no coactivation."
       : first.experts > kMostPairs
-        ? `The pairs of ${first.experts} experts are too many to be shown; the view Data has the pair of each layer that stands out.`
+        ? `Too many pairs of ${first.experts} experts to show. The Data view lists the strongest pair of each layer.`
         : `Layer ${layer} has no experts.`;
   return section(
-    "Where routers send the text",
+    "Routing",
     null,
     uniform_row(
       context,

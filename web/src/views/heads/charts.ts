@@ -1,9 +1,10 @@
-// What the weights say of every head, shaped into charts.
+// Charts of head measures from the weights.
 import type { StripPlotChart, StripPlotRow } from "../../chart/strip_plot";
 import type { GraphChart } from "../../chart/head_graph";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
 import { format_number, type Format } from "../../chart/number_format";
+import { head_name } from "../../chart/rich_text";
 import type { ScatterChart, ScatterPoint } from "../../chart/scatter";
 import { number_at, range } from "../../data/numbers";
 import { cumulative_energy, numbers, rows_of, scaled_numbers, thinned_indices } from "../../data/report";
@@ -15,14 +16,14 @@ import type { Reading } from "../../shaping/reading";
 export const head_heatmaps = (reading: Reading, chosen?: HeadIndex): HeatmapChart[] =>
   head_figures(reading).map((figure) => head_chart(reading, figure, chosen));
 
-/** Which heads share the keys and values of a head; none where each has its own. */
+/** The heads that share a head's KV head. Undefined without grouped-query attention. */
 export function shares_keys_with({ model }: Reading, head: number): { group: number; heads: number[] } | undefined {
   if (model.kv_heads >= model.heads) return undefined;
   const group_of = (each: number) => Math.floor((each * model.kv_heads) / model.heads);
   return { group: group_of(head), heads: range(model.heads).filter((each) => each !== head && group_of(each) === group_of(head)) };
 }
 
-/** Figures on a text, beside those of the weights. */
+/** Measures on a text, in addition to those of the weights. */
 function text_figures({
   report,
   model,
@@ -38,17 +39,17 @@ function text_figures({
   });
   return [
     {
-      label: "Entropy, nats",
+      label: "Entropy (nats)",
       format: ".2f",
       domain: [0, Math.max(1, ...rows.map((row) => row.entropy ?? 0))] as [number, number],
       values: new Map(rows.map((row) => [key(row), row.entropy])),
     },
     shares(
-      "On the first token",
+      "First token",
       rows.map((row) => [key(row), row.sink_mass]),
     ),
     shares(
-      "On the token before",
+      "Previous token",
       rows.map((row) => [key(row), row.previous_token]),
     ),
     shares(
@@ -58,7 +59,7 @@ function text_figures({
   ].filter((figure) => figure.values.size > 0);
 }
 
-/** Each measure of a head as a dot among those of all heads. */
+/** Each measure of a head as a dot among the values of all heads. */
 export function detail_chart(reading: Reading, place: HeadIndex): StripPlotChart {
   const from_weights = head_figures(reading).map((figure): StripPlotRow => {
     const cells = head_cells(reading, figure);
@@ -82,13 +83,13 @@ export function detail_chart(reading: Reading, place: HeadIndex): StripPlotChart
   return {
     kind: "dots",
     name: "head-among-heads",
-    title: "Among all heads",
-    note: "A tick for every head; the dot is this one.",
+    title: "Compared with all heads",
+    note: "Ticks: all heads. Dot: this head.",
     rows: [...from_weights, ...on_text].filter((row) => row.all.length > 0),
   };
 }
 
-/** Cumulative energy of a head's two circuits, with that of products of random matrices. Undefined without their singular values. */
+/** Cumulative energy of a head's two circuits, and of products of random matrices. Undefined without singular values. */
 export function energy_chart(reading: Reading, place: HeadIndex): LinesChart | undefined {
   const { report } = reading;
   const rows = (["qk", "ov"] as const).flatMap((circuit) => {
@@ -101,7 +102,7 @@ export function energy_chart(reading: Reading, place: HeadIndex): LinesChart | u
     const kept = thinned_indices(energy.length);
     return { series, x: [0, ...kept.map((index) => index + 1)], y: [0, ...kept.map((index) => number_at(energy, index))] };
   };
-  // Circuits of as many directions have the same null.
+  // Circuits with the same maximum rank have the same baseline.
   const nulls = [
     ...new Map(
       rows.flatMap(({ row, values }) => (row.random_singular_values ? [[values.length, row.random_singular_values] as const] : [])),
@@ -110,14 +111,19 @@ export function energy_chart(reading: Reading, place: HeadIndex): LinesChart | u
   return {
     kind: "lines",
     name: "head-energy",
-    title: "Energy held by the first directions",
+    title: "Cumulative energy",
     panel_height: 190,
-    x: { title: "directions", scale: "linear", domain: [0, Math.max(...rows.map(({ values }) => values.length))], integers: true },
+    x: {
+      title: "number of singular values",
+      scale: "linear",
+      domain: [0, Math.max(...rows.map(({ values }) => values.length))],
+      integers: true,
+    },
     y: { title: "", scale: "linear", domain: [0, 1], format: "percent" },
     series: [
-      { key: "qk", label: "QK", colour: { role: "qk" } },
-      { key: "ov", label: "OV", colour: { role: "ov" } },
-      { key: "null", label: "random", colour: "null" },
+      { key: "qk", label: "QK", color: { role: "qk" } },
+      { key: "ov", label: "OV", color: { role: "ov" } },
+      { key: "null", label: "random", color: "null" },
     ],
     panels: [
       {
@@ -130,7 +136,7 @@ export function energy_chart(reading: Reading, place: HeadIndex): LinesChart | u
   };
 }
 
-/** Symmetry of QK against the copying score of OV; undefined where no head has both. */
+/** QK symmetry vs. OV copying score. Undefined if no head has both. */
 export function kinds_chart(
   reading: Reading,
   chosen?: HeadIndex,
@@ -146,8 +152,8 @@ export function kinds_chart(
           x,
           y,
           place,
-          colour: { layer, of: model.layers },
-          label: `layer ${layer}, head ${head}`,
+          color: { layer, of: model.layers },
+          label: head_name(place),
           chosen: chosen?.layer === layer && chosen.head === head,
         },
       ];
@@ -161,15 +167,15 @@ export function kinds_chart(
     kind: "scatter",
     name: "heads-kinds",
     title: "Symmetry and copying score",
-    note: "Each point is a head. Both are of its weights: what it does on text they do not tell.",
+    note: "One point per head, from the weights. Says nothing about behavior on text.",
     x: {
-      title: "symmetry of QK",
+      title: "QK symmetry",
       scale: "linear",
       domain: [low, high],
       format: "score",
       ticks: range(Math.round((high - low) * 4) + 1).map((index) => low + index / 4),
     },
-    y: { title: "copying score of OV", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
+    y: { title: "OV copying score", scale: "linear", domain: [-1, 1], format: "score", ticks: [-1, -0.5, 0, 0.5, 1] },
     zero: true,
     points,
     layers: model.layers,
@@ -177,13 +183,13 @@ export function kinds_chart(
 }
 
 export interface CompositionChoice {
-  pairs: number; // at most so many
-  around?: HeadIndex; // only those of this head
+  pairs: number; // maximum number of pairs
+  around?: HeadIndex; // only pairs with this head
 }
 
 const kReads: Readonly<Record<CompositionRow["kind"], string>> = { q: "queries", k: "keys", v: "values" };
 
-/** The pairs of an earlier head and a later one whose weights align most; undefined where no pair is stronger than chance. */
+/** The pairs of heads with the highest composition scores. Undefined if no pair is above random. */
 export function composition_chart(reading: Reading, { pairs, around }: CompositionChoice, chosen?: HeadIndex): GraphChart | undefined {
   const { report, model } = reading;
   const touches = (row: CompositionRow, { layer, head }: HeadIndex) =>
@@ -193,21 +199,21 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
     .sort((a, b) => b.excess - a.excess)
     .slice(0, pairs);
   if (strongest.length === 0 && !around) return undefined;
-  const most = Math.max(0.25, ...strongest.map((row) => row.excess)); // of scores from 0 to 1, that much above chance is strong
+  const most = Math.max(0.25, ...strongest.map((row) => row.excess)); // scores are 0 to 1; this much above random is strong
   return {
     kind: "graph",
     name: around ? "heads-composition-of-one" : "heads-composition",
     title: "Composition of heads",
     note:
-      "Layers from left to right, heads down. A curve joins a head to a later one whose weights for queries, keys or values " +
-      "align with what it writes; the wider, the further above chance.",
+      "Horizontal: layers; vertical: heads. A curve connects a head to a later head whose query, key or value input aligns with its " +
+      "output. Wider: composition score further above random.",
     layers: model.layers,
     heads: model.heads,
     ...(chosen ? { chosen } : {}),
     series: (["q", "k", "v"] as const).map((kind) => ({
       key: kind,
-      label: `in its ${kReads[kind]}`,
-      colour: { role: kind },
+      label: `into ${kReads[kind]}`,
+      color: { role: kind },
       ...(kind === "q" ? {} : { dash: kind === "k" ? "6 3" : "2 3" }),
     })),
     edges: strongest.map((row) => ({
@@ -216,8 +222,8 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
       to: { layer: row.receiver_layer, head: row.receiver_head },
       strength: row.excess / most,
       label:
-        `the ${kReads[row.kind]} of layer ${row.receiver_layer}, head ${row.receiver_head} align with layer ${row.layer}, head ` +
-        `${row.head}: score ${format_number(row.score, ".2f")}, ${format_number(row.excess, ".2f")} above chance`,
+        `${head_name(row)} → ${kReads[row.kind]} of ${head_name({ layer: row.receiver_layer, head: row.receiver_head })}: composition score ` +
+        `${format_number(row.score, ".2f")}, ${format_number(row.excess, ".2f")} above random`,
     })),
   };
 }

@@ -1,3 +1,4 @@
+import { head_name } from "../../chart/rich_text";
 import { map_bytes, stored_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
 import { chart_frame } from "../../page/chart_frame";
@@ -5,7 +6,7 @@ import { directions_part } from "../../page/direction_lists";
 import { h } from "../../page/elements";
 import { absent_analysis, choice, controls, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
-import { chosen_head, head_title, type HeadIndex } from "../../shaping/head_grid";
+import { chosen_head, type HeadIndex } from "../../shaping/head_grid";
 import { choice_param, index_param } from "../../shaping/state";
 import { composition_chart, detail_chart, energy_chart, head_charts, head_heatmaps, kinds_chart, shares_keys_with } from "./charts";
 
@@ -18,21 +19,11 @@ function draw(context: Context): HTMLElement {
       "div",
       {},
       h("h1", { class: "view" }, "Heads"),
-      h(
-        "p",
-        { class: "note" },
-        "Layers down, heads across. Arrow keys move, Enter chooses; the chosen head’s own numbers stand among those of all heads.",
-      ),
+      h("p", { class: "note" }, "Rows: layers; columns: heads. Arrow keys move, Enter or a click selects a head and shows its details."),
     ),
   );
   if (rows_of(report, "circuits", model.name).length === 0 && !rows_of(report, "spectrum", model.name).some((row) => row.head !== null))
-    return h(
-      "div",
-      {},
-      head,
-      skipped_lines(context, "circuits"),
-      absent_analysis(context, "The analysis of the heads' circuits", "circuits"),
-    );
+    return h("div", {}, head, skipped_lines(context, "circuits"), absent_analysis(context, "circuits of heads", "circuits"));
 
   const place = chosen_head(context);
   const heatmaps = head_heatmaps(context, place);
@@ -41,7 +32,7 @@ function draw(context: Context): HTMLElement {
   const frames = heatmaps.map((chart, index) =>
     chart_frame(chart, theme, { level: 2, on_choose: ({ row, column }) => choose(index, { layer: row, head: column }) }),
   );
-  // Where the window is narrow the head's numbers open below the heatmap that was used.
+  // In a narrow window, the details open below the heatmap that was used.
   const grid = h(
     "div",
     { class: "heads" },
@@ -59,25 +50,32 @@ function detail(context: Context, place: HeadIndex): HTMLElement {
   const map = map_places(report, model.name).find((each) => each.layer === place.layer && each.head === place.head);
   return h(
     "aside",
-    { class: "heads-detail", "aria-label": head_title(place) },
-    h("h2", {}, head_title(place)),
+    { class: "heads-detail", "aria-label": head_name(place) },
+    h("h2", {}, head_name(place)),
     shared
       ? h(
           "p",
           { class: "note" },
-          `Key/value head ${shared.group}, shared with ${shared.heads.length === 1 ? "head" : "heads"} ${shared.heads.join(", ")}.`,
+          `Shares KV head ${shared.group} with ${shared.heads.map((head) => head_name({ layer: place.layer, head })).join(", ")}.`,
         )
       : null,
     chart_frame(detail_chart(context, place), theme),
-    energy ? chart_frame(energy, theme) : absent_analysis(context, "The singular values of heads", "spectrum"),
+    energy ? chart_frame(energy, theme) : absent_analysis(context, "singular values of heads", "spectrum"),
     map
       ? chart_frame(
-          { kind: "map", name: "head-map", title: "On the text", bytes: map_bytes(report, map), shape: stored_shape(map), colour: "log" },
+          {
+            kind: "map",
+            name: "head-map",
+            title: "Attention on the text",
+            bytes: map_bytes(report, map),
+            shape: stored_shape(map),
+            color: "log",
+          },
           theme,
         )
       : null,
     directions_part(context, place),
-    map ? h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "attention") }, "Read it with its tokens →")) : null,
+    map ? h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "attention") }, "Show with tokens →")) : null,
   );
 }
 
@@ -100,15 +98,15 @@ function kinds(context: Context, place: HeadIndex): HTMLElement | null {
 function composition(context: Context, place: HeadIndex): HTMLElement {
   const { report, model, theme } = context;
   if (rows_of(report, "composition", model.name).length === 0)
-    return h("div", { class: "heads-kinds" }, absent_analysis(context, "The composition of heads", "composition"));
+    return h("div", { class: "heads-kinds" }, absent_analysis(context, "composition of heads", "composition"));
   const around = choice_param(context.state, "pairs", ["all", "head"]);
   const chart = composition_chart(context, { pairs: 40, ...(around === "head" ? { around: place } : {}) }, place);
   const picks = controls(
     choice(
       "pairs",
       [
-        { value: "all", label: "Strongest of all" },
-        { value: "head", label: `Those of ${head_title(place).toLowerCase()}` },
+        { value: "all", label: "All heads" },
+        { value: "head", label: `Pairs with ${head_name(place)}` },
       ],
       around,
       (pairs) => context.go({ pairs }),
@@ -119,7 +117,7 @@ function composition(context: Context, place: HeadIndex): HTMLElement {
       "div",
       { class: "heads-kinds" },
       h("h2", {}, "Composition of heads"),
-      h("p", { class: "note" }, "No pair of heads is above chance."),
+      h("p", { class: "note" }, "No pair of heads is above random."),
     );
   const frame = chart_frame(chart, theme, {
     level: 2,
@@ -135,7 +133,7 @@ function composition(context: Context, place: HeadIndex): HTMLElement {
     { class: "heads-kinds" },
     frame,
     picks,
-    chart.edges.length === 0 ? h("p", { class: "note" }, `${head_title(place)} is in no pair above chance.`) : null,
+    chart.edges.length === 0 ? h("p", { class: "note" }, `No pair with ${head_name(place)} is above random.`) : null,
   );
 }
 

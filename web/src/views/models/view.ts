@@ -1,4 +1,4 @@
-// Several models over each other, by relative depth; revisions of one, by training step.
+// Comparison of several models by relative depth, and of revisions of one model by training step.
 import type { Axis } from "../../chart/axis";
 import type { LinesChart, Panel } from "../../chart/lines";
 import { count_words } from "../../chart/number_format";
@@ -31,7 +31,7 @@ const mean = (values: readonly (number | null)[]): number | null => {
   return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 };
 
-/** Means over the heads of each layer: symmetry of QK and copying score of OV. */
+/** QK symmetry and OV copying score, mean over the heads of each layer. */
 export function heads_by_depth({ report }: Reading): LinesChart | undefined {
   const of = (circuit: "qk" | "ov", read: (row: CircuitsRow) => number | null) =>
     report.file.models
@@ -41,8 +41,8 @@ export function heads_by_depth({ report }: Reading): LinesChart | undefined {
       })
       .filter(has_values);
   const panels: Panel[] = [
-    { title: "Symmetry of QK, mean over heads", lines: of("qk", (row) => row.symmetry) },
-    { title: "Copying score of OV, mean over heads", lines: of("ov", (row) => row.copying_score) },
+    { title: "QK symmetry, mean over heads", lines: of("qk", (row) => row.symmetry) },
+    { title: "OV copying score, mean over heads", lines: of("ov", (row) => row.copying_score) },
   ].filter((panel) => panel.lines.length > 0);
   if (panels.length === 0) return undefined;
   return {
@@ -50,8 +50,8 @@ export function heads_by_depth({ report }: Reading): LinesChart | undefined {
     name: "models-heads",
     title: "Symmetry and copying score",
     note:
-      "Of the weights. +1: QK scores two tokens alike both ways, the eigenvalues of OV are all positive; \u22121: " +
-      "oppositely, all negative.",
+      "From the weights. Symmetry +1: two tokens score each other equally; \u22121: with opposite sign. Copying score +1: all " +
+      "eigenvalues of OV positive; \u22121: all negative.",
     x: kDepth,
     y: { title: "", scale: "linear", domain: [-1, 1], ticks: [-1, -0.5, 0, 0.5, 1], format: "score" },
     rule: 0,
@@ -60,11 +60,11 @@ export function heads_by_depth({ report }: Reading): LinesChart | undefined {
   };
 }
 
-/** The largest rank of a layer's maps over their size, and the collapse that it shows. */
+/** MaxRank of attention maps by relative depth, which shows rank collapse. */
 export function max_rank_by_depth(reading: Reading): LinesChart | undefined {
   const { report } = reading;
   const { energy } = text_facts(reading);
-  // Texts are cut to what each model takes: their lengths may differ.
+  // Texts are truncated to each model's context length, so lengths may differ.
   const lengths = [...new Set(report.file.models.map((model) => text_facts({ report, model }).length))].filter((each) => each > 0);
   const length = Math.max(0, ...lengths);
   const lines = report.file.models
@@ -85,8 +85,8 @@ export function max_rank_by_depth(reading: Reading): LinesChart | undefined {
     name: "models-max-rank",
     title: "MaxRank",
     note:
-      `The largest rank among a layer's maps at ${Math.round(energy * 100)}\u202f% of the ` +
-      `energy${length > 0 ? `, of ${lengths.join(" or ")}` : ""}; bars are standard errors.`,
+      `Highest energy rank (${Math.round(energy * 100)}%) of any attention map in a layer` +
+      `${length > 0 ? ` (maximum possible: ${lengths.join(" or ")})` : ""}. Error bars: standard errors.`,
     x: kDepth,
     y: { title: "", scale: "linear", domain: [0, most * 1.1], integers: true },
     series: model_series(report),
@@ -95,7 +95,7 @@ export function max_rank_by_depth(reading: Reading): LinesChart | undefined {
   };
 }
 
-/** Rank of each matrix against the training step, a line a layer; undefined for fewer than two revisions. */
+/** Energy rank of each matrix by training step, one line per layer. Undefined for fewer than two revisions. */
 export function ranks_by_step({ report, threshold }: Reading): LinesChart | undefined {
   const revisions = by_step(report.file.models);
   const first = revisions[0]?.model;
@@ -118,20 +118,20 @@ export function ranks_by_step({ report, threshold }: Reading): LinesChart | unde
   return {
     kind: "lines",
     name: "models-steps",
-    title: "Ranks in training",
+    title: "Energy rank during training",
     note:
-      `Directions for ${threshold_words(threshold)} of the energy, over what random numbers need, against the training ` +
-      "step; a line a layer.",
+      `Energy rank (${threshold_words(threshold)}) divided by that of a random matrix, by training step. One line per ` +
+      `layer. 1: random.`,
     x: step_axis(steps),
-    y: { title: "rank / null", scale: "linear", domain: [0, Math.max(1.1, ...all_values(panels))], format: "tick" },
+    y: { title: "rank / random", scale: "linear", domain: [0, Math.max(1.1, ...all_values(panels))], format: "tick" },
     rule: 1,
-    series: layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, colour: { layer, of: first.layers } })),
+    series: layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, color: { layer, of: first.layers } })),
     panels,
     points: true,
   };
 }
 
-/** Logarithmic where steps span more than two decades; with a step 0, linear below the first one after it. */
+/** Logarithmic if steps span more than two decades. With a step 0, linear below the first nonzero step. */
 export function step_axis(steps: readonly number[]): Axis {
   const last = Math.max(...steps);
   const after_zero = Math.min(...steps.filter((step) => step > 0));
@@ -143,7 +143,7 @@ export function step_axis(steps: readonly number[]): Axis {
     : { ...axis, scale: "log", domain: [after_zero, last] };
 }
 
-/** Exported once, with the first model: a chart of all models is not a chart of each. */
+/** Charts of all models, exported once with the first model. */
 export function models_charts(reading: Reading): LinesChart[] {
   if (reading.report.file.models.length < 2 || reading.model !== reading.report.file.models[0]) return [];
   return [ranks_by_depth(reading), heads_by_depth(reading), max_rank_by_depth(reading), ranks_by_step(reading)].filter(
@@ -152,7 +152,7 @@ export function models_charts(reading: Reading): LinesChart[] {
 }
 
 function heads_words({ heads, kv_heads, head_dim }: AnyModel): string {
-  const of_keys = kv_heads !== null && kv_heads < heads ? ` (${kv_heads} of keys)` : "";
+  const of_keys = kv_heads !== null && kv_heads < heads ? ` (${kv_heads} KV)` : "";
   return `${heads}${of_keys}${head_dim === null ? "" : ` × ${head_dim}`}`;
 }
 
@@ -161,8 +161,8 @@ const kFacts: readonly [string, (model: AnyModel) => string][] = [
   ["parameters", (model) => (model.parameters === null ? "–" : count_words(model.parameters))],
   ["layers", (model) => String(model.layers)],
   ["heads", heads_words],
-  ["width", (model) => (model.width === null ? "–" : String(model.width))],
-  ["MLP", (model) => (model.mlp_width == null ? "–" : String(model.mlp_width))],
+  ["hidden size", (model) => (model.width === null ? "–" : String(model.width))],
+  ["MLP size", (model) => (model.mlp_width == null ? "–" : String(model.mlp_width))],
   ["vocabulary", (model) => (model.vocabulary == null ? "–" : count_words(model.vocabulary))],
   ["dtype", (model) => model.dtype ?? "–"],
 ];
@@ -177,10 +177,10 @@ function draw(context: Context): HTMLElement {
       "div",
       {},
       h("h1", { class: "view" }, "Models"),
-      h("p", { class: "note" }, "Over each other by relative depth, so that models of other lengths and widths can be compared."),
+      h("p", { class: "note" }, "Models are compared by relative depth, so that they can have different numbers of layers and sizes."),
     ),
   );
-  if (models.length < 2) return h("div", {}, head, absent("A second model", "attnscope report MODEL OTHER -o both.html"));
+  if (models.length < 2) return h("div", {}, head, absent("a second model", "attnscope report MODEL OTHER -o both.html"));
 
   const [steps, ranks, heads, max_rank] = [
     ranks_by_step(context),
@@ -190,7 +190,7 @@ function draw(context: Context): HTMLElement {
   ];
   const table = h(
     "div",
-    { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "facts of the models" },
+    { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "model info" },
     h(
       "table",
       {},
@@ -225,11 +225,7 @@ function draw(context: Context): HTMLElement {
     head,
     table,
     steps ? section("Revisions", null, chart_frame(steps, theme)) : null,
-    section(
-      "By depth",
-      null,
-      ranks ? chart_frame(ranks, theme) : absent_analysis(context, "The spectra of these models", "spectrum", models),
-    ),
+    section("By depth", null, ranks ? chart_frame(ranks, theme) : absent_analysis(context, "spectra of these models", "spectrum", models)),
     h(
       "section",
       {},

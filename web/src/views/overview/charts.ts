@@ -1,4 +1,4 @@
-// The whole model in few pictures: its ranks, its maps, its heads, its spectra, and other models beside it.
+// Charts of the overview: ranks, attention maps, heads, spectra, and a comparison of models.
 import type { AtlasCell, AtlasChart } from "../../chart/rank_atlas";
 import type { HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
@@ -25,7 +25,7 @@ import type { Reading } from "../../shaping/reading";
 import { spectrum_quantity } from "../../shaping/spectrum_quantity";
 import { threshold_words } from "../../shaping/shared_words";
 
-/** Layers down, matrices across: directions that hold the threshold's share of the energy. */
+/** Energy rank of every matrix. Rows: layers; columns: matrices. */
 export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
   const matrices = matrices_of(report, "spectrum", model.name);
   const cell = (layer: number, matrix: Matrix): AtlasChart["cells"][number][number] => {
@@ -48,36 +48,36 @@ export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
     layers,
     cells: layers.map((layer) => matrices.map((matrix) => cell(layer, matrix))),
     note:
-      `Directions that hold ${threshold_words(threshold)} of the energy. Bar: share of the possible rank; tick: what random ` +
-      `numbers need. The stronger the tint, the further below it.${layers.length <= 16 ? " Curve: cumulative energy." : ""}`,
+      `Energy rank (${threshold_words(threshold)}) of every matrix. Bar: fraction of the maximum possible rank. Tick: random matrix. ` +
+      `Stronger color: further below random.${layers.length <= 16 ? " Curve: cumulative energy." : ""}`,
   };
 }
 
-const kOne = { texts: "text", images: "image", sound: "sound" } as const;
+const kOne = { texts: "text", images: "image", sound: "audio file" } as const;
 
-export const map_grid_title = ({ reads = "texts" }: AnyModel): string => `Every head on one ${kOne[reads]}`;
+export const map_grid_title = ({ reads = "texts" }: AnyModel): string => `Attention of every head on one ${kOne[reads]}`;
 
-/** Every head's map on the report's text. */
+/** Attention maps of all heads on the report's text. */
 export function map_grid_chart({ report, model }: Reading): MapGridChart {
   const places = map_places(report, model.name);
   const [place] = places;
-  const across = place?.keys === undefined ? "" : ` of a target on ${place.keys} of a source`;
+  const [noun, source] = place?.keys === undefined ? ["token", ""] : ["target token", ` and ${counted(place.keys, "source token")}`];
   return {
     kind: "wall",
     name: "overview-wall",
     title: map_grid_title(model),
     layers: model.layers,
     heads: model.heads,
-    colour: "log",
+    color: "log",
     largest_cell: 84,
     note:
-      `Attention maps over ${counted(place?.tokens ?? 0, "token")}${across}: ` +
-      "layers down, heads across, logarithmic colour. Choose one to read it with its tokens.",
+      `Attention maps over ${counted(place?.tokens ?? 0, noun)}${source}. Rows: layers; columns: heads; logarithmic color scale. ` +
+      "Select a map to see it with its tokens.",
     maps: places.map((each) => ({ layer: each.layer, head: each.head, shape: stored_shape(each), bytes: map_bytes(report, each) })),
   };
 }
 
-/** Four figures of every head's circuits; those that the report does not hold are left out. */
+/** Four measures of every head's circuits, as far as the report has them. */
 export function head_charts(reading: Reading): HeatmapChart[] {
   return head_figures(reading)
     .slice(0, 4)
@@ -86,9 +86,9 @@ export function head_charts(reading: Reading): HeatmapChart[] {
 }
 
 const kPlain: readonly Matrix[] = ["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down"];
-const kMostLines = 16; // in a panel: of deeper models every second, third … layer, and the last
+const kMostLines = 16; // per panel: deeper models show every second, third … layer, and the last
 
-/** A panel a projection, a line a layer: each singular value over what random numbers have at its index. */
+/** Singular values relative to a random matrix: one panel per projection, one line per layer. */
 export function random_baseline_chart({ report, model }: Reading): LinesChart | undefined {
   const every = Math.ceil(model.layers / kMostLines);
   const layers = range(model.layers).filter((layer) => layer % every === 0 || layer === model.layers - 1);
@@ -100,7 +100,7 @@ export function random_baseline_chart({ report, model }: Reading): LinesChart | 
         const row = row_at(report, "spectrum", { model: model.name, layer, matrix });
         const values = row && spectrum_quantity(report, row, "null");
         if (!values || !row.random_singular_values) return [];
-        // The last values of a square matrix nearly vanish, and those of its null: their quotient says nothing.
+        // The last singular values of square matrices are near 0, as are those of the baseline, so their ratio is meaningless.
         const null_values = numbers(report, row.random_singular_values);
         const kept = thinned_indices(values.length).filter((index) => number_at(null_values, index) >= 0.06 * number_at(null_values, 0));
         return [{ series: String(layer), x: kept.map((index) => index + 1), y: kept.map((index) => number_at(values, index)) }];
@@ -113,14 +113,14 @@ export function random_baseline_chart({ report, model }: Reading): LinesChart | 
   return {
     kind: "lines",
     name: "overview-null",
-    title: "Spectra against the null",
+    title: "Spectra relative to random",
     panels,
     rule: 1,
     layer_key: model.layers,
     note:
-      "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index, a line a " +
-      "layer. Flat at 1 is random; a steep left end is structure.",
-    series: layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, colour: { layer, of: model.layers } })),
+      "Each singular value divided by that of a Gaussian matrix with the same shape and energy, one line per layer. " +
+      "Flat at 1: random. Steep left end: structure.",
+    series: layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, color: { layer, of: model.layers } })),
     x: {
       title: "index",
       scale: "log",
@@ -128,12 +128,12 @@ export function random_baseline_chart({ report, model }: Reading): LinesChart | 
       format: ",.0f",
       integers: true,
     },
-    y: { title: "over the null's", scale: "log", domain: [Math.min(0.3, 1 / most), most] },
+    y: { title: "relative to random", scale: "log", domain: [Math.min(0.3, 1 / most), most] },
   };
 }
 
-/** Rank over null against relative depth, so that lengths and widths agree: a line a model. */
+/** Energy rank relative to random by relative depth, one line per model. */
 export function models_chart(reading: Reading): LinesChart | undefined {
   const chart = reading.report.file.models.length > 1 ? ranks_by_depth(reading, ["qk", "ov", "o", "down"]) : undefined;
-  return chart && { ...chart, name: "overview-models", title: "Models side by side" };
+  return chart && { ...chart, name: "overview-models", title: "Comparison of models" };
 }

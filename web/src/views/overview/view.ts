@@ -23,12 +23,12 @@ function charts(reading: Reading): Chart[] {
     has_maps(reading) ? map_grid_chart(reading) : undefined,
     ...head_charts(reading),
     random_baseline_chart(reading),
-    // The same for every model of a report: once is enough.
+    // The same chart for every model of a report, so it is exported once.
     reading.model === reading.report.file.models[0] ? models_chart(reading) : undefined,
   ].filter((chart) => chart !== undefined);
 }
 
-/** What the model is, each a figure and what it counts. */
+/** Model info as pairs of value and unit. */
 export function fact_list(model: AnyModel): [string, string][] {
   const { kv_heads } = model;
   const facts: [string, string][] = [["", model.architecture]];
@@ -36,16 +36,16 @@ export function fact_list(model: AnyModel): [string, string][] {
   const heads = model.heads === 1 ? "head" : "heads";
   facts.push(
     [String(model.layers), model.layers === 1 ? "layer" : "layers"],
-    [String(model.heads), model.head_dim === null ? heads : `${heads} of ${model.head_dim}`],
+    [String(model.heads), model.head_dim === null ? heads : `${heads} × ${model.head_dim}`],
   );
-  if (kv_heads !== null && kv_heads !== model.heads) facts.push([String(kv_heads), `key/value ${kv_heads === 1 ? "head" : "heads"}`]);
-  if (model.width !== null) facts.push([model.width.toLocaleString("en"), "wide"]);
-  if (model.vocabulary) facts.push([model.vocabulary.toLocaleString("en"), "tokens"]);
-  if (model.context) facts.push([model.context.toLocaleString("en"), "context"]);
+  if (kv_heads !== null && kv_heads !== model.heads) facts.push([String(kv_heads), `KV ${kv_heads === 1 ? "head" : "heads"}`]);
+  if (model.width !== null) facts.push([model.width.toLocaleString("en"), "hidden size"]);
+  if (model.vocabulary) facts.push([model.vocabulary.toLocaleString("en"), "vocabulary size"]);
+  if (model.context) facts.push([model.context.toLocaleString("en"), "context length"]);
   if (model.dtype !== null) facts.push(["", model.dtype]);
   if (model.bytes !== null) facts.push(["", bytes_words(model.bytes)]);
-  if (model.causal === false) facts.push(["", "no cache: sees both ways"]);
-  else if (model.kv_cache_bytes_per_token) facts.push([bytes_words(model.kv_cache_bytes_per_token), "cache a token"]);
+  if (model.causal === false) facts.push(["", "bidirectional, no KV cache"]);
+  else if (model.kv_cache_bytes_per_token) facts.push([bytes_words(model.kv_cache_bytes_per_token), "KV cache per token"]);
   return facts;
 }
 
@@ -72,26 +72,25 @@ function finding_item(finding: Finding, context: Context): HTMLElement {
       " ",
       h(
         "a",
-        { href: context.link(finding.see.state, finding.see.view), "aria-label": `See it: ${finding.figure} ${finding.unit}` },
-        "See it\u00a0→",
+        { href: context.link(finding.see.state, finding.see.view), "aria-label": `Show: ${finding.figure} ${finding.unit}` },
+        "Show\u00a0→",
       ),
     ),
   );
 }
 
-/** Why there is nothing to say. */
+/** Why there are no findings. */
 function nothing_words({ report, model }: Context): string {
   const of_model = report.file.reports.filter((each) => each.model === model.name);
   if (of_model.length === 0) return "Nothing has been measured yet.";
-  if (of_model.every((each) => each.rows.length === 0))
-    return "Nothing of this model could be measured: what was skipped, and why, is listed above.";
-  return "Nothing that this report measures lies far enough from its null to be said in words. The pictures below show it as it is.";
+  if (of_model.every((each) => each.rows.length === 0)) return "This model could not be measured. The reasons are listed above.";
+  return "No measure differs clearly from its baseline. See the charts below.";
 }
 
 function findings_part(context: Context): HTMLElement {
   const found = findings(context);
   return section(
-    "What stands out",
+    "Findings",
     scored_words(context) ?? null,
     found.length > 0
       ? h(
@@ -112,15 +111,15 @@ function wall_part(context: Context): HTMLElement {
       on_choose: ({ row, column }) => context.go({ l: row, h: column }, "attention"),
     });
   if (report.live)
-    return section(map_grid_title(context.model), "What does each head look at? Its maps are drawn here.", live_panel(context));
+    return section(map_grid_title(context.model), "No attention maps yet. Run an input to show them here.", live_panel(context));
   return section(map_grid_title(context.model), null, absent_maps(context));
 }
 
 function heads_part(context: Context): HTMLElement {
   const heads = head_charts(context);
   const part = section(
-    "Heads at a glance",
-    "Measures of every head's circuits, from the weights alone. Choose a cell for its numbers, its spectrum and its map.",
+    "Heads",
+    "Measures of every head's circuits, from the weights alone. Select a cell to see the head's details.",
     heads.length > 0
       ? h(
           "div",
@@ -129,7 +128,7 @@ function heads_part(context: Context): HTMLElement {
             chart_frame(chart, context.theme, { on_choose: ({ row, column }) => context.go({ l: row, h: column }, "heads") }),
           ),
         )
-      : absent_analysis(context, "What each head's circuits do", "circuits"),
+      : absent_analysis(context, "circuits of heads", "circuits"),
   );
   part.classList.add("overview-heads-part");
   return part;
@@ -170,13 +169,13 @@ function draw(context: Context): HTMLElement {
             level: 2,
             on_choose: ({ row }) => context.go({ l: row, h: null, layers: row, by: "layer" }, "spectra"),
           })
-        : section("Rank atlas", null, absent_analysis(context, "The rank of each matrix", "spectrum")),
+        : section("Rank atlas", null, absent_analysis(context, "energy rank of each matrix", "spectrum")),
       wall_part(context),
       heads_part(context),
     ),
     spectra
       ? h("section", { class: "ruled" }, chart_frame(spectra, theme, { level: 2 }))
-      : section("Spectra against the null", null, absent_analysis(context, "The spectrum of each matrix", "spectrum")),
+      : section("Spectra relative to random", null, absent_analysis(context, "spectrum of each matrix", "spectrum")),
     models ? h("section", { class: "ruled" }, chart_frame(models, theme, { level: 2 })) : null,
   );
 }

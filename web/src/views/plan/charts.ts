@@ -1,4 +1,4 @@
-// What smaller models cost and save, shaped into charts.
+// Charts of the cost and savings of compressed models.
 import type { Series } from "../../chart/chart_fields";
 import { grouped_bars_axis, type GroupedBarsChart } from "../../chart/grouped_bars";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
@@ -13,7 +13,7 @@ import { threshold_words } from "../../shaping/shared_words";
 
 const kDashes = [undefined, "7 2", "2 2"];
 
-/** Cost against saving, a line a form from the model as it is. */
+/** Perplexity increase vs. saving, one line per method, starting at the unmodified model. */
 export function cost_chart(reading: Reading): LinesChart | undefined {
   const saving = saving_of(reading);
   const rows = method_rows(reading);
@@ -31,10 +31,10 @@ export function cost_chart(reading: Reading): LinesChart | undefined {
   return {
     kind: "lines",
     name: "plan-cost",
-    title: saving === "parameters" ? "Cost against parameters saved" : "Cost against KV cache saved",
+    title: saving === "parameters" ? "Perplexity vs. parameters saved" : "Perplexity vs. KV cache saved",
     note:
-      "The rise of the perplexity on held-out text, measured, of models in which nothing was trained anew. Lower and further " +
-      "right is better; the ring is the chosen one. Dashed short: stock transformers does not load it smaller.",
+      "Perplexity increase on the evaluation text, measured without retraining. Better: lower and further right. Ring: selected model. " +
+      "Short dashes: saves nothing in stock transformers.",
     x: {
       title: saving === "parameters" ? "parameters saved" : "KV cache saved",
       scale: "linear",
@@ -42,7 +42,7 @@ export function cost_chart(reading: Reading): LinesChart | undefined {
       format: "percent",
     },
     y: {
-      title: "perplexity, % higher",
+      title: "perplexity increase (%)",
       scale: "symlog",
       domain: [Math.min(0, ...rises), Math.max(1, ...rises) * 1.15],
       format: ".3~r",
@@ -51,7 +51,7 @@ export function cost_chart(reading: Reading): LinesChart | undefined {
       const index = forms.findIndex((form) => form === line.series);
       const loads = line.rows.every((row) => row.loadable);
       const dash = loads ? kDashes[Math.floor(index / 6)] : "2 2";
-      return { key: line.series, label: line.series, colour: { model: index % 6 }, ...(dash === undefined ? {} : { dash }) };
+      return { key: line.series, label: line.series, color: { model: index % 6 }, ...(dash === undefined ? {} : { dash }) };
     }),
     points: true,
     panel_height: 340,
@@ -60,7 +60,7 @@ export function cost_chart(reading: Reading): LinesChart | undefined {
   };
 }
 
-/** The row at a vertex of the chart's line; undefined at the model as it is. */
+/** The row at a vertex of a line. Undefined at the unmodified model. */
 export function row_at_vertex(reading: Reading, form: string, vertex: number): number | undefined {
   const row = saving_rows(reading, form, saving_of(reading))[vertex - 1];
   return row && method_rows(reading).indexOf(row);
@@ -68,7 +68,7 @@ export function row_at_vertex(reading: Reading, form: string, vertex: number): n
 
 const by_layer = (rows: readonly PlanPartRow[]) => rows.filter((row): row is PlanPartRow & { layer: number } => row.layer !== null);
 
-/** Rows of matrices as a layer × matrix grid. */
+/** Matrix rows as a layer × matrix grid. */
 function matrix_grid(rows: readonly PlanPartRow[], value: (row: PlanPartRow) => Cell) {
   const placed = by_layer(rows);
   const layers = [...new Set(placed.map((row) => row.layer))].sort((a, b) => a - b);
@@ -87,7 +87,7 @@ const grid = (layers: readonly number[], matrices: readonly string[]) => ({
   columns: { title: "matrix", labels: matrices.map((matrix) => plain(matrix_words(matrix as Matrix))) },
 });
 
-/** The planned rank of each matrix over the largest that it can have. */
+/** Planned rank of each matrix, relative to its maximum possible rank. */
 export function planned_ranks(reading: Reading): HeatmapChart | undefined {
   const rows = rows_of(reading.report, "plan_ranks", reading.model.name);
   if (rows.length === 0) return undefined;
@@ -99,10 +99,11 @@ export function planned_ranks(reading: Reading): HeatmapChart | undefined {
   return {
     kind: "heatmap",
     name: "plan-ranks",
-    title: "Ranks that a budget leaves",
+    title: "Planned ranks",
     note:
-      `Over the largest possible rank, where ${Number.isFinite(share) ? `${Math.round(share * 100)}\u202f% of ` : ""}the parameters ` +
-      "of projections stay, as factors. 100\u202f%: the matrix stays whole. Saves nothing in transformers, which has no factors.",
+      "Low-rank factorization: rank of each matrix relative to the maximum possible rank" +
+      `${Number.isFinite(share) ? `, keeping ${Math.round(share * 100)}% of the projection parameters` : ""}. 100%: not factored. Saves ` +
+      "nothing in transformers, which does not support factors.",
     ...grid(layers, matrices),
     cells,
     scale: { kind: "sequential", domain: [0, 1], format: "percent" },
@@ -110,7 +111,7 @@ export function planned_ranks(reading: Reading): HeatmapChart | undefined {
   };
 }
 
-/** The energy rank of the weights themselves at the same places. */
+/** Energy rank of the same weights. */
 export function present_ranks(reading: Reading): HeatmapChart | undefined {
   const { report, model, threshold } = reading;
   const rows = rows_of(report, "plan_ranks", model.name);
@@ -127,7 +128,9 @@ export function present_ranks(reading: Reading): HeatmapChart | undefined {
     kind: "heatmap",
     name: "plan-energy-ranks",
     title: "Energy ranks of the weights",
-    note: `Singular values with ${threshold_words(threshold)} of the energy, over all: what the weights alone say.`,
+    note:
+      `Number of singular values for ${threshold_words(threshold)} of the energy, relative to the maximum possible rank. ` +
+      `Uses only weights.`,
     ...grid(layers, matrices),
     cells,
     scale: { kind: "sequential", domain: [0, 1], format: "percent" },
@@ -136,12 +139,12 @@ export function present_ranks(reading: Reading): HeatmapChart | undefined {
 }
 
 const kLayerParts: readonly Series[] = [
-  { key: "layer", label: "layer", colour: "accent" },
-  { key: "attention", label: "attention", colour: { role: "qk" } },
-  { key: "mlp", label: "MLP", colour: { role: "up" } },
+  { key: "layer", label: "layer", color: "accent" },
+  { key: "attention", label: "attention", color: { role: "qk" } },
+  { key: "mlp", label: "MLP", color: { role: "up" } },
 ];
 
-/** For each layer a column of it, its attention and its MLP; of those of which a layer has a number. */
+/** Bars for each layer, its attention and its MLP, as far as there are values. */
 function parts_chart(
   reading: Reading,
   values: Readonly<Record<string, (row: PlanPartRow) => number | null>>,
@@ -168,20 +171,20 @@ function parts_chart(
   };
 }
 
-/** What the model loses where one layer, or a part of one, alone is left out. */
+/** Loss increase when one layer, attention or MLP is removed. */
 export const layer_losses = (reading: Reading): GroupedBarsChart | undefined =>
   parts_chart(
     reading,
     { layer: (row) => row.loss, attention: (row) => row.attention_loss, mlp: (row) => row.mlp_loss },
     {
       name: "plan-layers",
-      title: "Each layer alone left out",
-      note: "The rise of the loss on held-out text without the layer, without its attention, and without its MLP.",
-      unit: "loss, nats higher",
+      title: "Removal of one layer",
+      note: "Loss increase (nats) on the evaluation text when one layer, its attention or its MLP is removed.",
+      unit: "loss increase (nats)",
     },
   );
 
-/** How much each layer, and each part of it, turns the stream. */
+/** Block influence of each layer, its attention and its MLP. */
 export const layer_influence = (reading: Reading): GroupedBarsChart | undefined =>
   parts_chart(
     reading,
@@ -189,7 +192,7 @@ export const layer_influence = (reading: Reading): GroupedBarsChart | undefined 
     {
       name: "plan-influence",
       title: "Influence of each layer",
-      note: "1 less the mean cosine of what enters and leaves it. A guess at the loss, not a measurement.",
+      note: "1 − mean cosine between input and output. An estimate of importance, not a measured loss.",
       unit: "influence",
     },
   );
@@ -199,7 +202,7 @@ export const plan_charts = (reading: Reading) =>
     (chart) => chart ?? [],
   );
 
-/** The two commands that make the model of a row: the plan, then what it leaves. */
+/** The two commands that create a row's model: plan, then shrink. */
 export function commands_of({ report, model }: Reading, row: PlanRow): [string, string] | undefined {
   const again = report.file.reports.find((each) => each.id === "plan" && each.model === model.name)?.again;
   const rest = again?.split("\n")[0]?.replace(/^\S+ plan /, "");

@@ -1,4 +1,4 @@
-// What can be left out of a model, and what that costs.
+// Compression: savings and their cost in perplexity.
 import { count_words, format_number } from "../../chart/number_format";
 import type { PlanRow } from "../../data/report_file";
 import { plan_panel } from "../../live/plan_panel";
@@ -11,11 +11,11 @@ import { commands_of, cost_chart, layer_influence, layer_losses, plan_charts, pl
 
 const kSavingWords = { parameters: "parameters", cache: "KV cache" } as const;
 
-const signed = (percent: number): string => `${format_number(percent, "+.1f")}\u202f%`;
+const signed = (percent: number): string => `${format_number(percent, "+.1f")}%`;
 
 const share_of = (after: number, before: number | null): string => (before ? ` (${format_number(after / before, "percent")})` : "");
 
-/** A click on a vertex chooses its row. */
+/** A click on a vertex selects its row. */
 function choose_by_point(context: Context, svg: SVGElement): void {
   for (const line of svg.querySelectorAll<SVGElement>("[data-series]")) {
     line.querySelectorAll<SVGElement>("circle:not(.chosen)").forEach((circle, vertex) => {
@@ -39,10 +39,19 @@ function comparison_table(context: Context): HTMLElement {
     signed(rise_percent(row)),
     row.loadable ? `yes${row.remark ? `, ${row.remark}` : ""}` : `no: ${row.remark}`,
   ];
-  const heads = ["form", "what is left", "parameters", "KV bytes a token", "work", "perplexity", "change", "loads in transformers"];
+  const heads = [
+    "method",
+    "description",
+    "parameters",
+    "KV bytes per token",
+    "relative FLOPs",
+    "perplexity",
+    "change",
+    "loads in transformers",
+  ];
   return h(
     "div",
-    { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "smaller models" },
+    { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "compressed models" },
     h(
       "table",
       { class: "plan-menu" },
@@ -80,23 +89,24 @@ function making(context: Context): HTMLElement | null {
   const commands = row && commands_of(context, row);
   if (!commands) return null;
   const saves = row.loadable
-    ? "Stock transformers loads it."
-    : "Saves nothing in transformers: it is written with the same shapes, and shows what the ranks cost.";
+    ? "The model loads in stock transformers."
+    : "Saves nothing in transformers: the model is written with the original shapes, and only shows the cost of the ranks.";
   return h(
     "div",
     { class: "absent plan-commands" },
-    h("p", {}, `These make ${row.form}, ${row.choice}. ${saves}`),
+    h("p", {}, `To create this model (${row.form}, ${row.choice}), run these commands. ${saves}`),
     commands.map(command_words),
   );
 }
 
 function menu(context: Context): HTMLElement {
   const rows = method_rows(context);
-  if (rows.length === 0) return absent_analysis(context, "What can be left out of the model", "plan");
+  if (rows.length === 0) return absent_analysis(context, "comparison of compression methods", "plan");
   const chart = cost_chart(context);
   return section(
-    "Cost against saving",
-    "Choose a row, or a point, for the commands that make it. Work: of generating a token half way through the context.",
+    "Perplexity vs. size",
+    "Select a row or a point to see the commands that create the model. Relative FLOPs: for one token, generated halfway " +
+      "through the context.",
     controls(
       choice(
         "saving",
@@ -107,7 +117,7 @@ function menu(context: Context): HTMLElement {
     ),
     chart
       ? chart_frame(chart, context.theme, { after_draw: (svg) => choose_by_point(context, svg) })
-      : h("p", { class: "absent" }, `No form of this model saves ${kSavingWords[saving_of(context)]}.`),
+      : h("p", { class: "absent" }, `No method saves ${kSavingWords[saving_of(context)]} in this model.`),
     making(context),
     comparison_table(context),
   );

@@ -1,4 +1,4 @@
-// Cosines between the weight vectors of heads, and how far heads overlap, shaped into charts.
+// Charts of cosines between weight vectors, and of subspace overlaps between heads.
 import { counted_axis } from "../../chart/axis";
 import type { Series } from "../../chart/chart_fields";
 import type { HeatmapChart } from "../../chart/heatmap";
@@ -6,7 +6,7 @@ import type { ImageChart } from "../../chart/image";
 import type { LayerDensitiesChart } from "../../chart/layer_densities";
 import type { LinesChart } from "../../chart/lines";
 import { format_number } from "../../chart/number_format";
-import { matrix_words } from "../../chart/rich_text";
+import { head_name, matrix_words } from "../../chart/rich_text";
 import { image_values, overlap_matrix } from "../../data/matrix";
 import { matrices_of, row_at, rows_of, skipped_reason, type Report } from "../../data/report";
 import type { Matrix, Model, HeadOverlapRow, SimilarityRow } from "../../data/report_file";
@@ -21,7 +21,7 @@ const kScopes: Readonly<Record<Scope, string>> = { within_head: "within a head",
 const scope_row = ({ report, model }: Reading, layer: number, matrix: Matrix, scope: Scope): SimilarityRow | undefined =>
   rows_of(report, "similarity", model.name).find((row) => row.layer === layer && row.matrix === matrix && row.scope === scope);
 
-/** Cosines of each layer, a picture a matrix, of pairs in one head or in two; all have one range and one scale. */
+/** Distributions of cosines by layer, one chart per matrix, within or across heads. All share one range and one scale. */
 export function cosine_charts(reading: Reading, scope: "within_head" | "across_head"): LayerDensitiesChart[] {
   const { report, model } = reading;
   const rows = rows_of(report, "similarity", model.name);
@@ -57,7 +57,7 @@ export function cosine_charts(reading: Reading, scope: "within_head" | "across_h
   }));
 }
 
-/** Mean or deviation of the cosines against the layer, a panel a matrix, beside that of random directions. */
+/** Mean or standard deviation of the cosines by layer, one panel per matrix, with the random baseline. */
 export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): LinesChart {
   const { report, model } = reading;
   const matrices = matrices_of(report, "similarity", model.name);
@@ -65,20 +65,20 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
   const null_std = cosine_deviation(model.width);
   const largest = Math.max(null_std, ...rows.map((row) => Math.abs(row[moment] ?? 0)));
   const series: (Series & { key: Scope })[] = [
-    { key: "within_head", label: kScopes.within_head, colour: "accent" },
-    { key: "across_head", label: kScopes.across_head, colour: "ink", dash: "7 2" },
+    { key: "within_head", label: kScopes.within_head, color: "accent" },
+    { key: "across_head", label: kScopes.across_head, color: "ink", dash: "7 2" },
   ];
   return {
     kind: "lines",
     name: `similarity-${moment}`,
-    title: moment === "mean" ? "Mean cosine" : "Deviation of the cosines",
+    title: moment === "mean" ? "Mean cosine" : "Standard deviation of cosines",
     note:
       moment === "mean"
-        ? "0, dashed: no common direction. The axis spans at least the deviation of random directions."
-        : "Dashed: what random directions have. More: vectors of a head point to or against each other.",
+        ? "Dashed: 0, no common direction. The axis spans at least 1 standard deviation of random directions."
+        : "Dashed: random directions. Higher: more vectors are parallel or antiparallel.",
     x: counted_axis("layer", model.layers),
     y: {
-      title: moment === "mean" ? "mean" : "deviation",
+      title: moment === "mean" ? "mean" : "standard deviation",
       scale: "linear",
       domain: moment === "mean" ? [-1.05 * largest, 1.05 * largest] : [0, 1.05 * largest],
     },
@@ -95,7 +95,7 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
   };
 }
 
-/** The most that independent random heads of these rows overlap. */
+/** Highest expected overlap of independent random heads with these ranks. */
 export function chance_overlap(model: Model, rows: readonly HeadOverlapRow[]): number {
   const ranks = rows.flatMap((row) => row.ranks);
   return Math.min(1, random_overlap(ranks, model.width));
@@ -106,7 +106,7 @@ export interface Pair {
   overlap: number;
 }
 
-/** The two heads that overlap most; undefined where there is no pair. */
+/** The pair of heads with the highest overlap. Undefined if there is no pair. */
 export function closest_pair(matrix: readonly (readonly (number | null)[])[]): Pair | undefined {
   let found: Pair | undefined;
   matrix.forEach((row, first) =>
@@ -122,7 +122,7 @@ const overlap_rows = (report: Report, model: Model, matrix: Matrix): HeadOverlap
     .filter((row) => row.matrix === matrix)
     .sort((a, b) => a.layer - b.layer);
 
-/** Heads × heads of one layer; all layers and matrices of a model have one scale, from chance to 1. */
+/** Heads × heads of one layer. All layers and matrices of a model share one scale, from random to 1. */
 export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer: number): HeatmapChart | undefined {
   const row = row_at(report, "overlap", { model: model.name, layer, matrix });
   if (!row) return undefined;
@@ -133,7 +133,7 @@ export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer:
     kind: "heatmap",
     name: `similarity-overlap-${matrix}-${layer}`,
     title: [...[matrix_words(matrix)].flat(), `, layer ${layer}`],
-    ...(closest ? { note: `Closest: heads ${closest.heads.join(" and ")}, ${format_number(closest.overlap, ".2f")}.` } : {}),
+    ...(closest ? { note: `Highest: heads ${closest.heads.join(" and ")}, ${format_number(closest.overlap, ".2f")}.` } : {}),
     rows: { title: "head", labels },
     columns: { title: "head", labels },
     cells,
@@ -147,7 +147,7 @@ export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer:
   };
 }
 
-/** The most and the mean that two heads of a layer overlap, against the layer, a panel a matrix. */
+/** Highest and mean overlap of two heads by layer, one panel per matrix. */
 export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
   const matrices = matrices_of(report, "overlap", model.name);
   const chance = chance_overlap(model, rows_of(report, "overlap", model.name));
@@ -158,14 +158,14 @@ export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
     kind: "lines",
     name: "similarity-overlap-by-layer",
     title: "Overlap of two heads",
-    note: "1: one head's space holds the other's. Dashed: independent random heads.",
+    note: "1: one head's subspace contains the other's. Dashed: independent random heads.",
     x: counted_axis("layer", model.layers),
     y: { title: "overlap", scale: "linear", domain: [0, 1] },
     rule: chance,
     points: model.layers <= 16,
     series: [
-      { key: "most", label: "closest pair", colour: "accent" },
-      { key: "mean", label: "mean of all pairs", colour: "ink", dash: "7 2" },
+      { key: "most", label: "closest pair", color: "accent" },
+      { key: "mean", label: "mean of all pairs", color: "ink", dash: "7 2" },
     ],
     panels: matrices.map((matrix) => {
       const rows = overlap_rows(report, model, matrix);
@@ -181,7 +181,7 @@ export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
   };
 }
 
-/** The cosines between all rows of one head's queries; undefined where the report has no image of them. */
+/** Cosines between all rows of one head's query matrix. Undefined if the report has no image of them. */
 export function head_cosines_chart({ report, model }: Reading, layer: number, head: number): ImageChart | undefined {
   const image = report.file.cosines.find((each) => each.model === model.name && each.layer === layer && each.head === head);
   if (!image) return undefined;
@@ -189,8 +189,8 @@ export function head_cosines_chart({ report, model }: Reading, layer: number, he
   return {
     kind: "image",
     name: "similarity-head-cosines",
-    title: [...matrix_words(image.matrix), `, layer ${layer}, head ${head}`],
-    note: "Rows against rows; the diagonal, which is 1, is left out. The scale ends at four deviations of random directions.",
+    title: [...matrix_words(image.matrix), `, ${head_name({ layer, head })}`],
+    note: "Cosines between rows, without the diagonal. The scale ends at 4 standard deviations of random directions.",
     values: image_values(report, image),
     rows: image.rows,
     columns: image.cols,

@@ -1,5 +1,5 @@
 import type { Chart } from "../../chart/chart";
-import { matrix_words } from "../../chart/rich_text";
+import { head_name, matrix_words } from "../../chart/rich_text";
 import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import type { Matrix } from "../../data/report_file";
 import { chart_frame } from "../../page/chart_frame";
@@ -37,18 +37,18 @@ function charts(reading: Reading): Chart[] {
 }
 
 function cosines(context: Context): HTMLElement {
-  if (!with_cosines(context)) return absent_analysis(context, "How alike the weight vectors are", "similarity");
+  if (!with_cosines(context)) return absent_analysis(context, "cosines between weight vectors", "similarity");
   const frames = (all: readonly Chart[]) => all.map((chart) => chart_frame(chart, context.theme));
   const histograms = rows_of(context.report, "similarity", context.model.name).some((each) => each.histogram)
     ? kScopes.map((scope) => uniform_row(context, 300, ...frames(cosine_charts(context, scope))))
-    : [absent_analysis(context, "The histograms of cosines", "similarity")];
+    : [absent_analysis(context, "histograms of cosines", "similarity")];
   return h(
     "div",
     {},
     section(
       "Cosines between weight vectors",
-      "A row a layer; the stronger, the more pairs of vectors at that cosine. Ticks: one deviation to either side of the mean; " +
-        `dashed: that of random directions, 1/√${context.model.width}.`,
+      "Rows: layers. Color: density of pairs at that cosine. Ticks: mean ± 1 standard deviation. " +
+        `Dashed: ± 1 standard deviation of random directions, 1/√${context.model.width}.`,
       ...histograms,
     ),
     section("By layer", null, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")])),
@@ -57,8 +57,8 @@ function cosines(context: Context): HTMLElement {
 
 function overlaps(context: Context): HTMLElement {
   const { report, model, state, theme } = context;
-  const title = "Overlap of heads";
-  if (!with_overlap(context)) return section(title, null, absent_analysis(context, "How far the spaces of heads overlap", "overlap"));
+  const title = "Subspace overlap of heads";
+  if (!with_overlap(context)) return section(title, null, absent_analysis(context, "subspace overlap of heads", "overlap"));
   const matrices = matrices_of(report, "overlap", model.name);
   const matrix = choice_param(state, "matrix", matrices as [Matrix, ...Matrix[]]);
   const layers = chosen_layers(context, "overlap");
@@ -74,8 +74,8 @@ function overlaps(context: Context): HTMLElement {
   });
   return section(
     title,
-    "The mean squared cosine of the angles between the spaces of two heads' rows. All have one scale, which begins at chance: " +
-      "what stands out is more than random heads share.",
+    "Mean squared cosine of the principal angles between the row spaces of two heads. All charts share one scale, which starts at the " +
+      "overlap of random heads.",
     chart_frame(overlap_by_layer_chart(context), theme),
     controls(
       choice(
@@ -95,7 +95,7 @@ const chosen_head = ({ model, state }: Pick<Reading, "model" | "state">): [numbe
   index_param(state, "h", model.heads) ?? 0,
 ];
 
-/** A report holds those of the first and last layers, as far as they fit; of others it names the command. */
+/** Cosines within one head. A report has those of the first and last layers if they fit; for others, the command is shown. */
 function one_head(context: Context): HTMLElement {
   const { model, theme } = context;
   const [layer, head] = chosen_head(context);
@@ -109,7 +109,7 @@ function one_head(context: Context): HTMLElement {
       ),
     );
   return section(
-    "One head's cosines",
+    "Cosines within one head",
     null,
     controls(
       picker("layer of the cosines", model.layers, layer, (l) => context.go({ l })),
@@ -122,7 +122,7 @@ function one_head(context: Context): HTMLElement {
 function absent_head({ report, model }: Context, layer: number, head: number): HTMLElement {
   const skipped = skipped_reason(report, "similarity", { model: model.name, layer, matrix: "q" }) !== undefined;
   const commands = skipped ? [] : [`attnscope similarity MODEL --head-matrix ${layer},${head} --matrix q --format csv`];
-  return absent(`The matrix of cosines between all rows of a head, such as head ${head} of layer ${layer},`, ...commands);
+  return absent(`cosines between all rows of ${head_name({ layer, head })}`, ...commands);
 }
 
 function draw(context: Context): HTMLElement {

@@ -1,11 +1,11 @@
-// The spectrum of one matrix that is of no model.
+// The spectrum of a matrix that does not belong to a model.
 import type { LinesChart } from "../../chart/lines";
 import { analysis, type Report } from "../../data/report";
 import type { SpectrumRow } from "../../data/report_file";
 import { kQuantities, random_quantity, spectrum_quantity, type Quantity } from "../../shaping/spectrum_quantity";
 import { kNotes, kTitles, spectra_axes, thinned } from "./charts";
 
-/** Each quantity in a chart of its own; none without singular values. Of several rows each is of another file. */
+/** One chart per quantity; none without singular values. Each row belongs to one file. */
 export function array_charts(report: Report): LinesChart[] {
   const rows = analysis(report, "spectrum")?.rows ?? [];
   const charts_of = (row: SpectrumRow): LinesChart[] => kQuantities.flatMap((quantity) => array_chart(report, row, quantity) ?? []);
@@ -26,8 +26,8 @@ function array_chart(report: Report, row: SpectrumRow, quantity: Quantity): Line
     note: kNotes[quantity],
     panels,
     series: [
-      { key: "values", label: `${row.shape.join("\u202f×\u202f")}`, colour: "accent" },
-      ...(nulls ? [{ key: "null", label: "Gaussian null", colour: "null" as const }] : []),
+      { key: "values", label: `${row.shape.join("\u202f×\u202f")}`, color: "accent" },
+      ...(nulls ? [{ key: "null", label: "random (Gaussian)", color: "null" as const }] : []),
     ],
     ...spectra_axes({ quantity, log_x: quantity === "null", log_y: true }, panels),
     ...(quantity === "null" ? { rule: 1 } : {}),

@@ -1,4 +1,4 @@
-// Singular values of all matrices, shaped into charts.
+// Charts of the singular values of all matrices.
 import type { Axis } from "../../chart/axis";
 import type { Series } from "../../chart/chart_fields";
 import type { Line, LinesChart, Panel } from "../../chart/lines";
@@ -13,11 +13,11 @@ import { choice_param, index_param } from "../../shaping/state";
 
 export interface SpectraChoice {
   quantity: Quantity;
-  by: "layer" | "matrix"; // what a panel is
+  by: "layer" | "matrix"; // content of a panel
   log_x: boolean;
   log_y: boolean;
   layers: readonly number[];
-  head: number | null; // a query head and the key/value head that it reads; null: whole layers
+  head: number | null; // a query head and its KV head; null: whole layers
 }
 
 export function spectra_choice(reading: Pick<Reading, "report" | "state" | "model">): SpectraChoice {
@@ -26,7 +26,7 @@ export function spectra_choice(reading: Pick<Reading, "report" | "state" | "mode
   return {
     quantity,
     by: choice_param(state, "by", ["layer", "matrix"]),
-    // Against the null what matters is at the left end, which a logarithm opens.
+    // Relative to random, the left end is the interesting part; a logarithmic axis enlarges it.
     log_x: choice_param(state, "x", quantity === "null" ? ["log", "linear"] : ["linear", "log"]) === "log",
     log_y: choice_param(state, "y", ["log", "linear"]) === "log",
     layers: chosen_layers(reading, "spectrum"),
@@ -34,7 +34,7 @@ export function spectra_choice(reading: Pick<Reading, "report" | "state" | "mode
   };
 }
 
-/** The head of a matrix' rows that a query head reads. */
+/** The index of a query head, or of its KV head, in a matrix's rows. */
 export const head_of = (model: Model, matrix: Matrix, head: number): number =>
   matrix === "k" || matrix === "v" || matrix === "kv" ? Math.floor((head * model.kv_heads) / model.heads) : head;
 
@@ -45,11 +45,11 @@ export function thinned(series: string, values: ArrayLike<number>): Line {
 
 const kAxisTitles: Readonly<Record<Quantity, string>> = {
   values: "singular value",
-  null: "over the null's",
-  energy: "share of the energy",
+  null: "relative to random",
+  energy: "fraction of the energy",
 };
 
-/** Axes for the lines of panels: of those that the reader has not hidden. */
+/** Axes for the visible lines of the panels. */
 export function spectra_axes(choice: Pick<SpectraChoice, "quantity" | "log_x" | "log_y">, panels: readonly Panel[]): { x: Axis; y: Axis } {
   const lines = panels.flatMap((panel) => panel.lines);
   const longest = Math.max(2, ...lines.map((line) => Number(line.x[line.x.length - 1] ?? 1)));
@@ -70,34 +70,32 @@ export function spectra_axes(choice: Pick<SpectraChoice, "quantity" | "log_x" | 
       y: choice.log_y ? { title, scale: "log", domain: [Math.min(0.3, 1 / top), top] } : { title, scale: "linear", domain: [0, top] },
     };
   }
-  // The last values of square matrices nearly vanish and would take most of a logarithmic axis.
+  // The last singular values of square matrices are near 0 and would take up most of a logarithmic axis.
   return { x, y: { title, scale: choice.log_y ? "log" : "linear", domain: [choice.log_y ? largest / 300 : 0, largest * 1.04] } };
 }
 
 export const kTitles: Readonly<Record<Quantity, string>> = {
   values: "Singular values",
-  null: "Spectra against the null",
+  null: "Spectra relative to random",
   energy: "Cumulative energy",
 };
 export const kNotes: Readonly<Record<Quantity, string>> = {
-  values: "A line that falls faster than the dashed one holds its energy in fewer directions than random numbers do.",
+  values: "Dashed: random matrix. A line that falls faster has a lower energy rank than a random matrix.",
   null:
-    "Each singular value over the one that a Gaussian matrix of the same shape and energy has at that index. Flat at 1 is " +
-    "random; a steep left end is structure.",
-  energy:
-    "The share of the sum of squares that the first directions hold. Above the dashed line: fewer directions do what random " +
-    "numbers need more for.",
+    "Each singular value divided by that of a Gaussian matrix with the same shape and energy. Flat at 1: random. Steep left end: " +
+    "structure.",
+  energy: "Fraction of the energy in the first singular values. Above the dashed line: lower energy rank than a random matrix.",
 };
 
-/** The matrices whose lines are shown before a reader asks for more. */
+/** Matrices shown by default. */
 const kProjections: readonly Matrix[] = ["q", "k", "v", "o"];
 
-/** Of panels by layer, what the legend leaves hidden at first: ten lines in a panel are too many, products have other units. */
+/** Series hidden at first in panels by layer: ten lines are too many, and products have other units. */
 export function hidden_at_first(matrices: readonly Matrix[]): Matrix[] {
   return matrices.some((matrix) => kProjections.includes(matrix)) ? matrices.filter((matrix) => !kProjections.includes(matrix)) : [];
 }
 
-/** The spectra of a model in panels by layer (a line a matrix) or by matrix (a line a layer). */
+/** Spectra of a model in panels by layer (one line per matrix) or by matrix (one line per layer). */
 export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesChart {
   const { report, model } = reading;
   const place = (layer: number, matrix: Matrix) => ({
@@ -124,7 +122,7 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
     (matrix) => choice.head === null || choice.layers.some((layer) => row_of(layer, matrix)),
   );
   const by_layer = choice.by === "layer";
-  // By layer, one null stands for all: that of the first square projection, or each panel would be full of grey.
+  // Panels by layer show one baseline, that of the first square projection, to avoid too many dashed lines.
   const square = matrices.find((matrix) => matrix === "q" || matrix === "o") ?? matrices[0];
   const panel = (title: Words, lines: Line[], nulls: Line[], why: string): Panel =>
     lines.length > 0 ? { title, lines: [...nulls, ...lines] } : { title, lines: [], empty: why };
@@ -147,17 +145,17 @@ export function spectra_chart(reading: Reading, choice: SpectraChoice): LinesCha
         ),
       );
   const series: Series[] = by_layer
-    ? matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } }))
-    : choice.layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, colour: { layer, of: model.layers } }));
+    ? matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), color: { role: matrix } }))
+    : choice.layers.map((layer) => ({ key: String(layer), label: `layer ${layer}`, color: { layer, of: model.layers } }));
   if (choice.quantity !== "null")
     series.push({
       key: "null",
       label: by_layer
-        ? ["Gaussian null of ", ...[matrix_words(square ?? "q")].flat()]
+        ? ["random, shape of ", ...[matrix_words(square ?? "q")].flat()]
         : choice.quantity === "values"
-          ? `Gaussian null, layer ${first}`
-          : "Gaussian null",
-      colour: "null",
+          ? `random, layer ${first}`
+          : "random",
+      color: "null",
     });
   return {
     kind: "lines",

@@ -1,4 +1,4 @@
-// How many directions hold a share of the energy, layer by layer.
+// Energy ranks by layer.
 import { counted_axis } from "../../chart/axis";
 import type { Series } from "../../chart/chart_fields";
 import type { Line, LinesChart } from "../../chart/lines";
@@ -8,7 +8,7 @@ import type { SpectrumRow } from "../../data/report_file";
 import type { Reading } from "../../shaping/reading";
 import { threshold_words } from "../../shaping/shared_words";
 
-/** Components needed at each threshold of the report, against the layer: a panel a threshold. */
+/** Energy rank by layer, one panel per threshold of the report. */
 export function components_chart({ report, model }: Reading): LinesChart {
   const matrices = matrices_of(report, "spectrum", model.name);
   const whole = rows_of(report, "spectrum", model.name)
@@ -21,16 +21,16 @@ export function components_chart({ report, model }: Reading): LinesChart {
     y: rows.map((row) => at_threshold(row[ranks] ?? undefined, threshold) ?? null),
   });
   const series: Series[] = [
-    ...matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } })),
-    { key: "null", label: "null", colour: "null" },
+    ...matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), color: { role: matrix } })),
+    { key: "null", label: "random", color: "null" },
   ];
   return {
     kind: "lines",
     name: "spectra-components",
-    title: "Directions that hold a share of the energy",
-    note: "By layer, a panel a share. Dashed: what random matrices of these shapes need.",
+    title: "Energy rank by layer",
+    note: "Number of singular values for each energy threshold, one panel per threshold. Dashed: random matrices of the same shapes.",
     x: counted_axis("layer", model.layers),
-    y: { title: "directions", scale: "linear", domain: [0, most], integers: true },
+    y: { title: "energy rank", scale: "linear", domain: [0, most], integers: true },
     series,
     end_labels: true,
     points: model.layers <= 16,
@@ -38,7 +38,7 @@ export function components_chart({ report, model }: Reading): LinesChart {
     panels: report.file.thresholds.map((threshold) => {
       const of_matrices = matrices.map((matrix) => ({ matrix, rows: whole.filter((row) => row.matrix === matrix) }));
       const nulls = of_matrices.map(({ rows }) => line("null", rows, "random_energy_rank", threshold));
-      // Matrices of one shape have one null.
+      // Matrices with the same shape have the same baseline.
       const apart = nulls.filter((one, index) => nulls.findIndex((other) => String(other.y) === String(one.y)) === index);
       return {
         title: `${threshold_words(threshold)} of the energy`,

@@ -1,4 +1,4 @@
-// What a low-rank latent would keep, layer by layer.
+// Energy kept by a low-rank latent, by layer.
 import { counted_axis } from "../../chart/axis";
 import type { LinesChart, Panel } from "../../chart/lines";
 import type { Color } from "../../chart/theme";
@@ -6,12 +6,12 @@ import { kept_energy } from "../../data/kv_latent";
 import { rows_of } from "../../data/report";
 import type { Reading } from "../../shaping/reading";
 
-const kSides: readonly { side: "query" | "kv"; words: string; colour: Color }[] = [
-  { side: "query", words: "queries", colour: { role: "q" } },
-  { side: "kv", words: "keys and values", colour: { role: "kv" } },
+const kSides: readonly { side: "query" | "kv"; words: string; color: Color }[] = [
+  { side: "query", words: "queries", color: { role: "q" } },
+  { side: "kv", words: "keys and values", color: { role: "kv" } },
 ];
 
-/** The energy that latents of queries and of keys and values keep, against the layer; undefined where the report says nothing of them. */
+/** Energy kept by a query latent and by a KV latent, by layer. Undefined if the report has no values. */
 export function mla_chart({ report, model }: Reading): LinesChart | undefined {
   const rows = rows_of(report, "mla", model.name).sort((a, b) => a.layer - b.layer);
   const panels = kSides.flatMap(({ side, words }): Panel[] => {
@@ -23,22 +23,22 @@ export function mla_chart({ report, model }: Reading): LinesChart | undefined {
       y: of_layers.map((each) => each?.[value] ?? null),
     });
     return known
-      ? [{ title: `A latent of ${known.rank} for the ${words}`, lines: [line("null", "random_energy"), line(side, "energy")] }]
+      ? [{ title: `Latent of rank ${known.rank} for ${words}`, lines: [line("null", "random_energy"), line(side, "energy")] }]
       : [];
   });
   if (panels.length === 0) return undefined;
   return {
     kind: "lines",
     name: "latent-energy",
-    title: "What a latent keeps",
+    title: "Energy kept by a latent",
     note:
-      "The share of the weights' energy that a low-rank factor keeps, as multi-head latent attention has it. Dashed: of " +
-      "random matrices of these shapes.",
+      "Fraction of the weights' energy kept by a low-rank latent, as in multi-head latent attention (MLA). Dashed: random matrices of " +
+      "the same shapes.",
     x: counted_axis("layer", model.layers),
     y: { title: "energy kept", scale: "linear", domain: [0, 1], format: "percent" },
     series: [
-      ...kSides.map(({ side, words, colour }) => ({ key: side, label: words, colour })),
-      { key: "null", label: "null", colour: "null" },
+      ...kSides.map(({ side, words, color }) => ({ key: side, label: words, color })),
+      { key: "null", label: "random", color: "null" },
     ],
     points: model.layers <= 16,
     panels,

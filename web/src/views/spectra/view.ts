@@ -38,7 +38,7 @@ function pickers(context: Context, chosen: SpectraChoice): HTMLElement {
         "quantity",
         [
           { value: "values", label: "Singular values" },
-          { value: "null", label: "Against the null" },
+          { value: "null", label: "Relative to random" },
           { value: "energy", label: "Cumulative energy" },
         ],
         chosen.quantity,
@@ -80,15 +80,15 @@ function draw(context: Context): HTMLElement {
   const head = h("div", { class: "view-head" }, h("h1", { class: "view" }, "Spectra"));
   const rows = rows_of(report, "spectrum", model.name);
   if (rows.length === 0)
-    return h("div", {}, head, skipped_lines(context, "spectrum"), absent_analysis(context, "The spectra of this model", "spectrum"));
+    return h("div", {}, head, skipped_lines(context, "spectrum"), absent_analysis(context, "spectra of this model", "spectrum"));
 
   const chosen = spectra_choice(context);
   const fit = (chart: Chart): Chart => (chart.kind === "lines" ? { ...chart, ...spectra_axes(chosen, chart.panels) } : chart);
   const off = chosen.by === "layer" && chosen.head === null ? hidden_at_first(matrices_of(report, "spectrum", model.name)) : [];
   const spectra = !rows.some((row) => row.singular_values)
-    ? absent_analysis(context, "All singular values", "spectrum")
+    ? absent_analysis(context, "singular values", "spectrum")
     : chosen.layers.length === 0
-      ? h("p", { class: "note" }, "No layer is chosen.")
+      ? h("p", { class: "note" }, "No layer is selected.")
       : chart_frame(spectra_chart(context, chosen), theme, { level: 2, off, fit });
   const latent = mla_chart(context);
   return h(
@@ -98,7 +98,7 @@ function draw(context: Context): HTMLElement {
     skipped_lines(context, "spectrum"),
     pickers(context, chosen),
     spectra,
-    section("Components needed", null, chart_frame(components_chart(context), theme)),
+    section("Energy ranks", null, chart_frame(components_chart(context), theme)),
     latent ? section("Low-rank latents", null, chart_frame(latent, theme)) : null,
   );
 }

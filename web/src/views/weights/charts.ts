@@ -1,4 +1,4 @@
-// Distributions of weights by layer and their moments, shaped into charts.
+// Charts of weight distributions and their moments by layer.
 import { counted_axis, type Axis } from "../../chart/axis";
 import type { Series } from "../../chart/chart_fields";
 import type { HeatmapChart } from "../../chart/heatmap";
@@ -12,11 +12,11 @@ import type { Reading } from "../../shaping/reading";
 import { choice_param, index_param } from "../../shaping/state";
 
 export interface WeightsChoice {
-  models: Model[]; // side by side
-  matrix: Matrix; // of what is looked at closely
+  models: Model[]; // shown side by side
+  matrix: Matrix; // matrix shown in detail
   layer: number;
-  head: number | null; // of k and v a key/value head; null: the whole matrix
-  log_y: boolean; // of its histogram
+  head: number | null; // a KV head for k and v; null: the whole matrix
+  log_y: boolean; // logarithmic histogram
 }
 
 export function weights_choice({ report, state, model }: Reading): WeightsChoice {
@@ -38,7 +38,7 @@ export const whole_rows = (report: Report, model: Model, matrix?: Matrix): Weigh
     .filter((row) => row.head === null && (matrix === undefined || row.matrix === matrix))
     .sort((a, b) => a.layer - b.layer);
 
-/** One of its models has these. */
+/** Matrices that any of the models has. */
 export function matrices_of_any(report: Report, models: readonly Model[]): Matrix[] {
   const longest = models.map((model) => matrices_of(report, "weights", model.name));
   const all = new Set(longest.flat());
@@ -47,7 +47,7 @@ export function matrices_of_any(report: Report, models: readonly Model[]): Matri
   );
 }
 
-/** How a matrix' weights are spread in each layer, a picture a model, all with one range and one scale. */
+/** Distribution of a matrix's weights by layer, one chart per model, all with the same range and scale. */
 export function distribution_charts({ report }: Reading, models: readonly Model[], matrix: Matrix): LayerDensitiesChart[] {
   const with_it = models.filter((model) => whole_rows(report, model, matrix).length > 0);
   const domain = common_range(
@@ -96,12 +96,12 @@ interface MomentWords {
 const kMoments: Readonly<Record<Moment, MomentWords>> = {
   std: {
     title: "Standard deviation",
-    note: "How large the weights of a layer are.",
-    axis: (values) => ({ title: "deviation", scale: "linear", domain: [0, 1.05 * Math.max(1e-12, ...values)] }),
+    note: "Standard deviation of the weights by layer.",
+    axis: (values) => ({ title: "standard deviation", scale: "linear", domain: [0, 1.05 * Math.max(1e-12, ...values)] }),
   },
   mean: {
     title: "Mean",
-    note: "The axis spans at least a twentieth of the largest deviation: a mean within it is as good as 0.",
+    note: "Mean of the weights by layer. The axis spans at least 5% of the largest standard deviation.",
     axis(values, deviations) {
       const end = Math.max(1e-12, 0.05 * Math.max(0, ...deviations), ...values.map((value) => 1.1 * Math.abs(value)));
       return { title: "mean", scale: "linear", domain: [-end, end] };
@@ -109,18 +109,18 @@ const kMoments: Readonly<Record<Moment, MomentWords>> = {
   },
   excess_kurtosis: {
     title: "Excess kurtosis",
-    note: "0, dashed: tails as a Gaussian's. Large: a few weights far out. The axis is logarithmic beyond ±1.",
+    note: "Dashed: 0, Gaussian tails. Large values: a few outlier weights. Axis logarithmic beyond ±1.",
     axis: (values) => ({ title: "excess kurtosis", scale: "symlog", domain: [-2, Math.max(10, ...values.map((value) => 1.1 * value))] }),
   },
 };
 
-/** A moment of each matrix against the layer, a panel a model. */
+/** A moment of each matrix by layer, one panel per model. */
 export function moment_chart({ report }: Reading, models: readonly Model[], moment: Moment): LinesChart {
   const words = kMoments[moment];
   const matrices = matrices_of_any(report, models);
   const rows = models.flatMap((model) => whole_rows(report, model));
   const values = rows.flatMap((row) => row[moment] ?? []);
-  const series: Series[] = matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), colour: { role: matrix } }));
+  const series: Series[] = matrices.map((matrix) => ({ key: matrix, label: matrix_words(matrix), color: { role: matrix } }));
   const most_layers = Math.max(1, ...models.map((model) => model.layers));
   return {
     kind: "lines",
@@ -150,15 +150,15 @@ export function moment_chart({ report }: Reading, models: readonly Model[], mome
 }
 
 const kHeadScales = {
-  std: { title: "Deviation", kind: "sequential", transform: "linear", format: ".2~r" },
+  std: { title: "Standard deviation", kind: "sequential", transform: "linear", format: ".2~r" },
   excess_kurtosis: { title: "Excess kurtosis", kind: "diverging", transform: "symlog", format: "+.2~r" },
 } as const;
 
-/** Decimals for cells of one kind: as many as tell the largest of them in three digits. */
+/** Format of cells: enough decimals to show the largest value with three digits. */
 const cell_format = (moment: "std" | "excess_kurtosis", largest: number): string =>
   moment === "std" ? `.${Math.max(0, 2 - Math.floor(Math.log10(largest)))}f` : largest >= 100 ? "+,.0f" : largest >= 10 ? "+.1f" : "score";
 
-/** A moment of a matrix in every layer: of all of it, then of each head. */
+/** A moment of a matrix in every layer: whole matrix, then each head. */
 export function heads_chart({ report, model }: Reading, chosen: WeightsChoice, moment: "std" | "excess_kurtosis"): HeatmapChart {
   const { matrix } = chosen;
   const rows = rows_of(report, "weights", model.name).filter((row) => row.matrix === matrix);
@@ -173,10 +173,13 @@ export function heads_chart({ report, model }: Reading, chosen: WeightsChoice, m
     title: [`${title} of `, ...matrix_words_of(matrix)],
     note:
       heads > 0
-        ? "Layers down; the whole matrix, then its heads. Choose one for its histogram."
-        : "Layers down. Choose one for its histogram.",
+        ? "Rows: layers; columns: whole matrix, then its heads. Select a cell to see its histogram."
+        : "Rows: layers. Select a cell to see its histogram.",
     rows: { title: "layer", labels: Array.from({ length: model.layers }, (_, layer) => String(layer)) },
-    columns: { title: "head", labels: columns.map((head) => (head === null ? "all" : String(head))) },
+    columns: {
+      title: matrix === "k" || matrix === "v" ? "KV head" : "head",
+      labels: columns.map((head) => (head === null ? "all" : String(head))),
+    },
     cells: Array.from({ length: model.layers }, (_, layer) =>
       columns.map((head) => {
         const row = row_at(report, "weights", { model: model.name, layer, matrix, head });

@@ -1,4 +1,4 @@
-// One matrix, of a layer or a head: its histogram beside a Gaussian, its figures, and itself as an image.
+// One matrix of a layer or head: histogram with a Gaussian, statistics, and an image.
 import type { BarsChart } from "../../chart/histogram";
 import type { ImageChart } from "../../chart/image";
 import { image_of, image_values } from "../../data/matrix";
@@ -13,16 +13,16 @@ import type { WeightsChoice } from "./charts";
 export const chosen_row = ({ report, model }: Reading, { layer, matrix, head }: WeightsChoice): WeightsRow | undefined =>
   row_at(report, "weights", { model: model.name, layer, matrix, head });
 
-/** How many of the report's bins make one that does not jump with its few weights: the Freedman–Diaconis width. */
+/** Number of bins to merge so that the bin width matches the Freedman–Diaconis rule. */
 export function bins_as_one({ count, quantiles }: WeightsRow, bin: number): number {
   const [low, high] = [quantiles["0.25"], quantiles["0.75"]];
   if (low === undefined || high === undefined || !(bin > 0)) return 1;
   return Math.max(1, Math.floor((2 * (high - low)) / Math.cbrt(count) / bin));
 }
 
-const kSteps = 120; // of the Gaussian's outline
+const kSteps = 120; // points of the Gaussian curve
 
-/** Its bins from the first to the last that holds anything, alike on both sides of 0. */
+/** Histogram of the nonempty range, symmetric around 0. */
 export function histogram_chart(reading: Reading, chosen: WeightsChoice): BarsChart | undefined {
   const row = chosen_row(reading, chosen);
   if (!row?.histogram) return undefined;
@@ -39,18 +39,18 @@ export function histogram_chart(reading: Reading, chosen: WeightsChoice): BarsCh
   const fine = Array.from({ length: kSteps + 1 }, (_, index) => -end + (2 * end * index) / kSteps);
   const curve = row.std > 0 ? fine.slice(1).map((edge, index) => gaussian((edge + number_at(fine, index)) / 2)) : [];
   const most = Math.max(...heights, ...curve);
-  // A bin that holds one weight is as low as a histogram can be.
+  // The lowest possible bin has one weight.
   const least = Math.min(...heights.filter((height) => height > 0), most) / 2;
   return {
     kind: "bars",
     name: `weights-histogram-${chosen.matrix}-${chosen.layer}${chosen.head === null ? "" : `-${chosen.head}`}`,
     title: matrix_place_words(chosen),
-    note: "Dashed: a Gaussian of the same mean and deviation.",
+    note: "Dashed: Gaussian with the same mean and standard deviation.",
     x: { title: "weight", scale: "linear", domain: [-end, end] },
     y: { title: "density", scale: chosen.log_y ? "log" : "linear", domain: [chosen.log_y ? least : 0, most * (chosen.log_y ? 1.6 : 1.06)] },
     series: [
-      { key: "weights", label: matrix_place_words(chosen), colour: { role: chosen.matrix } },
-      { key: "null", label: "Gaussian", colour: "null" },
+      { key: "weights", label: matrix_place_words(chosen), color: { role: chosen.matrix } },
+      { key: "null", label: "Gaussian", color: "null" },
     ],
     bars: [{ series: "weights", edges, heights }, ...(curve.length > 0 ? [{ series: "null", edges: fine, heights: curve }] : [])],
     height: 300,
@@ -62,39 +62,40 @@ export interface Figure {
   value: number | null;
 }
 
-/** What the row says of all its weights. */
+/** Statistics of all weights of a row. */
 export function figures(row: WeightsRow): Figure[] {
   return [
     { name: "weights", value: row.count },
     { name: "mean", value: row.mean },
-    { name: "deviation", value: row.std },
-    { name: "smallest", value: row.min },
-    { name: "largest", value: row.max },
+    { name: "standard deviation", value: row.std },
+    { name: "minimum", value: row.min },
+    { name: "maximum", value: row.max },
     { name: "skewness", value: row.skewness },
     { name: "excess kurtosis", value: row.excess_kurtosis },
     ...(row.histogram && row.histogram.outside > 0 ? [{ name: "outside the histogram", value: row.histogram.outside }] : []),
   ];
 }
 
-/** The values below which a share of the weights lies. */
+/** Quantiles of the weights. */
 export const quantiles = (row: WeightsRow): Figure[] =>
   Object.entries(row.quantiles)
     .sort(([a], [b]) => Number(a) - Number(b))
-    .map(([share, value]) => ({ name: `${threshold_words(Number(share))} below`, value }));
+    .map(([share, value]) => ({ name: `${threshold_words(Number(share))} quantile`, value }));
 
 const kHeadsAlong: Partial<Record<Matrix, "rows" | "columns">> = { q: "rows", k: "rows", v: "rows", o: "columns" };
 
-/** Weights that a block of the image stands for, where all blocks are alike. */
+/** Size in weights of one block of the image. */
 const block = ({ shape, rows, cols }: MatrixImage): [number, number] => [shape[0] / rows, shape[1] / cols];
 
-/** A matrix as an image: its weights, or means of equal blocks of them. */
+/** A matrix as an image of weights, or of means over equal blocks. */
 export function image_chart({ report, model }: Reading, layer: number, matrix: Matrix): ImageChart | undefined {
   const image = image_of(report, model.name, layer, matrix);
   if (!image) return undefined;
   const row = row_at(report, "weights", { model: model.name, layer, matrix });
   const [high, wide] = block(image);
   const each = high * wide;
-  // A mean of n random weights deviates by std / √n: beyond four times that is structure, as strong as the colours get.
+  // The mean of n random weights has standard deviation std / √n. Values beyond four times that indicate structure and get the strongest
+  // color.
   const end = Number((row && row.std > 0 ? (4 * row.std) / Math.sqrt(each) : Math.max(1e-12, image.limit)).toPrecision(2));
   const along = kHeadsAlong[matrix];
   const heads = matrix === "k" || matrix === "v" ? model.kv_heads : model.heads;
@@ -104,8 +105,8 @@ export function image_chart({ report, model }: Reading, layer: number, matrix: M
     name: `weights-image-${matrix}-${layer}`,
     title: matrix_place_words({ matrix, layer, head: null }),
     note:
-      `${of_blocks}${along ? `Ticks: heads along ${along}. ` : ""}The scale ends at four deviations of ` +
-      `${each > 1 ? "such a mean of random weights" : "the weights"}.`,
+      `${of_blocks}${along ? `Ticks: heads along ${along}. ` : ""}The scale ends at 4 standard deviations of ` +
+      `${each > 1 ? "block means of random weights" : "the weights"}.`,
     values: image_values(report, image),
     rows: image.rows,
     columns: image.cols,

@@ -30,10 +30,10 @@ function charts(reading: Reading): Chart[] {
 
 function distributions(context: Context, { models }: WeightsChoice): HTMLElement {
   const note =
-    "A row a layer; the stronger, the more weights of that size. Ticks: one deviation to either side of the mean. All have one " +
-    "range, which ends where only tails are left.";
+    "Rows: layers. Color: density of weights. Ticks: mean ± 1 standard deviation. All charts share one range, which excludes the " +
+    "tails.";
   const with_histograms = models.some((model) => rows_of(context.report, "weights", model.name).some((each) => each.histogram));
-  if (!with_histograms) return section("Distributions", null, absent_analysis(context, "The histograms of weights", "weights", models));
+  if (!with_histograms) return section("Distributions", null, absent_analysis(context, "histograms of weights", "weights", models));
   const rows = matrices_of_any(context.report, models).map((matrix) => {
     const frames = distribution_charts(context, models, matrix).map((chart) => chart_frame(chart, context.theme));
     return models.map(
@@ -94,8 +94,8 @@ function closer(context: Context, chosen: WeightsChoice): HTMLElement {
         histogram
           ? chart_frame(histogram, theme)
           : found
-            ? absent_analysis(context, "This histogram", "weights")
-            : h("p", { class: "absent" }, "This layer's matrix is not in this report."),
+            ? absent_analysis(context, "this histogram", "weights")
+            : h("p", { class: "absent" }, "Not in this report: this matrix in this layer."),
         found ? row(250, list(figures(found)), list(quantiles(found))) : null,
       ),
     ),
@@ -117,13 +117,13 @@ function images(context: Context, { layer }: WeightsChoice): HTMLElement {
     Array.from({ length: model.layers }, (_, each) => h("option", { value: each, selected: each === layer }, `layer ${each}`)),
   );
   return section(
-    "The matrices themselves",
-    "Rows are outputs, columns inputs.",
+    "Matrices as images",
+    "Rows: outputs; columns: inputs.",
     controls(select),
     uniform_row(context, 250, ...found.map((chart) => chart_frame(chart, theme))),
     missing.length > 0
       ? absent(
-          `An image of ${missing.join(" or ")} in layer ${layer}`,
+          `image of ${missing.join(", ")} in layer ${layer}`,
           `attnscope matrix MODEL --layer ${layer} --matrix ${missing[0]} --out ${missing[0]}-${layer}.npy`,
         )
       : null,
@@ -156,7 +156,7 @@ function draw(context: Context): HTMLElement {
       {},
       head,
       skipped_lines(context, "weights"),
-      absent_analysis(context, "The distribution of weights", "weights", chosen.models),
+      absent_analysis(context, "distribution of weights", "weights", chosen.models),
     );
   const moments = kMoments.map((moment) => chart_frame(moment_chart(context, chosen.models, moment), context.theme));
   return h(
@@ -168,7 +168,7 @@ function draw(context: Context): HTMLElement {
     section("By layer", null, ...(chosen.models.length > 1 ? moments : [uniform_row(context, 300, ...moments)])),
     rows_of(report, "weights", model.name).length > 0
       ? closer(context, chosen)
-      : absent_analysis(context, `The weights of ${model.name}`, "weights"),
+      : absent_analysis(context, `weights of ${model.name}`, "weights"),
     images(context, chosen),
   );
 }

@@ -1,4 +1,4 @@
-// Every kind of sentence says what it claims, and docs/findings.md says the same. UPDATE=1 writes it there.
+// Every kind of finding has a claim, and docs/findings.md contains all claims. UPDATE=1 updates the file.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { claims_table, kClaims } from "../../../src/findings/claims";
@@ -13,7 +13,7 @@ test("every kind has a claim", () => {
   for (const claim of Object.values(kClaims)) for (const words of Object.values(claim)) expect(words).not.toMatch(/^$|undefined|NaN/);
 });
 
-test("docs/findings.md has the table of them", () => {
+test("docs/findings.md contains the table of claims", () => {
   const docs = readFileSync(kDocs, "utf8");
   const made = docs.replace(kTable, (_, head: string, tail: string) => `${head}\n${claims_table()}\n\n${tail}`);
   if (process.env.UPDATE) writeFileSync(kDocs, made);

@@ -1,4 +1,4 @@
-// What the cross-attention of an encoder-decoder does for the loss of its targets.
+// Finding about the effect of cross-attention on the target loss.
 import { describe, expect, test } from "vitest";
 import { plain } from "../../../src/chart/rich_text";
 import { cross_attention } from "../../../src/findings/cross_attention";
@@ -25,7 +25,7 @@ interface Case {
 const kLayers: [number, number | null][] = [[1.04, 0.1], [1.49, 0.12]]; // prettier-ignore
 const kHeads: [number, number | null][] = [[0.28, 0.09], [0.001, 0.002]]; // prettier-ignore
 
-/** Of a model of three stacks, as one of them is read. */
+/** A reading of one stack of a model with three stacks. */
 function read({ layers = kLayers, heads = kHeads, loss = 0.15, of = "cross" }: Case) {
   const stacks = ["encoder", "decoder", "cross"].map((stack) => ({ ...kModel, name: `t5:${stack}`, stack, vocabulary: 24 }));
   const made: Made = {
@@ -52,33 +52,33 @@ const words = (of: Case): string | undefined => {
 };
 
 describe("cross-attention", () => {
-  test("is said with its effect, its heads and its uniform baseline", () => {
+  test("shows effect, heads and uniform baseline", () => {
     const said =
-      "+1.49 nats of loss on the targets (0.15 → 1.64) when the cross-attention of layer 1 is ablated (±0.12), the largest effect of " +
-      "its 2 layers. Beyond two standard errors, 1 of 2 cross-attention heads changes it, most layer 1 head 0: +0.28 ±0.09. The " +
-      "sharpest head, layer 1 head 1, attends to the equivalent of 2 source tokens (uniform attention: about 8).";
+      "+1.49 nats of target loss Ablating the cross-attention of layer 1 raises the target loss from 0.15 to 1.64 (±0.12), the largest " +
+      "effect of 2 layers. 1 of 2 cross-attention heads has an effect beyond 2 standard errors. Largest: L1H0, +0.28 ±0.09. Most " +
+      "focused: L1H1 attends to an effective number of 2 source tokens (uniform: about 8).";
     expect(words({})).toBe(said);
     expect(words({ of: "decoder" })).toBe(said);
   });
 
-  test("says a fall of the loss with its sign", () => {
+  test("shows a decrease of the loss", () => {
     const falls = words({ layers: [[0, 0.1], [-0.05, 0.005]], heads: [[0.001, 0.002]] }); // prettier-ignore
-    expect(falls).toMatch(/^−0\.050 nats .* The loss falls without it\. No single head of 1/);
+    expect(falls).toMatch(/^−0\.050 nats .* lowers the target loss .* No single head has an effect beyond 2 standard errors \(heads: 1\)/);
   });
 
-  test("is among the measured effects, and leads to the rows of the cross-attention", () => {
+  test("is a measured effect and links to the cross-attention stack", () => {
     const all = read({ of: "decoder" });
     expect(findings(all)[0]?.kind).toBe("cross_attention");
-    expect(cross_attention(all)?.see).toEqual({ view: "matters", state: { m: "2", l: 1, h: null } });
+    expect(cross_attention(all)?.see).toEqual({ view: "ablation", state: { m: "2", l: 1, h: null } });
   });
 
   const silent: [string, Case][] = [
-    ["the encoder, which has none", { of: "encoder" }],
-    ["one pair, which has no error", { layers: [[1.5, null]] }],
-    ["what chance reaches", { layers: [[0.2, 0.1], [-0.2, 0.1]] }], // prettier-ignore
+    ["the encoder", { of: "encoder" }],
+    ["a single pair, without a standard error", { layers: [[1.5, null]] }],
+    ["effects within chance", { layers: [[0.2, 0.1], [-0.2, 0.1]] }], // prettier-ignore
     ["small effects", { layers: [[0.009, 0.0001]] }],
     ["a model that predicts no better than chance", { loss: Math.log(24) }],
     ["a report without ablation", { layers: [], heads: [] }],
   ];
-  test.each(silent)("is silent of %s", (_, of) => expect(words(of)).toBeUndefined());
+  test.each(silent)("not shown for %s", (_, of) => expect(words(of)).toBeUndefined());
 });

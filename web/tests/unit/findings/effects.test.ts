@@ -1,5 +1,4 @@
-// Sentences about what heads do on a text and what they are worth: a head built to raise what it reads, one built to lower it, one that
-// does nothing, and random ones.
+// Findings about measured effects of heads: a copying head, a suppression head, an inactive head and random heads.
 import { describe, expect, test } from "vitest";
 import { draw } from "../../../src/chart/chart";
 import { cell_words } from "../../../src/chart/heatmap";
@@ -30,111 +29,111 @@ const part = (component: string, layer: number, head: number | null, loss_increa
   predicted: 4080,
 });
 
-describe("heads that raise what they read", () => {
-  test("a head built to copy raises the tokens it reads", () => {
+describe("attended-token effect", () => {
+  test("a copying head raises the attended token's logit", () => {
     expect(said(attended_token_effect, text([2.6, 0.1], [0.01, 0.02], [-0.3, 0.02]))).toBe(
-      "1 of 3 heads raises the tokens it reads On the text it adds at least 0.10 directly to the logits of the tokens read, against " +
-        "the text's mean token; most in layer 1 head 0, +2.60 ±0.10. 1 does the reverse.",
+      "1 of 3 heads raises the logits of the tokens it attends to Direct effect on the attended token's logit: at least +0.10, " +
+        "relative to the text's mean token. Strongest: L1H0, +2.60 ±0.10. 1 head has the opposite effect.",
     );
   });
 
-  test("one built to suppress lowers them", () => {
+  test("a suppression head lowers it", () => {
     expect(said(attended_token_effect, text([-1.2, 0.1], [0.2, 0.01]))).toMatch(
-      /^1 of 2 heads lowers the tokens it reads On the text it takes at least 0\.10 directly from the logits .* −1\.20 ±0\.10\. 1 does/,
+      /^1 of 2 heads lowers the logits of the tokens it attends to Direct effect .*: at most −0\.10, .* −1\.20 ±0\.10\. 1 head has/,
     );
   });
 
-  test("an error is never said to be nothing", () => {
+  test("a standard error is never shown as 0", () => {
     const of_error = (error: number) => said(attended_token_effect, text([2.6, error], [0.01, 0.02]));
     expect(of_error(0.0049)).toContain("+2.60 ±0.005.");
     expect(of_error(0.00012)).toContain("+2.60 ±0.0001.");
     expect(of_error(0.005)).toContain("+2.60 ±0.01.");
   });
 
-  test("what it is worth is said where it is known", () => {
+  test("shows the ablation effect if there is one", () => {
     const made = text([2.6, 0.1]);
     expect(said(attended_token_effect, { rows: { ...made.rows, ablate: [part("head", 1, 0, 0.02)] } })).toMatch(
-      /Without that head the loss rises by 0\.020\.$/,
+      /Ablating it raises the loss by 0\.020 nats\.$/,
     );
     expect(said(attended_token_effect, { rows: { ...made.rows, ablate: [part("head", 1, 0, -0.002)] } })).toMatch(
-      /Without that head the loss is the same, within two standard errors\.$/,
+      /Ablating it does not change the loss \(within 2 standard errors\)\.$/,
     );
   });
 
   test.each([
-    ["an inert head", text([0, 0.001])],
-    ["what two errors reach", text([0.3, 0.15])],
-    ["one text, which has no error", text([2.6, null])],
-    ["a model whose logits are no sum", text([null, null])],
+    ["an inactive head", text([0, 0.001])],
+    ["an effect within 2 standard errors", text([0.3, 0.15])],
+    ["a single text, without a standard error", text([2.6, null])],
+    ["a model whose logits are not a sum of component outputs", text([null, null])],
     ["a short text", { ...text([2.6, 0.1]), parameters: { attention: { length: 8 } } }],
-  ])("is silent of %s", (_, made) => expect(said(attended_token_effect, made as Made)).toBeUndefined());
+  ])("not shown for %s", (_, made) => expect(said(attended_token_effect, made as Made)).toBeUndefined());
 
   test.each([
-    ["an encoder without an output head", { tied_embedding: null }],
+    ["an encoder without an LM head", { tied_embedding: null }],
     ["images", { reads: "images" }],
-    ["sound", { reads: "sound" }],
-    ["an encoder of sound", { reads: "sound", stack: "encoder" }],
+    ["audio", { reads: "sound" }],
+    ["an audio encoder", { reads: "sound", stack: "encoder" }],
     ["cross-attention", { stack: "cross" }],
-  ] as const)("no token logits are named of %s", (_, model) => {
+  ] as const)("no finding about token logits for %s", (_, model) => {
     const rows = { circuits: [circuit(1, "ov", 0, { copying_score: 0.95 })] };
     expect(said(copying_heads, { rows, model })).toBeUndefined();
   });
 
-  test("a decoder of sound has logits of the tokens that it reads", () => {
+  test("the decoder of an audio model has logits of attended tokens", () => {
     const rows = { circuits: [circuit(1, "ov", 0, { copying_score: 0.95 })] };
-    expect(said(copying_heads, { rows, model: { reads: "sound", stack: "decoder" } })).toMatch(/would raise the token read/);
+    expect(said(copying_heads, { rows, model: { reads: "sound", stack: "decoder" } })).toMatch(/would raise the attended token's logit/);
   });
 
-  test("weights have no word where the text has one", () => {
+  test("the finding from weights is not shown if there is one from the text", () => {
     const rows = { circuits: [circuit(1, "ov", 0, { copying_score: -0.95 })] };
-    expect(said(copying_heads, { rows })).toMatch(/would lower the token read/);
+    expect(said(copying_heads, { rows })).toMatch(/would lower the attended token's logit/);
     expect(said(copying_heads, { rows: { ...rows, ...text([0.02, 0.01]).rows } })).toBeUndefined();
   });
 });
 
-describe("the head that matters", () => {
+describe("the most important head", () => {
   const made = (...rows: object[]): Made => ({ model: { vocabulary: 1024 }, rows: { ablate: rows } });
 
-  test("names the head with the largest effect, and counts both signs", () => {
+  test("shows the head with the largest effect and counts both signs", () => {
     expect(
       said(
         important_head,
         made(part("head", 0, 2, 0.43, 0.03), part("head", 3, 3, -0.004), part("head", 3, 2, 0.001), part("mlp", 0, null, 4.2)),
       ),
     ).toBe(
-      "+0.43 nats of loss on the text (now 2.93) when layer 0 head 2 is ablated (±0.03), the largest effect of any head. Beyond two " +
-        "standard errors, ablation raises the loss for 1 of 3 heads, and lowers it for 1.",
+      "+0.43 nats of loss Ablating L0H2 raises the loss from 2.93 to 3.36 (±0.03), the largest effect of any head. Beyond 2 standard " +
+        "errors, ablation raises the loss for 1 of 3 heads and lowers it for 1.",
     );
   });
 
-  test("also if ablation lowers the loss", () => {
+  test("also shows a head that lowers the loss when ablated", () => {
     expect(said(important_head, made(part("head", 0, 2, 0.02), part("head", 1, 1, -0.35, 0.012)))).toBe(
-      "−0.35 nats of loss on the text (now 2.93) when layer 1 head 1 is ablated (±0.01), the largest effect of any head. The text's loss " +
-        "falls without it. Beyond two standard errors, ablation raises the loss for 1 of 2 heads, and lowers it for 1.",
+      "−0.35 nats of loss Ablating L1H1 lowers the loss from 2.93 to 2.58 (±0.01), the largest effect of any head. Beyond 2 standard " +
+        "errors, ablation raises the loss for 1 of 2 heads and lowers it for 1.",
     );
   });
 
-  test("of heads with a large error, a clear one is named", () => {
-    expect(said(important_head, made(part("head", 0, 2, 0.5, 0.3), part("head", 1, 1, 0.2)))).toMatch(/^\+0\.20 nats .* layer 1 head 1 /);
+  test("prefers a significant head to one with a large standard error", () => {
+    expect(said(important_head, made(part("head", 0, 2, 0.5, 0.3), part("head", 1, 1, 0.2)))).toMatch(/^\+0\.20 nats .* L1H1 /);
   });
 
-  test("names a previous-token head", () => {
+  test("mentions that it is a previous-token head", () => {
     const rows = { ablate: [part("head", 0, 2, 0.43)], attention: [attention_head(0, 2, { previous_token: 0.96 })] };
     expect(said(important_head, { model: { vocabulary: 1024 }, rows })).toMatch(/ It is a previous-token head\./);
   });
 
   test.each([
-    ["inert heads", made(part("head", 0, 0, 0.004))],
-    ["chance", made(part("head", 0, 0, 0.5, 0.3))],
-    ["one window, which has no error", made(part("head", 0, 0, 0.5, null))],
+    ["inactive heads", made(part("head", 0, 0, 0.004))],
+    ["effects within chance", made(part("head", 0, 0, 0.5, 0.3))],
+    ["a single window, without a standard error", made(part("head", 0, 0, 0.5, null))],
     ["the largest of many heads by chance", made(...Array.from({ length: 36 }, (_, head) => part("head", 0, head, head / 720, 0.015)))],
-    ["a model that foretells no better than an even guess", made({ ...part("head", 0, 2, 0.43, 0.03), loss: 7.1 })],
-    ["a vocabulary that is not known", { rows: { ablate: [part("head", 0, 2, 0.43, 0.03)] } }],
-    ["MLPs, which are the tokens' embedding", made(part("mlp", 0, null, 4.2))],
-  ])("is silent of %s", (_, rows) => expect(said(important_head, rows)).toBeUndefined());
+    ["a model that predicts no better than a uniform distribution", made({ ...part("head", 0, 2, 0.43, 0.03), loss: 7.1 })],
+    ["an unknown vocabulary size", { rows: { ablate: [part("head", 0, 2, 0.43, 0.03)] } }],
+    ["MLPs", made(part("mlp", 0, null, 4.2))],
+  ])("not shown for %s", (_, rows) => expect(said(important_head, rows)).toBeUndefined());
 });
 
-describe("what matters, drawn", () => {
+describe("charts of ablation effects", () => {
   const rows = {
     ablate: [part("head", 0, 2, 0.43, 0.03), part("head", 1, 0, 0.001), part("attention", 0, null, 2), part("mlp", 0, null, 40)],
     attention: [attention_head(1, 0, { raises: 0.2, attended_token_effect_error: 0.01 })],
@@ -146,42 +145,42 @@ describe("what matters, drawn", () => {
   };
   const made = reading({ model: { vocabulary: 1024 }, rows });
 
-  test("heads within two standard errors are empty", () => {
+  test("heads within 2 standard errors are empty", () => {
     const chart = heads_chart(made)!;
     expect(chart.cells[0]![2]).toBe(430);
     expect(chart.cells[1]![0]).toBeNull();
     expect(chart.cells[1]![1]).toBe("missing");
   });
 
-  test("what dwarfs the rest is cut off, with its number", () => {
+  test("a bar much higher than the others is clipped and labeled", () => {
     const chart = layers_chart(made)!;
     expect(chart.y.domain[1]).toBeCloseTo(3, 1);
     const words = all_by_tag(draw(chart, kLight, { width: 800 }), "text").flatMap(({ children }) => children);
     expect(words).toContain("▴ MLP 40.00");
-    expect(chart.columns.map(({ series, grey }) => [series, grey?.[0]])).toEqual([
+    expect(chart.columns.map(({ series, gray }) => [series, gray?.[0]])).toEqual([
       ["attention", false],
       ["mlp", false],
     ]);
   });
 
-  test("the axis of the lens ends at ln V, and says what lies above", () => {
+  test("the axis of the logit lens ends at ln V, and the caption lists layers above it", () => {
     const chart = lens_chart(made)!;
     expect(chart.y.domain[1]).toBeCloseTo(Math.log(1024));
-    expect(chart.note).toMatch(/Off the scale in layer 0:/);
+    expect(chart.note).toMatch(/Above the scale: layer 0\./);
     expect(chart.rule).toBe(2.9);
   });
 
-  test("claim and effect stand against each other", () => {
+  test("copying score is plotted against the measured effect", () => {
     expect(copying_effect_chart(made)!.points).toMatchObject([{ x: -0.8, y: 0.2 }]);
   });
 
-  test("none of them without rows", () => {
+  test("no charts without rows", () => {
     const bare = reading({});
     for (const chart of [heads_chart, layers_chart, lens_chart, copying_effect_chart]) expect(chart(bare)).toBeUndefined();
   });
 });
 
-describe("token by token", () => {
+describe("logit lens by token", () => {
   const cell = (position: number, layer: number, rank: number, top_text: string | null) => ({
     position,
     layer,
@@ -196,7 +195,7 @@ describe("token by token", () => {
     kl: 1,
   });
 
-  test("cells name the likeliest token, and their colour is the rank of the model's answer", () => {
+  test("cells show the top-1 token, colored by the rank of the final prediction", () => {
     const rows = {
       lens_grid: [cell(0, 0, 300, null), cell(0, 1, 1, " the"), cell(1, 0, 12, "a"), { ...cell(1, 1, 5, "x"), state: "mid" }],
     };

@@ -1,4 +1,4 @@
-// Which sentences a model gets, in which order.
+// Selection and order of findings.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { plain } from "../../../src/chart/rich_text";
@@ -16,9 +16,9 @@ describe("findings", () => {
   const of_weights = { spectrum: spectra(30), circuits: [circuit(0, "ov", 0, { copying_score: 0.8 })] };
   const kinds_of = (made: Made) => findings(reading(made)).map((each) => each.kind);
 
-  test("what was measured on the text comes before the weights, each furthest from its null first", () => {
+  test("measurements on the text come before weights, sorted by distance from the baseline", () => {
     const rows = { ...of_weights, attention: [attention_head(0, 0, { sink_mass: 0.6 }), attention_head(0, 1, { previous_token: 0.9 })] };
-    expect(kinds_of({ rows })).toEqual(["previous_token", "sink", "copying", "fewest_directions"]);
+    expect(kinds_of({ rows })).toEqual(["previous_token_heads", "attention_sink_heads", "copying_heads", "low_rank_matrix"]);
   });
 
   const ablated = (loss_increase: number) => ({
@@ -37,12 +37,12 @@ describe("findings", () => {
       model: { vocabulary: 99 },
       rows: { ...of_weights, attention: [raising], ablate: [ablated(loss)] },
     });
-    expect(kinds_of(made(0.3))).toEqual(["matters", "raises", "sink", "fewest_directions"]);
-    expect(kinds_of(made(-0.3))).toEqual(["matters", "raises", "sink", "fewest_directions"]);
-    expect(kinds_of(made(0.1))).toEqual(["raises", "matters", "sink", "fewest_directions"]);
+    expect(kinds_of(made(0.3))).toEqual(["important_head", "attended_token_effect", "attention_sink_heads", "low_rank_matrix"]);
+    expect(kinds_of(made(-0.3))).toEqual(["important_head", "attended_token_effect", "attention_sink_heads", "low_rank_matrix"]);
+    expect(kinds_of(made(0.1))).toEqual(["attended_token_effect", "important_head", "attention_sink_heads", "low_rank_matrix"]);
   });
 
-  test("an ablation is never left out, however small and however much else there is", () => {
+  test("an ablation effect is never dropped", () => {
     const attention = [
       ...[0, 1, 2, 3, 4, 5].map((layer) => attention_layer(layer, 30 - 5 * layer, { collapsed: layer === 5 })),
       raising,
@@ -59,10 +59,10 @@ describe("findings", () => {
       },
     });
     expect(found).toHaveLength(6);
-    expect(found.slice(0, 2)).toEqual(["raises", "matters"]);
+    expect(found.slice(0, 2)).toEqual(["attended_token_effect", "important_head"]);
   });
 
-  test("at most six, each between the null and the most there can be", () => {
+  test("at most six, with distances between 0 and 1", () => {
     const found = findings(
       reading({
         rows: {
@@ -85,42 +85,46 @@ describe("findings", () => {
     }
   });
 
-  test("what weights alone say of heads never comes first where there is another", () => {
+  test("findings from head weights do not come first if there is another", () => {
     const heads = { circuits: [circuit(0, "ov", 0, { copying_score: 0.98 }), circuit(0, "qk", 0, { symmetry: 0.97 })] };
     const kinds = (rows: object) => findings(reading({ rows: { ...heads, ...rows } })).map((each) => each.kind);
-    expect(kinds({ spectrum: spectra(35) })).toEqual(["fewest_directions", "copying", "symmetric"]);
-    expect(kinds({ attention: [attention_head(0, 0, { sink_mass: 0.6 })] })).toEqual(["sink", "copying", "symmetric"]);
-    expect(kinds({})).toEqual(["copying", "symmetric"]);
+    expect(kinds({ spectrum: spectra(35) })).toEqual(["low_rank_matrix", "copying_heads", "symmetric_heads"]);
+    expect(kinds({ attention: [attention_head(0, 0, { sink_mass: 0.6 })] })).toEqual([
+      "attention_sink_heads",
+      "copying_heads",
+      "symmetric_heads",
+    ]);
+    expect(kinds({})).toEqual(["copying_heads", "symmetric_heads"]);
   });
 
-  test("of an all-zero matrix, that first", () => {
+  test("an all-zero matrix comes first", () => {
     const zero = spectrum(3, "q", 0, 40, { frobenius_norm: 0 });
     expect(findings(reading({ rows: { spectrum: [...spectra(40).slice(0, 3), zero] } })).map((each) => each.kind)).toEqual([
       "zero_matrices",
     ]);
   });
 
-  test("of a random model, just that", () => {
+  test("a random model has one finding", () => {
     expect(findings(reading({ rows: { spectrum: spectra(40) } })).map((each) => each.kind)).toEqual(["model_like_random"]);
   });
 
-  test("random spectra are not all there is to a model", () => {
+  test("random spectra do not hide other findings", () => {
     expect(
       findings(reading({ rows: { spectrum: spectra(40), attention: [attention_head(0, 0, { sink_mass: 0.95 })] } })).map(
         (each) => each.kind,
       ),
-    ).toEqual(["sink"]);
+    ).toEqual(["attention_sink_heads"]);
   });
 
-  test("of nothing, nothing", () => expect(findings(reading({}))).toEqual([]));
+  test("no findings without rows", () => expect(findings(reading({}))).toEqual([]));
 
-  test("a model's sentences come from its own rows", () => {
+  test("a model's findings use only its own rows", () => {
     const made = reading({ rows: { spectrum: [...spectra(40), ...spectra(10).map((row) => ({ ...row, model: "other" }))] } });
     expect(findings(made).map((each) => each.kind)).toEqual(["model_like_random"]);
   });
 });
 
-describe("words", () => {
+describe("wording", () => {
   test("layers", () => {
     expect(layers_words([3])).toBe("layer 3");
     expect(layers_words([3, 4])).toBe("layers 3 and 4");
@@ -128,18 +132,18 @@ describe("words", () => {
     expect(layers_words([0, 2, 3, 5, 6, 7])).toBe("layers 0, 2, 3 and 5–7");
   });
 
-  test("shares keep what they promise", () => {
-    expect(at_least_percent(0.909)).toBe("90\u202f%");
-    expect(at_least_percent(0.91)).toBe("91\u202f%");
-    expect(at_most_percent(0.0121)).toBe("1.3\u202f%");
-    expect(small_percent(0.0069)).toBe("0.7\u202f%");
-    expect(small_percent(0.0519)).toBe("5.2\u202f%");
+  test("bounds are not rounded the wrong way", () => {
+    expect(at_least_percent(0.909)).toBe("90%");
+    expect(at_least_percent(0.91)).toBe("91%");
+    expect(at_most_percent(0.0121)).toBe("1.3%");
+    expect(small_percent(0.0069)).toBe("0.7%");
+    expect(small_percent(0.0519)).toBe("5.2%");
   });
 });
 
-// A score of weights says what a head would do to plain embeddings. Measured on text, it may do the opposite.
-describe("what is said from weights alone", () => {
-  const kClaims = /(?<!\bwould )\b(raises?|lowers?|suppress(es)?|cop(y|ies)|looks?|feeds? a|made of)\b/i;
+// A score from weights describes the effect on raw embeddings. On text, a head may have the opposite effect.
+describe("findings from weights alone", () => {
+  const kClaims = /(?<!\bwould )\b(raises?|lowers?(?! scores)|suppress(es)?|cop(y|ies)|looks?|feeds? a|made of)\b/i;
   const overlap = (matrix: string, value: number) => ({
     layer: 0,
     matrix,
@@ -165,7 +169,7 @@ describe("what is said from weights alone", () => {
     },
   });
 
-  test.each([1, -1])("never claims what happens on text (sign %d)", (sign) => {
+  test.each([1, -1])("make no claim about behavior on text (sign %d)", (sign) => {
     const said_of = Object.values(kOfHeadsWeights).flatMap((kind) => said(kind, made(sign)) ?? []);
     expect(said_of).toHaveLength(6);
     for (const words of said_of) expect(words).not.toMatch(kClaims);
@@ -176,14 +180,14 @@ describe("what is said from weights alone", () => {
     "features/circuits/command.cpp",
     "features/circuits/table.cpp",
     "features/circuits/composition_table.cpp",
-  ])("nor does %s", (file) => {
+  ])("no claim in %s", (file) => {
     const source = readFileSync(new URL(`../../../../attnscope/${file}`, import.meta.url), "utf8");
     const texts = [...source.replace(/\/\/.*/g, "").matchAll(/"([^"\n]*)"/g)].map(([, text]) => text!);
     expect(texts.length).toBeGreaterThan(10);
     for (const text of texts) expect(text).not.toMatch(kClaims);
   });
 
-  test("nor do the charts of heads and models", () => {
+  test("no claim in charts of heads and models", () => {
     for (const sign of [1, -1]) {
       const of_weights = made(sign);
       for (const chart of [...head_charts(reading(of_weights)), ...models_view.charts!(reading(of_weights))])
@@ -192,4 +196,4 @@ describe("what is said from weights alone", () => {
   });
 });
 
-test("a report of nothing has no charts to export", () => expect(all_charts(reading({}).report)).toEqual([]));
+test("an empty report has no charts to export", () => expect(all_charts(reading({}).report)).toEqual([]));

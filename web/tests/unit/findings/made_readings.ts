@@ -1,4 +1,4 @@
-// Rows as small as a sentence needs them, and what a kind of sentence says of them.
+// Minimal rows for findings, and the text of a finding about them.
 import { plain } from "../../../src/chart/rich_text";
 import type { Report } from "../../../src/data/report";
 import type { AnalysisId, AnyModel, Model, ReportFile } from "../../../src/data/report_file";
@@ -37,7 +37,7 @@ export interface Made {
   values?: readonly number[];
 }
 
-/** A reading of a report that holds these rows; rows get the model's name where they have none. */
+/** A reading of a report with these rows. Rows without a model get the model's name. */
 export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, thresholds = [0.5, 0.9], values = [] }: Made): Reading {
   const made = { ...kModel, ...model };
   const file = {
@@ -50,7 +50,7 @@ export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, th
     matrices: [],
     cosines: [],
     skipped: [],
-    fields: { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "as thin as a line" }] },
+    fields: { attention: [{ name: "collapsed", type: "flag", meaning: "", words: "rank below 2" }] },
     reports: Object.entries(rows).map(([id, each]) => ({
       id,
       model: made.name,
@@ -63,13 +63,13 @@ export function reading({ model, rows = {}, parameters = {}, threshold = 0.9, th
   return { report, state: { view: "", params: {} }, model: made, threshold };
 }
 
-/** Figure, unit and words in one text; undefined where the kind is silent. */
+/** Figure, unit and words as one text. Undefined if there is no finding. */
 export function said(kind: Kind, made: Made): string | undefined {
   const finding = kind(reading(made));
   return finding && `${finding.figure} ${finding.unit} ${plain(finding.words)}`.replace(/\u202f/g, " ");
 }
 
-/** A whole layer's row of spectrum: its rank and null at 0.9, and at 0.5 in the same proportion. */
+/** A spectrum row of a whole layer: rank and random rank at 0.9, and proportional ranks at 0.5. */
 export const spectrum = (layer: number, matrix: string, rank: number, null_rank = 40, more: object = {}) => ({
   layer,
   matrix,
