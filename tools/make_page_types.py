@@ -24,7 +24,7 @@ import type { NumberList, NumberMatrix, ScaledSlice } from "./packed";
 """
 
 KINDS = ("spectrum", "mla", "weights", "similarity", "head_overlap", "circuits", "composition", "attention",
-         "induction", "experts", "routing", "read", "lens", "lens_grid", "ablate", "plan", "plan_part", "diff")
+         "induction", "experts", "routing", "directions", "lens", "lens_grid", "ablate", "plan", "plan_part", "diff")
 
 # As ReportFile (attnscope/page/report_file.cpp) packs rows: the page adds these up itself, and a null that several
 # rows share has a scale in each.

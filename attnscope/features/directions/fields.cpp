@@ -23,8 +23,8 @@ Field counted(std::string_view name, std::string_view meaning) {
 
 RowKind directions_rows() {
   RowKind kind = {
-      .name = "read",
-      .command = "read",
+      .name = "directions",
+      .command = "directions",
       .meaning = "top tokens of one singular vector, for one sign",
       .place = place_of_part("query head index, from 0. Null for matrices that are not per head."),
       .models = model_facts()};

@@ -53,12 +53,12 @@ INSTANTIATE_TEST_SUITE_P(
     Forms, PlanSameBytes,
     ::testing::Values(FormToPlan{"depth", {"--method", "depth", "--keep", "0.9"}},
                       FormToPlan{"mlp", {"--method", "mlp", "--keep", "0.9"}},
-                      FormToPlan{"hidden-size", {"--method", "hidden-size", "--keep", "0.8"}},
+                      FormToPlan{"hidden_size", {"--method", "hidden-size", "--keep", "0.8"}},
                       FormToPlan{"head_width", {"--method", "head-dim", "--kv-bytes", "0.5"}},
                       FormToPlan{"kv_heads", {"--method", "kv-heads", "--kv-bytes", "0.5"}},
                       FormToPlan{"heads", {"--method", "heads", "--keep", "0.95"}},
                       FormToPlan{"mla", {"--method", "mla", "--kv-bytes", "0.5"}},
-                      FormToPlan{"low-rank", {"--method", "low-rank", "--keep", "0.7"}},
+                      FormToPlan{"low_rank", {"--method", "low-rank", "--keep", "0.7"}},
                       FormToPlan{"combination", {"--method", "width,kv-heads", "--keep", "0.97"}}),
     [](const auto& form) { return form.param.name; });
 

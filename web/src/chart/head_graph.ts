@@ -109,7 +109,11 @@ export function graph_to_vega_lite(chart: GraphChart, theme: Theme): object {
   return {
     $schema: kVegaLiteSchema,
     title: plain(chart.title),
-    data: vega_data(["from_layer", "from_head", "receiver_layer", "receiver_head", "strength", "series", "label"], ["series", "label"], rows),
+    data: vega_data(
+      ["from_layer", "from_head", "receiver_layer", "receiver_head", "strength", "series", "label"],
+      ["series", "label"],
+      rows,
+    ),
     width: 600,
     height: 300,
     mark: "rule",

@@ -4,16 +4,15 @@ import type { NumberList, NumberMatrix, ScaledSlice } from "./packed";
 
 /** ranks and norms of one matrix or head */
 export interface SpectrumRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the projection or product, by its name: q, gate, qk, … */
+  /** weight matrix or product: q, gate, qk, … */
   matrix:
     | "q"
     | "k"
@@ -38,145 +37,142 @@ export interface SpectrumRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  /** head index, from 0; a key/value head for k, v and kv. Null for the whole matrix. */
   head: number | null;
-  /** the expert whose matrix it is, from 0; absent from rows of other matrices */
+  /** expert index, from 0. Absent if the matrix does not belong to an expert. */
   expert?: number;
-  /** of a row that sums up the experts of a layer: how many; its numbers are their medians, of two middle ones the lower */
+  /**
+   * number of experts that this row summarizes. Its values are medians over them (the lower of two middle values). Absent from other rows.
+   */
   experts?: number;
   /** rows and columns of the matrix in canonical orientation */
   shape: number[];
-  /** the fewest singular values that hold that share of the sum of their squares */
+  /** number of singular values needed for the given share of the energy (sum of squared singular values) */
   energy_rank: Readonly<Record<string, number>>;
-  /** the energy rank that a Gaussian matrix of this shape is expected to need */
-  null_energy_rank: Readonly<Record<string, number>>;
-  /** the share of the sum of squares that so many largest singular values hold */
+  /** expected energy rank of a Gaussian matrix of the same shape */
+  random_energy_rank: Readonly<Record<string, number>>;
+  /** share of the energy (sum of squares) in the given number of largest singular values; null for a zero matrix */
   energy_at_rank?: Readonly<Record<string, number | null>>;
-  /** the same share for a Gaussian matrix of this shape */
-  null_energy_at_rank?: Readonly<Record<string, number>>;
-  /** the sum of squared singular values over the largest square */
+  /** expected share of the energy at the given rank for a Gaussian matrix of the same shape */
+  random_energy_at_rank?: Readonly<Record<string, number>>;
+  /** sum of squared singular values divided by the largest square */
   stable_rank: number;
-  /** e to the entropy of the singular values as shares of their sum */
-  entropy_rank: number;
-  /** the squared sum of the squares over the sum of their squares: how many singular values share the energy */
+  /** exponential of the entropy of the singular values, normalized to sum 1 (Roy & Vetterli 2007) */
+  effective_rank: number;
+  /** squared sum of the squared singular values, divided by the sum of their fourth powers: how many singular values share the energy */
   participation_ratio: number;
   /**
-   * number of singular values above eps * max(rows, columns) times the largest, as numpy.linalg.matrix_rank counts them; eps is that of
-   * float64 for float64 input, else that of float32
+   * Number of singular values above eps × max(rows, columns) × the largest, as in numpy.linalg.matrix_rank. eps is float64's for float64
+   * input, else float32's.
    */
   numerical_rank: number;
-  /** the largest rank that a matrix of this shape, or such a product, can have */
-  possible_rank: number;
-  /** the largest singular value */
+  /** maximum possible rank of a matrix or product of this shape */
+  max_possible_rank: number;
+  /** largest singular value */
   spectral_norm: number;
-  /** the square root of the sum of squared entries */
+  /** Frobenius norm: square root of the sum of squared entries */
   frobenius_norm: number;
-  /** the sum of the singular values */
+  /** sum of the singular values */
   nuclear_norm: number;
   /**
-   * largest singular value over the smallest; null if the smallest is below 1e-6 of the largest (float64 input: if numerical_rank does not
-   * count it)
+   * Largest singular value divided by the smallest. Null if the smallest is below 1e-6 of the largest (float64 input: if numerical_rank
+   * does not count it).
    */
   condition_number: number | null;
-  /**
-   * All singular values, descending. Each is accurate to 1e-6 of the largest; for float64 input to a small multiple of 2^-52 of the
-   * largest.
-   */
+  /** All singular values, descending. Accurate to 1e-6 of the largest; for float64 input, to a small multiple of 2^-52 of the largest. */
   singular_values?: NumberList;
-  /** singular values that a random matrix of the same shape and norm would have */
-  null_singular_values?: ScaledSlice | readonly number[] | null;
-  /** the smallest energy rank of the experts that a row sums up */
+  /** expected singular values of a Gaussian matrix with the same shape and Frobenius norm */
+  random_singular_values?: ScaledSlice | readonly number[] | null;
+  /** lowest energy rank of the experts that the row summarizes */
   least_energy_rank?: Readonly<Record<string, number>>;
-  /** the energy rank that a quarter of them lies below */
+  /** lower quartile of the energy ranks of the experts that the row summarizes */
   lower_quartile_energy_rank?: Readonly<Record<string, number>>;
-  /** the energy rank that a quarter of them lies above */
+  /** upper quartile of the energy ranks of the experts that the row summarizes */
   upper_quartile_energy_rank?: Readonly<Record<string, number>>;
-  /** the largest energy rank of the experts that a row sums up */
+  /** highest energy rank of the experts that the row summarizes */
   most_energy_rank?: Readonly<Record<string, number>>;
-  /** of a matrix that is made of latents: what their norms are taken to divide by */
+  /** RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if the matrix contains no latent projection. */
   latent_rms?: {
-    /** that of the latent of queries, where they have one */
+    /** RMS used for the query latent. Absent if queries have no latent. */
     q?: number;
-    /** that of the latent of keys and values, where it is in the matrix */
+    /** RMS used for the key/value latent. Absent if the matrix does not use it. */
     kv?: number;
   };
 }
 
-/** what latent attention would keep of one layer */
+/** share of the energy that multi-head latent attention (MLA) would keep in one layer */
 export interface MlaRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** of W_Q; null where it was skipped */
+  /** energy of W_Q that an MLA query latent would keep; null if skipped */
   query:
     | {
-    /** the largest rank that a matrix of this shape, or such a product, can have */
-    possible_rank: number;
-    /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
+    /** maximum possible rank of a matrix or product of this shape */
+    max_possible_rank: number;
+    /** latent rank of DeepSeek-V2 (1536 for queries, 512 for keys and values), or of the model's own latent */
     rank: number;
-    /** the energy kept at that rank */
+    /** share of the energy kept at the latent rank `rank` */
     energy: number
     | null;
-    /** what a Gaussian matrix would keep at it */
-    null_energy: number;
-    /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
+    /** expected share of the energy that a Gaussian matrix keeps at the same rank */
+    random_energy: number;
+    /** latent rank with DeepSeek-V2's ratio to the hidden size: 0.3 for queries, 0.1 for keys and values */
     share_rank: number;
-    /** the energy kept at that share */
+    /** share of the energy kept at the latent rank `share_rank` */
     share_energy: number
     | null;
-    /** what a Gaussian matrix would keep at it */
-    share_null_energy: number;
-    /** the fewest singular values that hold that share of the energy */
+    /** expected share of the energy that a Gaussian matrix keeps at the same rank */
+    share_random_energy: number;
+    /** number of singular values needed for the given share of the energy */
     energy_rank: Readonly<Record<string, number>>;
-    /** the energy rank that a Gaussian matrix is expected to need */
-    null_energy_rank: Readonly<Record<string, number>>;
+    /** expected energy rank of a Gaussian matrix of the same shape */
+    random_energy_rank: Readonly<Record<string, number>>;
   }
     | null;
-  /** of W_K over W_V; null where it was skipped */
+  /** energy of stacked W_K and W_V that an MLA KV latent would keep; null if skipped */
   kv:
     | {
-    /** the largest rank that a matrix of this shape, or such a product, can have */
-    possible_rank: number;
-    /** the latent rank of DeepSeek-V2 for this half, 1536 or 512, or the model's own */
+    /** maximum possible rank of a matrix or product of this shape */
+    max_possible_rank: number;
+    /** latent rank of DeepSeek-V2 (1536 for queries, 512 for keys and values), or of the model's own latent */
     rank: number;
-    /** the energy kept at that rank */
+    /** share of the energy kept at the latent rank `rank` */
     energy: number
     | null;
-    /** what a Gaussian matrix would keep at it */
-    null_energy: number;
-    /** DeepSeek-V2's share of this model's width: 0.3 or 0.1 of it */
+    /** expected share of the energy that a Gaussian matrix keeps at the same rank */
+    random_energy: number;
+    /** latent rank with DeepSeek-V2's ratio to the hidden size: 0.3 for queries, 0.1 for keys and values */
     share_rank: number;
-    /** the energy kept at that share */
+    /** share of the energy kept at the latent rank `share_rank` */
     share_energy: number
     | null;
-    /** what a Gaussian matrix would keep at it */
-    share_null_energy: number;
-    /** the fewest singular values that hold that share of the energy */
+    /** expected share of the energy that a Gaussian matrix keeps at the same rank */
+    share_random_energy: number;
+    /** number of singular values needed for the given share of the energy */
     energy_rank: Readonly<Record<string, number>>;
-    /** the energy rank that a Gaussian matrix is expected to need */
-    null_energy_rank: Readonly<Record<string, number>>;
+    /** expected energy rank of a Gaussian matrix of the same shape */
+    random_energy_rank: Readonly<Record<string, number>>;
   }
     | null;
 }
 
-/** how the values of one matrix or head are distributed */
+/** distribution of the values of one matrix or head */
 export interface WeightsRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the projection or product, by its name: q, gate, qk, … */
+  /** weight matrix or product: q, gate, qk, … */
   matrix:
     | "q"
     | "k"
@@ -201,53 +197,54 @@ export interface WeightsRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  /** head index, from 0; a key/value head for k, v and kv. Null for the whole matrix. */
   head: number | null;
-  /** the expert whose matrix it is, from 0; absent from rows of other matrices */
+  /** expert index, from 0. Absent if the matrix does not belong to an expert. */
   expert?: number;
-  /** of a row that sums up the experts of a layer: how many; its numbers are their medians, of two middle ones the lower */
+  /**
+   * number of experts that this row summarizes. Its values are medians over them (the lower of two middle values). Absent from other rows.
+   */
   experts?: number;
-  /** how many values the matrix has */
+  /** number of values */
   count: number;
-  /** the mean of the values */
+  /** mean of the values */
   mean: number;
-  /** their standard deviation, of the population */
+  /** population standard deviation of the values */
   std: number;
-  /** the smallest value */
+  /** smallest value */
   min: number;
-  /** the largest value */
+  /** largest value */
   max: number;
-  /** their third standardised moment; null where all values are equal */
+  /** third standardized moment of the values; null if all values are equal */
   skewness: number | null;
-  /** their fourth standardised moment less 3, which is 0 for a Gaussian; null where all values are equal */
+  /** fourth standardized moment of the values minus 3 (0 for a Gaussian); null if all values are equal */
   excess_kurtosis: number | null;
-  /** the values below which that fraction of all values lies */
+  /** quantiles of the values: the value below which the given fraction of all values lies */
   quantiles: Readonly<Record<string, number>>;
-  /** how many values lie in each bin */
+  /** histogram of the values */
   histogram?:
     | {
-    /** the edges of the bins, ascending, one more than bins */
+    /** bin edges in ascending order, one more than there are bins */
     edges: NumberList;
-    /** how many values each bin holds; the last one has both its edges */
+    /** number of values per bin; the last bin includes both edges */
     counts: number[];
-    /** how many values lie in no bin */
+    /** number of values outside all bins */
     outside: number;
   }
     | null;
 }
 
-/** cosines between the weight vectors of one projection */
+/** distribution of the cosines between weight vectors of one projection */
 export interface SimilarityRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the projection or product, by its name: q, gate, qk, … */
+  /** weight matrix or product: q, gate, qk, … */
   matrix:
     | "q"
     | "k"
@@ -272,45 +269,46 @@ export interface SimilarityRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** the expert whose matrix it is, from 0; absent from rows of other matrices */
+  /** expert index, from 0. Absent if the matrix does not belong to an expert. */
   expert?: number;
-  /** of a row that sums up the experts of a layer: how many; its numbers are their medians, of two middle ones the lower */
+  /**
+   * number of experts that this row summarizes. Its values are medians over them (the lower of two middle values). Absent from other rows.
+   */
   experts?: number;
-  /** which pairs: of rows of one head, of two heads, or of all rows */
+  /** pairs of rows that are compared: within one head, across two heads, or all */
   scope: "within_head" | "across_head" | "all";
-  /** how many pairs of vectors there are */
+  /** number of pairs of weight vectors */
   pairs: number;
-  /** how many vectors have no direction, and are left out of the pairs */
+  /** number of zero vectors, which are excluded from the pairs */
   zero_vectors: number;
-  /** the mean of the pairs' cosines; null where there are none */
+  /** mean cosine over all pairs; null if there are no pairs */
   mean: number | null;
-  /** their standard deviation, of the population; null likewise */
+  /** population standard deviation of the cosines; null if there are no pairs */
   std: number | null;
-  /** how many values lie in each bin */
+  /** histogram of the values */
   histogram?:
     | {
-    /** the edges of the bins, ascending, one more than bins */
+    /** bin edges in ascending order, one more than there are bins */
     edges: NumberList;
-    /** how many values each bin holds; the last one has both its edges */
+    /** number of values per bin; the last bin includes both edges */
     counts: number[];
-    /** how many values lie in no bin */
+    /** number of values outside all bins */
     outside: number;
   }
     | null;
 }
 
-/** how far the heads of one projection read or write the same space */
+/** overlap between the subspaces that heads of one projection read or write */
 export interface HeadOverlapRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the projection or product, by its name: q, gate, qk, … */
+  /** weight matrix or product: q, gate, qk, … */
   matrix:
     | "q"
     | "k"
@@ -335,264 +333,266 @@ export interface HeadOverlapRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** for each two heads the mean squared cosine between the spaces of their rows; null beside a zero head */
+  /** mean squared cosine of the principal angles between the row spaces of each two heads; null for a zero head */
   overlap: NumberMatrix;
-  /** the dimension of each head's space */
+  /** dimension of each head's row space */
   ranks: number[];
 }
 
-/** what one circuit of a layer or head is like, by its weights */
+/** measures of one circuit of a layer or head, from the weights */
 export interface CircuitsRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** qk: W_Q^T W_K, scores of pairs; ov: W_O W_V, what is written */
+  /** circuit: qk (W_Qᵀ W_K, determines attention scores) or ov (W_O W_V, determines the head output) */
   circuit: "qk" | "ov";
-  /** the query head, from 0; null: the sum over heads */
+  /** query head index, from 0. Null for the sum over heads. */
   head: number | null;
-  /** the fewest singular values of the circuit that hold that share of their squares' sum */
+  /** energy rank of the circuit: number of singular values needed for this share of the energy */
   energy_rank: Readonly<Record<string, number>>;
-  /** energy ranks of the circuit's two factors: q and k of qk, o and v of ov */
+  /** energy ranks of the two factors of the circuit: q and k for qk, o and v for ov */
   factor_rank: Readonly<Record<string, {
-    /** energy rank of the queries' factor, of qk */
+    /** energy rank of W_Q (qk circuit) */
     q?: number;
-    /** energy rank of the keys' factor, of qk */
+    /** energy rank of W_K (qk circuit) */
     k?: number;
-    /** energy rank of the output's factor, of ov */
+    /** energy rank of W_O (ov circuit) */
     o?: number;
-    /** energy rank of the values' factor, of ov */
+    /** energy rank of W_V (ov circuit) */
     v?: number;
   }>>;
-  /** energy rank of the product the other way round, in the heads' space; null where the circuit is not square */
+  /** energy rank of the product in reverse order, in head space: W_K W_Qᵀ or W_V W_O. Null if the circuit is not square. */
   head_space_rank: Readonly<Record<string, number | null>>;
-  /** rank of K (of V) less the circuit's; may be negative */
-  overlap: Readonly<Record<string, number>>;
-  /** rank of Q (of O) less that in the heads' space, likewise */
-  head_space_overlap: Readonly<Record<string, number | null>>;
-  /** cosine between the circuit and the identity, -1 to 1 */
+  /** rank drop of the product: rank W_K (or W_V) − rank of the circuit, as energy ranks. May be negative. */
+  rank_drop: Readonly<Record<string, number>>;
+  /** rank drop in head space: rank W_Q (or W_O) − head_space_rank. May be negative. Null if the circuit is not square. */
+  head_space_rank_drop: Readonly<Record<string, number | null>>;
+  /** cosine similarity of the circuit with the identity, -1 to 1 */
   identity_cosine: number | null;
-  /** what the magnitude of that cosine cannot exceed, by the circuit's possible rank */
+  /** upper bound of the magnitude of identity_cosine, given the maximum possible rank */
   identity_cosine_bound: number | null;
-  /** distance to the nearest multiple of the identity, over the circuit's norm */
+  /** Frobenius distance to the nearest multiple of the identity, divided by the circuit's norm */
   identity_distance: number | null;
-  /** that multiple */
+  /** factor of the nearest multiple of the identity */
   identity_scale: number | null;
-  /** distance to the identity itself, over that one's norm */
+  /** Frobenius distance to the identity, divided by the norm of the identity */
   identity_residual: number | null;
-  /** 1: symmetric, -1: antisymmetric */
+  /** symmetry of the circuit, from 1 (symmetric) to -1 (antisymmetric) */
   symmetry: number | null;
-  /** positive share of the eigenvalues of the symmetric part, 0 to 1 */
+  /** share of the positive eigenvalues in the sum of eigenvalue magnitudes of the symmetric part, 0 to 1 */
   positive_fraction: number | null;
-  /** sum of the real parts of the eigenvalues over the sum of their magnitudes, -1 to 1 */
+  /** copying score: sum of the real parts of the eigenvalues divided by the sum of their magnitudes, -1 to 1 */
   copying_score: number | null;
-  /** the square root of the sum of squared entries */
+  /** Frobenius norm: square root of the sum of squared entries */
   frobenius_norm: number;
-  /** the largest rank that a matrix of this shape, or such a product, can have */
-  possible_rank: number;
-  /** of a matrix that is made of latents: what their norms are taken to divide by */
+  /** maximum possible rank of a matrix or product of this shape */
+  max_possible_rank: number;
+  /** RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if the matrix contains no latent projection. */
   latent_rms?: {
-    /** that of the latent of queries, where they have one */
+    /** RMS used for the query latent. Absent if queries have no latent. */
     q?: number;
-    /** that of the latent of keys and values, where it is in the matrix */
+    /** RMS used for the key/value latent. Absent if the matrix does not use it. */
     kv?: number;
   };
 }
 
-/** how much a later head's weights align with an earlier one's */
+/** composition score of one pair of heads, from the weights */
 export interface CompositionRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the later head's side: its queries, keys or values */
+  /** type of composition: Q-, K- or V-composition (into the queries, keys or values of the later head) */
   kind: "q" | "k" | "v";
-  /** the earlier head's layer, from 0 */
+  /** layer of the earlier head (the sender), from 0 */
   layer: number;
-  /** the earlier head, from 0 */
+  /** index of the earlier head (the sender), from 0 */
   head: number;
-  /** the later head's layer, from 0 */
-  to_layer: number;
-  /** the later head, from 0 */
-  to_head: number;
-  /** norm of the product of both circuits over both norms, 0 to 1 */
+  /** layer of the later head (the receiver), from 0 */
+  receiver_layer: number;
+  /** index of the later head (the receiver), from 0 */
+  receiver_head: number;
+  /**
+   * composition score: Frobenius norm of the product of both circuits divided by the product of their norms, 0 to 1. Null if a circuit is
+   * zero.
+   */
   score: number | null;
-  /** the score less what random heads give */
+  /** composition score minus the expected score of random heads. Null if the score is null. */
   excess: number | null;
 }
 
-/** what the attention maps of one head, or of a layer, are like on text or images */
+/** measures of the attention maps of one head or layer on the input */
 export interface AttentionRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the query head, from 0; null: the layer as a whole */
+  /** query head index, from 0. Null for rows of a whole layer. */
   head: number | null;
-  /** how many sequences the means are over */
+  /** number of sequences in the means */
   sequences: number;
-  /** of a head: singular values of its map that hold `energy` of the sum of their squares */
-  energy_rank?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  energy_rank_error?: number | null;
-  /** of a head: fewest columns (keys) that hold `energy` of all squared weights */
-  columns?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  columns_error?: number | null;
-  /** of a head: the columns that were among those most often, from 0 */
-  top_columns?: number[];
-  /** of a head: share of all squared weights in the column that has most of them */
-  first_column_share?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  first_column_share_error?: number | null;
-  /** of a head: entropy of a query's weights, mean over queries */
-  entropy?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  entropy_error?: number | null;
-  /** of a head: mean weight on key 0 */
-  sink_mass?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  sink_mass_error?: number | null;
-  /** of a head: that of even attention */
-  null_sink_mass?: number;
-  /** of a head: mean weight on the key before the query; null of texts of one token */
-  previous_token?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  previous_token_error?: number | null;
-  /** of a head: that of even attention; null of texts of one token */
-  null_previous_token?: number | null;
-  /** of a head: mean weight on the query's own key */
-  diagonal?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  diagonal_error?: number | null;
-  /** of a head: mean distance from query to key, by weight */
-  mean_distance?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  mean_distance_error?: number | null;
-  /** of a head: weight that a query gives to no key, mean over queries; 0 without learned sinks */
-  unattended?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  unattended_error?: number | null;
-  /** of a head, on images: mean distance from a patch to the patches that it looks at, by weight */
-  patch_distance?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  patch_distance_error?: number | null;
-  /** of a head, on images: that of even attention */
-  null_patch_distance?: number;
   /**
-   * of a head of cross attention: how near its weights are to the line from the first token of both texts to the last; null of a source of
-   * one token
+   * head: energy rank of its attention map, the number of singular values needed for the share `energy` of the energy (squared Frobenius
+   * norm)
+   */
+  energy_rank?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  energy_rank_error?: number | null;
+  /** head: smallest number of columns (keys) that hold the share `energy` of all squared attention weights */
+  energy_columns?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  energy_columns_error?: number | null;
+  /** head: columns (keys) that are most often among its energy_columns, from 0 */
+  top_columns?: number[];
+  /** head: share of all squared attention weights in the largest column */
+  first_column_share?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  first_column_share_error?: number | null;
+  /** head: attention entropy per query, mean over queries */
+  entropy?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  entropy_error?: number | null;
+  /** head: mean attention to the first key */
+  sink_mass?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  sink_mass_error?: number | null;
+  /** head: sink_mass under uniform attention */
+  uniform_sink_mass?: number;
+  /** head: mean attention to the previous token. Null for texts of one token. */
+  previous_token?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  previous_token_error?: number | null;
+  /** head: previous_token under uniform attention. Null for texts of one token. */
+  uniform_previous_token?: number | null;
+  /** head: mean attention to the current token (the query's own position) */
+  current_token?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  current_token_error?: number | null;
+  /** head: mean distance from query to key, weighted by attention */
+  mean_distance?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  mean_distance_error?: number | null;
+  /** head: attention mass on the learned sink, mean over queries. 0 without learned sinks. */
+  learned_sink_mass?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  learned_sink_mass_error?: number | null;
+  /** head, image inputs: mean distance from a patch to the attended patches, weighted by attention */
+  patch_distance?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  patch_distance_error?: number | null;
+  /** head, image inputs: patch_distance under uniform attention */
+  uniform_patch_distance?: number;
+  /**
+   * head, cross-attention: how close its attention is to the diagonal from the first to the last token of source and target. 1 if all
+   * attention is on the diagonal. Null for a source of one token.
    */
   diagonality?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
   diagonality_error?: number | null;
-  /** of a head of cross attention: that of even attention; null of a source of one token */
-  null_diagonality?: number | null;
-  /** of a head of cross attention: share of pairs of target tokens that look at the source in their own order; null of one token */
+  /** head, cross-attention: diagonality under uniform attention. Null for a source of one token. */
+  uniform_diagonality?: number | null;
+  /**
+   * head, cross-attention: share of pairs of target tokens whose mean attended source positions are in the same order. Null if source or
+   * target has one token.
+   */
   monotonicity?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
   monotonicity_error?: number | null;
-  /** of a head of cross attention: that of even attention, 0.5 */
-  null_monotonicity?: number;
+  /** head, cross-attention: monotonicity under uniform attention, 0.5 */
+  uniform_monotonicity?: number;
   /**
-   * of a head: what it adds directly to the logits of the tokens that it reads, against the text's mean token, mean over queries; null
-   * where logits are no sum of what heads write, or the run ends before the last layer
+   * head: direct effect on the attended token's logit, relative to the mean over the text's tokens, averaged over queries. Null if the
+   * logits are not a sum of component outputs, or the last layer is not run.
    */
-  raises?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
-  raises_error?: number | null;
-  /** Of a head: norm of its output over the norm of the residual stream that enters the layer, mean over tokens. Null for given maps. */
+  attended_token_effect?: number | null;
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  attended_token_effect_error?: number | null;
+  /** head: norm of the head output divided by the norm of the residual stream before the layer, mean over tokens. Null for given maps. */
   output_ratio?: number | null;
-  /** the standard error of the mean before it; null of one sequence */
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
   output_ratio_error?: number | null;
-  /** of a layer: the largest of its heads' mean energy ranks */
+  /** layer: largest mean energy rank of its heads */
   max_rank?: number | null;
-  /** of a layer: the largest energy rank among its heads, mean over sequences */
+  /** layer: largest energy rank of its heads in each sequence, mean over sequences */
   mean_max_rank?: number | null;
-  /** the standard error of the layer's mean before it; null of one sequence */
+  /** layer: standard error over sequences of the field of the same name without _error. Null for one sequence. */
   mean_max_rank_error?: number | null;
-  /** of a layer: columns, mean over heads and sequences */
-  mean_columns?: number | null;
-  /** the standard error of the layer's mean before it; null of one sequence */
-  mean_columns_error?: number | null;
-  /** of a layer: columns of even attention */
-  null_columns?: number;
-  /**
-   * of a layer: whether mean_max_rank and mean_columns are below 2; null: not judged, at another energy than 0.9 or of fewer than 16 keys
-   */
+  /** layer: energy_columns, mean over heads and sequences */
+  mean_energy_columns?: number | null;
+  /** layer: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  mean_energy_columns_error?: number | null;
+  /** layer: energy_columns under uniform attention */
+  uniform_energy_columns?: number;
+  /** layer: true if mean_max_rank and mean_energy_columns are both below 2. Null if `energy` is not 0.9 or there are fewer than 16 keys. */
   collapsed?: boolean | null;
-  /** Of a layer: largest absolute activation of the residual stream after it. Null for cross-attention and given maps. */
+  /** layer: largest absolute activation of the residual stream after the layer. Null for cross-attention and given maps. */
   max_activation?: number | null;
   /**
-   * Of a layer: that activation over the median absolute activation of its sequence. Null if the median is 0, for cross-attention and given
-   * maps.
+   * layer: max_activation divided by the median absolute activation of its sequence. Null if the median is 0, for cross-attention and for
+   * given maps.
    */
   activation_ratio?: number | null;
-  /** Of a layer: dimension of the residual stream with that activation, from 0. Null for cross-attention and given maps. */
+  /** layer: dimension of the residual stream with the largest absolute activation, from 0. Null for cross-attention and given maps. */
   activation_dimension?: number | null;
-  /** Of a layer: position with that activation, from 0. Null for cross-attention and given maps. */
+  /** layer: position with the largest absolute activation, from 0. Null for cross-attention and given maps. */
   activation_position?: number | null;
   /**
-   * Of a layer: number of dimensions of its attention's input whose magnitude is at least 6 at 6% of the positions. Null for cross-
-   * attention and given maps.
+   * layer: number of dimensions of the attention input whose magnitude is at least 6 at 6% of the positions. Null for cross-attention and
+   * given maps.
    */
   outlier_count?: number | null;
-  /** Of a layer: those dimensions, the most frequent first, at most 16. Null for cross-attention and given maps. */
+  /** layer: outlier dimensions of the attention input, most frequent first, at most 16. Null for cross-attention and given maps. */
   outlier_dimensions?: number[] | null;
 }
 
-/** how much a head looks at what followed a token before */
+/** induction and duplicate-token scores of one head */
 export interface InductionRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the query head, from 0 */
+  /** query head index, from 0 */
   head: number;
-  /** mean weight from a repeated token to the one after its first occurrence */
+  /** induction score: mean attention from a repeated token to the token after its first occurrence */
   induction: number | null;
-  /** the standard error of the mean before it; null of one sequence */
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
   induction_error: number | null;
-  /** that of even attention */
-  null_induction: number;
-  /** mean weight from a repeated token to its first occurrence */
+  /** induction score under uniform attention */
+  uniform_induction: number;
+  /** duplicate-token score: mean attention from a repeated token to its first occurrence */
   duplicate_token: number | null;
-  /** the standard error of the mean before it; null of one sequence */
+  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
   duplicate_token_error: number | null;
-  /** that of even attention */
-  null_duplicate_token: number;
+  /** duplicate-token score under uniform attention */
+  uniform_duplicate_token: number;
 }
 
-/** what the experts of a layer have in common, or the rows of its router */
+/** joint rank and similarity of the experts of one layer, or of the rows of its router */
 export interface ExpertsRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the projection or product, by its name: q, gate, qk, … */
+  /** weight matrix or product: q, gate, qk, … */
   matrix:
     | "q"
     | "k"
@@ -617,328 +617,343 @@ export interface ExpertsRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** how many experts were compared */
+  /** number of compared experts */
   experts: number;
-  /** rows and columns of all of them stacked */
+  /** rows and columns of all compared experts, stacked */
   shape: number[];
-  /** the energy rank of all of them stacked */
+  /** energy rank of all compared experts, stacked */
   energy_rank: Readonly<Record<string, number>>;
-  /** that of a Gaussian matrix of this shape */
-  null_energy_rank: Readonly<Record<string, number>>;
-  /** the median energy rank of one of them; null: of a router */
+  /** expected energy rank of a Gaussian matrix with the shape of the stacked experts */
+  random_energy_rank: Readonly<Record<string, number>>;
+  /** median energy rank of a single expert; null for a router */
   single_energy_rank: Readonly<Record<string, number>> | null;
-  /** the mean over pairs: of experts the cosine of what they do to the stream's second moments, of a router's rows their cosine */
+  /** Mean similarity over all pairs. Experts: cosine between the Gram matrices (WᵀW) of their weights. Router: cosine between its rows. */
   mean_similarity: number | null;
-  /** that of the least similar pair */
+  /** lowest similarity of any two experts */
   least_similarity: number | null;
-  /** that of the most similar pair */
+  /** highest similarity of any two experts */
   most_similarity: number | null;
-  /** that of independent Gaussian matrices */
-  null_similarity: number | null;
+  /** expected similarity of two independent Gaussian matrices */
+  random_similarity: number | null;
 }
 
-/** where the router of a layer sends the tokens of a text */
+/** routing statistics of one layer on a text */
 export interface RoutingRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** how many experts there are to choose from */
+  /** number of routed experts in the layer */
   experts: number;
-  /** how many experts each token passes */
-  chosen: number;
-  /** how many tokens were routed */
+  /** number of routed experts per token */
+  experts_per_token: number;
+  /** number of routed tokens */
   tokens: number;
-  /** for how many of them an expert that was not chosen had as large a score as one that was: of equal ones the lower is taken */
+  /**
+   * Number of tokens for which an expert that was not selected scored as high as a selected one. Among equal scores, the lower index is
+   * selected.
+   */
   ties: number;
-  /** the share of all choices that fell on each expert */
+  /** share of all selections that went to each expert */
   load: NumberList;
-  /** e to the entropy of the load */
+  /** exponential of the entropy of the load: effective number of experts in use */
   effective_experts: number;
-  /** the load of the expert that was chosen most */
+  /** load of the most frequently selected expert */
   largest_load: number;
-  /** the mean over tokens of the entropy of the softmax of all logits */
+  /** entropy of the softmax over all router logits, mean over tokens */
   router_entropy: number;
-  /** the mean weight of the best expert of a token, of the second, … */
+  /** mean routing weight of each token's top expert, of its second, … */
   mean_weights: NumberList;
-  /** the two experts that most tokens chose both; null where each token chooses one */
+  /** pair of experts that is selected together for the most tokens; null if each token selects one expert */
   top_pair: number[] | null;
-  /** how many times as many tokens chose both as if independently */
+  /**
+   * co-activation of the top pair, divided by its value if both experts were selected independently; null if each token selects one expert
+   */
   top_pair_lift: number | null;
-  /** for each two experts the share of tokens that chose both; of an expert with itself, that chose it */
-  together: NumberMatrix;
+  /** share of tokens that selected both experts of each pair; on the diagonal, the share that selected the expert */
+  coactivation: NumberMatrix;
 }
 
-/** the tokens that name one pole of one side of a direction */
-export interface ReadRow {
-  /** the model, by its name in models */
+/** top tokens of one singular vector, for one sign */
+export interface DirectionsRow {
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the query head, from 0; null: of the layer's matrix */
+  /** query head index, from 0. Null for matrices that are not per head. */
   head: number | null;
-  /** whose direction */
+  /** matrix or circuit of the singular vector */
   matrix: "ov" | "qk" | "o" | "up" | "gate" | "down";
-  /** 1: of the largest singular value */
+  /** index of the direction, from 1 (largest singular value) */
   direction: number;
-  /** the singular value, norms folded in */
+  /** singular value, with norms folded in */
   value: number;
-  /** its square over the sum of all */
+  /** share of the energy: squared singular value divided by the sum of all squares */
   energy: number;
-  /** the distance to the nearer singular value, over this one; null of a single one */
+  /** relative gap: distance to the nearest other singular value, divided by this one. Null if there is only one. */
   gap: number | null;
-  /** which vector: what is read or written, or that of queries or keys */
-  side: "read" | "write" | "query" | "key";
-  /** which way along it; the poles of one sign of both sides belong together */
-  pole: "+" | "-";
-  /** mean cosine of any two of the first ten tokens' rows */
+  /** singular vector: input or output vector of ov and weight matrices, query or key vector of qk */
+  singular_vector: "input" | "output" | "query" | "key";
+  /** sign of the singular vector; an input vector pairs with the output vector of the same sign */
+  sign: "+" | "-";
+  /** mean pairwise cosine similarity of the vectors of the ten top tokens */
   coherence: number;
-  /** what 99 % of random directions stay below */
-  null_coherence: number;
-  /** whether coherence is above that */
+  /** 99% quantile of the coherence of random directions */
+  random_coherence: number;
+  /** true if coherence is above random_coherence */
   named: boolean;
-  /** correlation of the scores with tokens' rarity; null where no token is known that no text has */
+  /** correlation of the token scores with token rarity. Null if no untrained tokens are known. */
   rarity: number | null;
   /**
-   * of what is read: correlation, over the kinds of tokens of the text, of what the direction meets there with the scores that name it;
-   * null of writes, where either does not vary, and of fewer than ten kinds
+   * Input directions: correlation, over distinct tokens of the text, between the mean projection onto the direction and the token's score.
+   * Null for output directions, constant values, and fewer than 10 distinct tokens.
    */
-  names_hold?: number | null;
-  /** the tokens that score highest, the first first */
+  text_correlation?: number | null;
+  /** top tokens of the direction, highest score first */
   tokens:
     | ({
-    /** the token's id */
+    /** token id */
     token_id: number;
-    /** it as readable text; null where no tokenizer knows it */
+    /** text of the token. Null if the tokenizer does not know it. */
     text: string
     | null;
-    /** of a write: logits for a unit written at a final scale of 1; else units of the normed input */
+    /**
+     * token score along the signed direction. Output vectors: logits per unit written at a final norm scale of 1; else projection of the
+     * normalized input.
+     */
     score: number;
-    /** of the token's row with the direction */
+    /** cosine similarity of the token's vector with the signed direction */
     cosine: number;
   })[];
   /**
-   * of a head's circuit of tokens, Σ Re μ / Σ |μ|: 1 would raise each token that is read, −1 lower it; null where tokens name no side of
-   * it, or it does nothing
+   * copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the head's token-to-token circuit: 1 raises the logits of attended tokens, −1
+   * lowers them. Null if the circuit is zero, or if tokens cannot describe its input or output.
    */
   token_copying?: number | null;
-  /** the same of the embeddings of all tokens, whatever its layer reads, and of the bias of the norm before it (Elhage et al. 2021) */
+  /** copying score computed from all token embeddings and the bias of the preceding norm (Elhage et al. 2021) */
   full_copying?: number | null;
 }
 
-/** what a state of the stream foretells over a text */
+/** quality of the predictions decoded from one residual-stream state over a text */
 export interface LensRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer that the state enters, from 0; as many as there are layers: after the last */
+  /** Layer of the state, from 0. */
   layer: number;
-  /** layer: what enters it; mid: after its attention */
-  state: "layer" | "mid";
-  /** how many places entropy, kl and agreement are over */
-  places: number;
-  /** how many of them have a token that follows, or is masked */
+  /**
+   * Where the residual stream is read. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-
+   * attention. resid_post: after the last layer.
+   */
+  state: "resid_pre" | "resid_mid" | "resid_mid_cross" | "resid_post";
+  /** number of positions over which entropy, kl and agreement are averaged */
+  positions: number;
+  /** number of positions with a target token: the next token, or the masked one */
   predicted: number;
-  /** −log of the probability of the text's token, mean */
+  /** mean negative log-probability of the text's token */
   loss: number;
-  /** of what is foretold, mean over places */
+  /** mean entropy of the predicted distribution */
   entropy: number;
-  /** KL(what the model foretells ‖ what the state does), mean */
+  /** mean KL divergence KL(model's final prediction ‖ prediction decoded from the state) */
   kl: number;
-  /** one over the rank of the text's token, mean; 1: always the likeliest */
+  /** mean reciprocal rank of the text's token; 1: always the top-1 token */
   mean_reciprocal_rank: number;
-  /** the rank of the text's token, median */
+  /** median rank of the text's token */
   median_rank: number;
-  /** share of places whose likeliest token is the text's */
+  /** share of positions whose top-1 token is the text's token */
   top1: number;
-  /** share of places whose likeliest token is the model's */
+  /** share of positions whose top-1 token is also the top-1 token of the model's final prediction */
   agreement: number;
 }
 
-/** what a state of the stream foretells at one token of a text */
+/** prediction decoded from one residual-stream state at one token of a text */
 export interface LensGridRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer that the state enters, from 0; as many as there are layers: after the last */
+  /** Layer of the state, from 0. */
   layer: number;
-  /** layer: what enters it; mid: after its attention */
-  state: "layer" | "mid";
-  /** the place of the token in the text, from 0 */
+  /**
+   * Where the residual stream is read. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-
+   * attention. resid_post: after the last layer.
+   */
+  state: "resid_pre" | "resid_mid" | "resid_mid_cross" | "resid_post";
+  /** position of the token in the text, from 0 */
   position: number;
-  /** the token there */
+  /** id of the token at this position */
   token_id: number;
-  /** it as readable text; null where no tokenizer knows it */
+  /** text of the token at this position; null if no tokenizer can decode it */
   text: string | null;
-  /** the token that the state takes for the likeliest */
+  /** id of the top-1 token decoded from the state */
   top_token: number;
-  /** it as readable text; null where no tokenizer knows it */
+  /** text of the top-1 token; null if no tokenizer can decode it */
   top_text: string | null;
-  /** of the likeliest token */
+  /** probability of the top-1 token */
   probability: number;
-  /** of the model's own likeliest token; 1: the likeliest here too */
+  /** rank, in the decoded state, of the top-1 token of the model's final prediction; 1: both agree */
   rank: number;
-  /** of what is foretold there */
+  /** entropy of the distribution decoded from the state */
   entropy: number;
-  /** KL(what the model foretells ‖ what the state does) */
+  /** KL divergence KL(model's final prediction ‖ prediction decoded from the state) */
   kl: number;
-  /** the likeliest tokens, the first first */
+  /** most likely tokens, in descending order */
   top_tokens?:
     | ({
-    /** the token's id */
+    /** id of the token */
     token_id: number;
-    /** it as readable text; null where no tokenizer knows it */
+    /** text of the token; null if no tokenizer can decode it */
     text: string
     | null;
-    /** what the head gives for it */
+    /** logit of the token */
     logit: number;
-    /** softmax of the logits of all tokens */
+    /** probability of the token: softmax over the vocabulary */
     probability: number;
   })[];
 }
 
-/** what a text's loss is where a part of a layer is replaced */
+/** effect of ablating one component on the loss of a text */
 export interface AblateRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the query head, from 0; null: of the layer */
+  /** query head index, from 0. Null for rows of a whole layer. */
   head: number | null;
-  /** what is replaced: what one head gives to the output projection, or all of a layer's heads, or what its MLP gives */
-  component: "head" | "attention" | "mlp";
-  /** by what: its mean over the text, zeros, or what it gave in the next window or pair */
-  how: "mean" | "zero" | "resample";
-  /** by how much the mean loss rises */
-  loss_increase: number;
-  /** the standard error of that over windows or pairs; null of one */
-  loss_increase_error: number | null;
-  /** KL(the model ‖ the model without it), mean */
-  kl: number;
-  /** share of places with another likeliest token */
-  changed: number;
   /**
-   * what it adds itself to the logit of the text's token, less the mean over the vocabulary; null where logits are no sum of what parts
-   * write, and of an encoder's
+   * ablated component: the output of one head before the output projection (head), of all heads of a layer (attention), or of its MLP (mlp)
    */
-  direct: number | null;
-  /** the standard error of that over windows or pairs; null of one */
-  direct_error: number | null;
-  /** the model's own, mean */
+  component: "head" | "attention" | "mlp";
+  /**
+   * ablation: replace the output of the component by its mean over the text (mean), by zeros (zero), or by its output on the next window or
+   * pair (resample)
+   */
+  ablation: "mean" | "zero" | "resample";
+  /** increase of the mean loss when the component is ablated */
+  loss_increase: number;
+  /** standard error of loss_increase over windows or pairs. Null for a single one. */
+  loss_increase_error: number | null;
+  /** mean KL divergence of the ablated model's predictions from the original: KL(original ‖ ablated) */
+  kl: number;
+  /** share of positions whose top-1 token changes when the component is ablated */
+  top_token_changed: number;
+  /**
+   * direct effect of the component on the logit of the correct token, relative to the mean over the vocabulary. Null if the logits are not
+   * a sum of component outputs, and for encoders.
+   */
+  direct_effect: number | null;
+  /** standard error of direct_effect over windows or pairs. Null for a single one. */
+  direct_effect_error: number | null;
+  /** mean loss of the unmodified model */
   loss: number;
-  /** how many tokens the losses are over */
+  /** number of predicted tokens in the mean losses */
   predicted: number;
 }
 
-/** a form of a smaller model at one size, measured */
+/** one compression method at one size, measured */
 export interface PlanRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
-  /** the form that the smaller model takes */
-  form: "layers" | "width" | "hidden" | "head-width" | "kv-heads" | "heads" | "latent" | "experts" | "ranks";
-  /** what is left, in words */
-  choice: string;
-  /** what is left, in the form's own unit */
+  /** compression method */
+  method: "depth" | "mlp" | "hidden-size" | "head-dim" | "kv-heads" | "heads" | "mla" | "experts" | "low-rank";
+  /** what the method keeps, such as "6 → 5 (without 2)" */
+  description: string;
+  /** remaining size in the unit of the method, such as layers or neurons */
   size: number;
-  /** of the smaller model; of ranks as factors */
+  /** parameters of the compressed model; low-rank: counted as factors */
   parameters: number;
-  /** that its cache takes of each token, at 16 bits */
+  /** KV-cache bytes per token of the compressed model, at 16 bits */
   kv_cache_bytes_per_token: number;
-  /** to generate a token half way through the context; latents of the tokens before it are expanded anew */
+  /**
+   * FLOPs per token, generating halfway through the context; with MLA, keys and values of earlier tokens are recomputed from their latents
+   */
   flops_per_token: number;
-  /** flops_per_token over that of the model as it is */
-  work: number;
-  /** mean negative log likelihood on the held-out text */
+  /** FLOPs per token of the compressed model, divided by those of the original model */
+  relative_flops: number;
+  /** mean negative log-likelihood of the compressed model on the evaluation text */
   mean_nll: number;
-  /** e to mean_nll */
+  /** perplexity of the compressed model on the evaluation text */
   perplexity: number;
-  /** the rise of mean_nll */
-  loss: number;
-  /** whether stock transformers loads it, smaller than before */
+  /** increase in mean negative log-likelihood compared with the original model */
+  loss_increase: number;
+  /** whether transformers loads the compressed model at its smaller size */
   loadable: boolean;
-  /** what asks for this plan, with its form: the option and its value */
+  /** option and value that select this plan for its method, such as "keep 0.75" */
   target: string;
-  /** as what it is loaded; may be empty */
-  remark: string;
+  /** how transformers loads the model, or why it cannot; may be empty */
+  note: string;
 }
 
-/** a layer or matrix of a plan, or the whole */
+/** one layer or matrix of a plan, or the whole model */
 export interface PlanPartRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
-  /** the form that the smaller model takes */
-  form: "layers" | "width" | "hidden" | "head-width" | "kv-heads" | "heads" | "latent" | "experts" | "ranks";
-  /** the layer, from 0; null: all */
+  /** compression method */
+  method: "depth" | "mlp" | "hidden-size" | "head-dim" | "kv-heads" | "heads" | "mla" | "experts" | "low-rank";
+  /** layer, from 0; null: whole model */
   layer: number | null;
-  /** of ranks: the matrix; else null */
+  /** low-rank: matrix; null for other methods */
   matrix: string | null;
-  /** of the layer, matrix or model */
+  /** parameters of the layer, matrix or model before compression */
   parameters: number;
-  /** what is left of them; of ranks as factors */
+  /** parameters that remain after compression; low-rank: counted as factors */
   parameters_after: number;
-  /** numbers of the neurons, heads or rotary pairs that stay */
+  /** indices of the kept neurons, heads, experts or rotary pairs; null for methods without such a list */
   kept: number[] | null;
-  /** of ranks: the planned rank; null: it stays whole */
+  /** low-rank: planned rank; null if the matrix is not factored */
   rank: number | null;
-  /** of ranks: the largest at which factors are smaller */
+  /** low-rank: largest rank at which the factors are smaller than the matrix */
   break_even_rank: number | null;
-  /** of ranks: the largest that there can be */
-  possible_rank: number | null;
-  /** of ranks: the divergence of the model with the matrix at half its break-even rank */
+  /** low-rank: maximum possible rank, min(rows, columns) */
+  max_possible_rank: number | null;
+  /** low-rank: KL divergence from the original model if only this matrix is reduced to half its break-even rank */
   sensitivity: number | null;
-  /** of ranks: what that foretells at the planned rank */
-  expected_loss: number | null;
-  /** of layers: 1 less the mean cosine of what enters and leaves it */
+  /** low-rank: KL divergence predicted from the sensitivity at the planned rank */
+  predicted_kl: number | null;
+  /** depth: 1 − mean cosine similarity of the layer's input and output */
   block_influence: number | null;
-  /** of layers: the same of its attention; null where no stream lies between that and an MLP */
+  /** depth: 1 − mean cosine similarity of the residual stream before and after attention; null if attention and MLP run in parallel */
   attention_influence: number | null;
-  /** of layers: the same of its MLP; null where no stream lies between the two */
+  /** depth: 1 − mean cosine similarity of the residual stream before and after the MLP; null if attention and MLP run in parallel */
   mlp_influence: number | null;
-  /** of layers: the rise of mean_nll where it alone is gone */
-  loss: number | null;
-  /** of layers: the rise of mean_nll where its attention adds nothing; null without one */
-  attention_loss: number | null;
-  /** of layers: the rise of mean_nll where its MLP adds nothing; null without one */
-  mlp_loss: number | null;
-  /** of layers: 1 of the first to go; null: it stays */
+  /** depth: loss increase if only this layer is removed */
+  loss_increase: number | null;
+  /** depth: loss increase if only this layer's attention output is zero; null without attention */
+  attention_loss_increase: number | null;
+  /** depth: loss increase if only this layer's MLP output is zero; null without an MLP */
+  mlp_loss_increase: number | null;
+  /** depth: removal order, from 1; 0 if the plan has no order; null if the layer is kept */
   order: number | null;
 }
 
-/** what changed in one matrix or head between a base and a fine-tuned model */
+/** change of one matrix or head between a base and a fine-tuned model */
 export interface DiffRow {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
   /**
-   * which stack of the model: encoder, decoder, cross (the decoder's attention to what the encoder gives), text or vision; absent where it
-   * has one
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number;
-  /** the projection or product, by its name: q, gate, qk, … */
+  /** weight matrix or product: q, gate, qk, … */
   matrix:
     | "q"
     | "k"
@@ -963,46 +978,49 @@ export interface DiffRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  /** head index, from 0; a key/value head for k, v and kv. Null for the whole matrix. */
   head: number | null;
-  /** rows and columns of the matrix in canonical orientation */
+  /** number of rows and columns of the matrix in canonical orientation */
   shape: number[];
-  /** the Frobenius norm of the change over that of the base's matrix; null where that is zero */
+  /** Frobenius norm of the change divided by the Frobenius norm of the base matrix. Null if the base matrix is zero. */
   relative_change: number | null;
-  /** the Frobenius norm of the change */
+  /** Frobenius norm of the change */
   change_norm: number;
-  /** the Frobenius norm of the base's matrix */
+  /** Frobenius norm of the base matrix */
   weight_norm: number;
-  /** the fewest singular values that hold that share of the change's squared sum */
+  /** energy rank of the change: number of singular values needed for this share of its energy */
   energy_rank: Readonly<Record<string, number>>;
-  /** the energy rank that a Gaussian matrix of this shape is expected to need */
-  null_energy_rank: Readonly<Record<string, number>>;
-  /** the energy rank of the base's matrix */
+  /** expected energy rank of a random Gaussian matrix of the same shape */
+  random_energy_rank: Readonly<Record<string, number>>;
+  /** energy rank of the base matrix */
   weight_energy_rank: Readonly<Record<string, number>>;
-  /** the largest rank that a matrix of this shape, or such a product, can have */
-  possible_rank: number;
+  /** maximum possible rank of a matrix or product of this shape */
+  max_possible_rank: number;
   /**
-   * how the outputs that the change reaches lie in those that the base's matrix reaches, both at the first threshold; null for heads, and
-   * where nothing changed
+   * overlap of the output spaces (leading left singular vectors) of the change and the base matrix, both at the first threshold. Null for
+   * heads, and if nothing changed.
    */
   output_space:
     | {
-    /** the mean squared cosine of the principal angles: 1 where the smaller space lies in the other */
+    /** subspace overlap: mean squared cosine of the principal angles. 1 if the smaller space lies inside the other. */
     overlap: number;
-    /** what is expected of a random space of that dimension */
-    null_overlap: number;
-    /** the smallest principal angle */
+    /** expected subspace overlap with a random space of the same dimension */
+    random_overlap: number;
+    /** smallest principal angle of the two spaces */
     angle: number;
   }
     | null;
-  /** the same of the inputs that they read */
+  /**
+   * overlap of the input spaces (leading right singular vectors) of the change and the base matrix, both at the first threshold. Null for
+   * heads, and if nothing changed.
+   */
   input_space:
     | {
-    /** the mean squared cosine of the principal angles: 1 where the smaller space lies in the other */
+    /** subspace overlap: mean squared cosine of the principal angles. 1 if the smaller space lies inside the other. */
     overlap: number;
-    /** what is expected of a random space of that dimension */
-    null_overlap: number;
-    /** the smallest principal angle */
+    /** expected subspace overlap with a random space of the same dimension */
+    random_overlap: number;
+    /** smallest principal angle of the two spaces */
     angle: number;
   }
     | null;
@@ -1010,95 +1028,96 @@ export interface DiffRow {
 
 /** what is known of a model before it is analysed */
 export interface ModelFacts {
-  /** that the model's rows carry: its folder or file */
+  /** name of the model in all rows: its folder or file name */
   name: string;
-  /** the family that the weights are read as */
+  /** architecture family that defines how the weights are interpreted */
   architecture: string;
-  /** all weights and biases; tied and shared ones once, buffers left out */
+  /** number of weights and biases; tied and shared ones counted once, buffers excluded */
   parameters: number | null;
-  /** those of Q, K, V and O, with their biases */
+  /** number of weights and biases of Q, K, V and O */
   attention_parameters: number | null;
-  /** how many layers there are */
+  /** number of layers */
   layers: number;
-  /** query heads of a layer */
+  /** number of query heads per layer */
   heads: number;
-  /** key/value heads of a layer, fewer than heads where queries share them */
+  /** number of key/value heads per layer; fewer than query heads with grouped-query attention */
   kv_heads: number | null;
-  /** the dimension of a head's queries and keys */
+  /** dimension of each head's queries and keys */
   head_dim: number | null;
-  /** the width of the residual stream */
-  width: number | null;
-  /** the inner width of a layer's MLP */
-  mlp_width: number | null;
-  /** how many tokens the model knows */
-  vocabulary: number | null;
-  /** the longest input that the model was made for */
-  context: number | null;
-  /** the type that most of the weights' bytes have */
+  /** dimension of the residual stream */
+  hidden_size: number | null;
+  /** intermediate dimension of each layer's MLP */
+  intermediate_size: number | null;
+  /** number of tokens in the vocabulary */
+  vocab_size: number | null;
+  /** maximum input length that the model was built for, in tokens */
+  context_length: number | null;
+  /** dtype of most of the weights, by bytes */
   dtype: string | null;
-  /** the size of the files that hold the weights */
+  /** total size of the weights files */
   bytes: number | null;
-  /** what all layers keep of a token, in 16 bits; null where tokens see both ways */
+  /** KV cache size per token over all layers, at 16 bits per value; null for bidirectional attention */
   kv_cache_bytes_per_token: number | null;
-  /** Whether the output head is the embedding. Null if the model has no output head over tokens. */
+  /** Whether the LM head (unembedding) shares the matrix of the token embedding. Null if the model has no LM head over tokens. */
   tied_embedding: boolean | null;
-  /** whether a token sees none after it; false for encoders, and for decoders whose config lets tokens see both ways */
+  /**
+   * Whether tokens attend only to themselves and earlier tokens. False for encoders, and for decoders configured with bidirectional
+   * attention.
+   */
   causal: boolean;
-  /** whether positions turn queries and keys, in some layers or in all */
+  /** whether some or all layers rotate queries and keys by position (RoPE) */
   rotary: boolean | null;
   /**
-   * which stack of a model with several this is, as if a model of its own: encoder, decoder, cross, text, vision; absent where a model has
-   * one
+   * Stack of a model that has several: encoder, decoder, cross, text or vision. Each stack is reported as a separate model. Absent if the
+   * model has a single stack.
    */
   stack?: string;
-  /** experts of each layer that has some; absent where no layer has */
+  /** number of routed experts per MoE layer; absent for dense models */
   experts?: number;
-  /** how many layers have experts */
+  /** number of MoE layers; absent for dense models */
   expert_layers?: number;
-  /** the inner width of one expert */
-  expert_width?: number;
-  /** the inner width of the experts that every token passes, together */
-  shared_width?: number;
-  /** how many experts of a layer a token passes */
-  chosen_experts?: number;
-  /** parameters without those of the experts that a token does not pass */
+  /** intermediate dimension of one routed expert; absent for dense models */
+  moe_intermediate_size?: number;
+  /** total intermediate dimension of the shared experts, which process every token; absent for dense models */
+  shared_expert_intermediate_size?: number;
+  /** number of routed experts per token in an MoE layer; absent for dense models, or if the forward pass is not described */
+  experts_per_token?: number;
+  /** number of parameters that one token uses; excludes the experts that it is not routed to */
   active_parameters?: number;
-  /** the layers that have attention, from 0; absent where no layer has anything else */
+  /** layers that have attention, counted from 0; absent if every layer has attention */
   attention_layers?: number[];
-  /** what other layers have in place of attention, or layers beside it */
+  /** token mixer (such as a state-space layer) used in place of attention, or in parallel with it */
   mixer?: string;
-  /** the latents that queries, keys and values are made of; absent where W_Q, W_K and W_V are stored */
-  latent?:
-    | {
-    /** the width of the queries' latent; null where they have none */
-    query_rank: number
-    | null;
-    /** the width of the latent that keys and values are made of */
-    rank: number;
-    /** the width of the rotary key beside it, which all heads share */
-    rotary_dim: number;
-    /** what all layers would keep of a token, in 16 bits, if it were keys and values of all heads in place of the latent */
-    kv_cache_bytes_of_heads: number;
-  };
-  /** which layers have one and the same matrix, as ALBERT's do; absent where each layer has its own */
+  /** Multi-head latent attention (MLA): width of the query latent. Null if queries have none. Absent for other models. */
+  q_lora_rank?: number | null;
+  /** MLA: width of the latent that keys and values are computed from. Absent for other models. */
+  kv_lora_rank?: number;
+  /** MLA: width of the rotary key that all heads share. Absent for other models. */
+  qk_rope_head_dim?: number;
+  /**
+   * MLA: size of the KV cache per token, in 16 bits, if it held the keys and values of all heads instead of the latent. Absent for other
+   * models.
+   */
+  mha_kv_cache_bytes_per_token?: number;
+  /** Groups of layers that share the same matrices, as in ALBERT. Absent if each layer has its own. */
   shared_weights?: ({
-    /** the matrices that these layers share */
+    /** matrices that the layers of this group share */
     matrices: string[];
-    /** the layers that share them, ascending, from 0 */
+    /** layers that share the matrices, ascending, counted from 0 */
     layers: number[];
   })[];
 }
 
 /** what could not be analysed */
 export interface Skipped {
-  /** the model, by its name in models */
+  /** model name, as in models */
   model: string;
-  /** the layer, from 0 */
+  /** layer index, from 0 */
   layer: number | null;
-  /** the projection or product, by its name: q, gate, qk, … */
+  /** weight matrix or product: q, gate, qk, … */
   matrix: string;
-  /** the head, from 0 (of k, v and kv a key/value head); null: the whole matrix */
+  /** head index, from 0; a key/value head for k, v and kv. Null for the whole matrix. */
   head: number | null;
-  /** why it could not be analysed */
+  /** reason why the matrix, head or tensor was skipped */
   reason: string;
 }

@@ -15,7 +15,7 @@ import type {
   ModelFacts,
   PlanPartRow,
   PlanRow,
-  ReadRow,
+  DirectionsRow,
   RoutingRow,
   SimilarityRow,
   Skipped,
@@ -36,7 +36,7 @@ export type {
   MlaRow,
   PlanPartRow,
   PlanRow,
-  ReadRow,
+  DirectionsRow,
   RoutingRow,
   SimilarityRow,
   Skipped,
@@ -60,7 +60,7 @@ export type AnyModel = ModelFacts & { reads?: "texts" | "images" | "sound" };
 
 /** A model with weights, so that all info from weights is present. Rows about weights exist only for such models. */
 export type Model = AnyModel & { [Fact in FactOfWeights]: NonNullable<ModelFacts[Fact]> };
-type FactOfWeights = "parameters" | "attention_parameters" | "kv_heads" | "head_dim" | "width" | "dtype" | "bytes" | "rotary";
+type FactOfWeights = "parameters" | "attention_parameters" | "kv_heads" | "head_dim" | "hidden_size" | "dtype" | "bytes" | "rotary";
 
 /** The row type of each analysis, by the id it has in a report. */
 export interface RowsOf {
@@ -77,7 +77,7 @@ export interface RowsOf {
   experts: ExpertsRow;
   expert_spectra: SpectrumRow;
   routing: RoutingRow;
-  read: ReadRow;
+  directions: DirectionsRow;
   lens: LensRow;
   lens_grid: LensGridRow;
   ablate: AblateRow;

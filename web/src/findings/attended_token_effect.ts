@@ -37,13 +37,18 @@ export const claim: Claim = {
 
 export const attended_token_effect: Kind = (reading) => {
   const { report, model } = reading;
-  const rows = attention_heads(report, model.name).filter((row) => typeof row.raises === "number");
+  const rows = attention_heads(report, model.name).filter((row) => typeof row.attended_token_effect === "number");
   // A single sequence has no standard error, so no finding is shown.
   const known = rows.filter((row) => row.attended_token_effect_error !== null);
   if (text_length(reading) < kShortestText) return undefined;
   const error = (row: (typeof rows)[number]) => row.attended_token_effect_error;
-  const up = strongest_heads(known, kLeast, (row) => row.raises, error);
-  const down = strongest_heads(known, kLeast, (row) => (typeof row.raises === "number" ? -row.raises : null), error);
+  const up = strongest_heads(known, kLeast, (row) => row.attended_token_effect, error);
+  const down = strongest_heads(
+    known,
+    kLeast,
+    (row) => (typeof row.attended_token_effect === "number" ? -row.attended_token_effect : null),
+    error,
+  );
   const raises = (up?.most ?? 0) >= (down?.most ?? 0);
   const found = raises ? up : down;
   if (!found) return undefined;
@@ -72,7 +77,7 @@ export const attended_token_effect: Kind = (reading) => {
     spark: head_spark(
       model.layers,
       rows,
-      (row) => (typeof row.raises === "number" ? sign * row.raises : null),
+      (row) => (typeof row.attended_token_effect === "number" ? sign * row.attended_token_effect : null),
       () => 0,
       { role: "ov" },
     ),

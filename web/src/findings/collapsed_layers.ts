@@ -42,7 +42,11 @@ export const collapsed_layers: Kind = (reading) => {
       strong(uniform),
       ").",
     ],
-    spark: { values: by_layer((row) => row.mean_energy_columns), null_values: by_layer((row) => row.uniform_energy_columns), color: "accent" },
+    spark: {
+      values: by_layer((row) => row.mean_energy_columns),
+      null_values: by_layer((row) => row.uniform_energy_columns),
+      color: "accent",
+    },
     distance: between(uniform, widest.value, 1),
     see: { view: "attention", state: { l: first.layer, h: null } },
   };

@@ -45,10 +45,12 @@ export const compressed_model: Kind = (reading) => {
     words: [
       "for ",
       strong(`${format_number(rise, "+.1f")}%`),
-      ` perplexity on the evaluation text. Method: ${row.form}, `,
-      strong(row.choice),
+      ` perplexity on the evaluation text. Method: ${row.method}, `,
+      strong(row.description),
       ", without retraining. The model loads in stock transformers.",
-      row.work > kMoreWork ? ` Generating a token takes ${format_number(row.work, "percent")} of the original FLOPs.` : "",
+      row.relative_flops > kMoreWork
+        ? ` Generating a token takes ${format_number(row.relative_flops, "percent")} of the original FLOPs.`
+        : "",
     ],
     distance: saved,
     see: { view: "plan", state: { p: index, of: saving } },

@@ -36,7 +36,7 @@ export const claim: Claim = {
 export const copying_heads: Kind = (reading) => {
   const { report, model, threshold } = reading;
   if (!has_token_logits(reading)) return undefined;
-  if (attention_heads(report, model.name).some((row) => typeof row.raises === "number")) return undefined;
+  if (attention_heads(report, model.name).some((row) => typeof row.attended_token_effect === "number")) return undefined;
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "ov" && row.head !== null);
   const heads = distinct(model, rows);
   const noise = copying_noise(model.head_dim, heads.length);

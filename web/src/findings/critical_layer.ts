@@ -17,7 +17,7 @@ export const claim: Claim = {
 
 export const critical_layer: Kind = ({ report, model }) => {
   const rows = rows_of(report, "plan_layers", model.name)
-    .flatMap(({ layer, loss }) => (layer === null || loss === null ? [] : [{ layer, loss }]))
+    .flatMap(({ layer, loss_increase: loss }) => (layer === null || loss === null ? [] : [{ layer, loss }]))
     .sort((a, b) => b.loss - a.loss);
   const [most, ...others] = rows;
   const median = others[Math.floor(others.length / 2)];

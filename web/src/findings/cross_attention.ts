@@ -65,14 +65,14 @@ export const cross_attention: Kind = ({ report, model }) => {
   const reads_source = stacks.some(({ model: each, stack }) => each.name === model.name && stack !== "encoder");
   const across = reads_source ? stacks.find(({ stack }) => stack === "cross") : undefined;
   if (!across) return undefined;
-  const { name, vocabulary } = across.model;
+  const { name, vocab_size } = across.model;
   const rows = rows_of(report, "ablate", name).filter((row): row is Row => row.loss_increase_error !== null);
   const layers = rows.filter((row) => row.component === "attention");
   const clear = layers.filter(
     (row) => Math.abs(row.loss_increase) >= Math.max(kLeast, chance_errors(layers.length) * row.loss_increase_error),
   );
   const best = largest(clear, (row) => Math.abs(row.loss_increase))?.row;
-  const tokens = vocabulary ?? model.vocabulary;
+  const tokens = vocab_size ?? model.vocab_size;
   if (!best || !tokens || best.loss >= Math.log(tokens)) return undefined;
   const value = best.loss_increase;
   const heads = rows.filter((row): row is Row & { head: number } => row.component === "head" && row.head !== null);

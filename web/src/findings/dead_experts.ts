@@ -17,7 +17,7 @@ export const claim: Claim = {
 export const dead_experts: Kind = ({ report, model }) => {
   const rows = rows_of(report, "routing", model.name);
   const all = rows.reduce((sum, row) => sum + row.experts, 0);
-  const chance = rows.reduce((sum, row) => sum + row.experts * (1 - row.chosen / row.experts) ** row.tokens, 0);
+  const chance = rows.reduce((sum, row) => sum + row.experts * (1 - row.experts_per_token / row.experts) ** row.tokens, 0);
   if (all === 0 || chance > kChance) return undefined;
   const dead = rows
     .map((row) => ({ layer: row.layer, count: Array.from(numbers(report, row.load)).filter((load) => load === 0).length }))

@@ -23,10 +23,10 @@ export const duplicate_heads: Kind = ({ report, model }) => {
   const pairs = [];
   const of_queries = rows_of(report, "overlap", model.name).filter((each) => each.matrix === "q");
   for (const row of distinct(model, of_queries, ["q", "k", "v"])) {
-    const queries = overlaps_of(report, row, model.width);
+    const queries = overlaps_of(report, row, model.hidden_size);
     const joint = (["k", "v"] as const).map((matrix) => {
       const other = rows_of(report, "overlap", model.name).find((each) => each.layer === row.layer && each.matrix === matrix);
-      return other && overlaps_of(report, other, model.width);
+      return other && overlaps_of(report, other, model.hidden_size);
     });
     for (const { a, b, overlap, chance } of queries) {
       // Query heads of one group share a KV head, so their keys and values are identical.

@@ -24,7 +24,7 @@ export const identity_component: Kind = (reading) => {
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head === null);
   const best = largest(rows, (row) => row.identity_cosine && Math.abs(row.identity_cosine))?.row;
   // For random factors the cosine has standard deviation 1/D; the largest of a few layers is rarely above 3/D.
-  const noise = 4 / model.width;
+  const noise = 4 / model.hidden_size;
   const [cosine, bound] = [best?.identity_cosine ?? null, best?.identity_cosine_bound ?? null];
   if (!best || cosine === null || bound === null || Math.abs(cosine) < Math.max(kLeast, 2 * noise)) return undefined;
   return {

@@ -53,7 +53,7 @@ export const important_head: Kind = ({ report, model }) => {
     (row) => Math.abs(row.loss_increase) >= Math.max(kLeast, chance_errors(heads.length) * row.loss_increase_error),
   );
   const best = largest(clear, (row) => Math.abs(row.loss_increase))?.row;
-  if (!best || !model.vocabulary || best.loss >= Math.log(model.vocabulary)) return undefined;
+  if (!best || !model.vocab_size || best.loss >= Math.log(model.vocab_size)) return undefined;
   const value = best.loss_increase;
   const digits = Math.abs(value) < 0.1 ? 3 : 2;
   const map = attention_heads(report, model.name).find((row) => row.layer === best.layer && row.head === best.head);

@@ -31,7 +31,7 @@ export const massive_activations: Kind = (reading) => {
   if (!found || tokens < kShortestText) return undefined;
   const { row: best, value: ratio } = found;
   const length = parameters_of(report, "attention", model.name)?.length;
-  const chance = gaussian_ratio((typeof length === "number" ? length : tokens) * model.width);
+  const chance = gaussian_ratio((typeof length === "number" ? length : tokens) * model.hidden_size);
   const of_layers = massive.map((row) => row.layer).sort((a, b) => a - b);
   const others =
     massive.length === 1

@@ -25,7 +25,7 @@ export const outlier_dimensions: Kind = (reading) => {
   const { report, model } = reading;
   const layers = rows_of(report, "attention", model.name).filter(
     (row): row is AttentionLayerRow =>
-      row.head === null && typeof row.outlier_count === "number" && row.outlier_count <= kMostOfWidth * model.width,
+      row.head === null && typeof row.outlier_count === "number" && row.outlier_count <= kMostOfWidth * model.hidden_size,
   );
   const times = new Map<number, number>();
   for (const row of layers) for (const dimension of row.outlier_dimensions ?? []) times.set(dimension, (times.get(dimension) ?? 0) + 1);

@@ -20,7 +20,7 @@ export const claim: Claim = {
 
 export const overlapping_heads: Kind = ({ report, model }) => {
   const pairs = rows_of(report, "overlap", model.name).flatMap((row) =>
-    overlaps_of(report, row, model.width).map((pair) => ({
+    overlaps_of(report, row, model.hidden_size).map((pair) => ({
       ...pair,
       layer: row.layer,
       matrix: row.matrix,

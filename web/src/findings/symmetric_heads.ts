@@ -26,7 +26,7 @@ export const symmetric_heads: Kind = (reading) => {
   const rows = rows_of(report, "circuits", model.name).filter((row) => row.circuit === "qk" && row.head !== null);
   const symmetry = (row: (typeof rows)[number]) => row.symmetry;
   // For random factors, tr(M M) / |M|² has mean 1/D and standard deviation sqrt(2) / D.
-  const noise = 5 * (Math.SQRT2 / model.width);
+  const noise = 5 * (Math.SQRT2 / model.hidden_size);
   const cut = Math.max(kLeast, kTimesNoise * noise);
   const found = cut < 1 ? strongest_heads(distinct(model, rows), cut, symmetry) : undefined;
   if (!found) return undefined;

@@ -172,7 +172,7 @@ const kStartable: readonly AnalysisId[] = [
   "circuits",
   "composition",
   "induction",
-  "read",
+  "directions",
 ];
 
 /** One button that runs all missing analyses that did not fail. Null if there are none, and in a page from a file. */

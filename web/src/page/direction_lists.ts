@@ -1,6 +1,6 @@
 // Top singular vectors of a head's OV circuit, with the top tokens of input and output vectors.
 import { rows_of } from "../data/report";
-import type { ReadRow } from "../data/report_file";
+import type { DirectionsRow } from "../data/report_file";
 import { format_number } from "../chart/number_format";
 import type { HeadIndex } from "../shaping/head_grid";
 import { shown_token } from "../shaping/tokens";
@@ -10,7 +10,7 @@ import type { Context } from "./view";
 
 const kMostTokens = 6;
 
-function list(row: ReadRow | undefined): HTMLElement | null {
+function list(row: DirectionsRow | undefined): HTMLElement | null {
   if (!row) return null;
   const tokens = row.tokens.slice(0, kMostTokens).map(({ text, token_id }) => (text === null ? `#${token_id}` : shown_token(text)));
   const chance =
@@ -32,20 +32,20 @@ export function correlation_words(correlation: number): string {
 
 /** Up to three directions with both signs, or a placeholder if the report has none. */
 export function directions_part(context: Context, { layer, head }: HeadIndex): HTMLElement | null {
-  const all = rows_of(context.report, "read", context.model.name);
-  if (all.length === 0) return absent_analysis(context, "Top tokens of the head's singular vectors", "read");
+  const all = rows_of(context.report, "directions", context.model.name);
+  if (all.length === 0) return absent_analysis(context, "Top tokens of the head's singular vectors", "directions");
   const rows = all.filter((row) => row.layer === layer && row.head === head);
   const directions = [...new Set(rows.map((row) => row.direction))].sort((a, b) => a - b).slice(0, 3);
-  const of = (direction: number, side: ReadRow["side"], pole: ReadRow["pole"]) =>
-    rows.find((row) => row.direction === direction && row.side === side && row.pole === pole);
-  const pole = (direction: number, sign: ReadRow["pole"]) => {
-    const [read, write] = [list(of(direction, "read", sign)), list(of(direction, "write", sign))];
+  const of = (direction: number, side: DirectionsRow["singular_vector"], pole: DirectionsRow["sign"]) =>
+    rows.find((row) => row.direction === direction && row.singular_vector === side && row.sign === pole);
+  const pole = (direction: number, sign: DirectionsRow["sign"]) => {
+    const [input, output] = [list(of(direction, "input", sign)), list(of(direction, "output", sign))];
     return h(
       "p",
       { class: "direction-pole" },
-      read ? ["input ", read] : null,
-      read && write ? " → " : null,
-      write ? ["output ", write] : null,
+      input ? ["input ", input] : null,
+      input && output ? " → " : null,
+      output ? ["output ", output] : null,
     );
   };
   return h(
@@ -62,7 +62,7 @@ export function directions_part(context: Context, { layer, head }: HeadIndex): H
     ),
     directions.map((direction) => {
       const energy = rows.find((row) => row.direction === direction)?.energy ?? 0;
-      const hold = of(direction, "read", "+")?.text_correlation ?? null;
+      const hold = of(direction, "input", "+")?.text_correlation ?? null;
       return h(
         "div",
         { class: "direction" },

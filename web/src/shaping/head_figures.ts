@@ -27,7 +27,8 @@ function rank_figure(reading: Reading, circuit: Circuit): HeadFigure {
     scale: rank_scale,
     note:
       `Singular values for ${threshold_words(threshold)} of the energy. Maximum: ` +
-      `${first?.max_possible_rank ?? model.head_dim}${null_rank === undefined ? "" : `, random: ${null_rank}`}. Stronger color: lower rank.`,
+      `${first?.max_possible_rank ?? model.head_dim}${null_rank === undefined ? "" : `, random: ${null_rank}`}. ` +
+      "Stronger color: lower rank.",
     // Two analyses have this value, and a report may contain only one of them.
     value: (place) =>
       at_threshold(circuit_at(reading, circuit, place)?.energy_rank ?? spectrum_at(reading, circuit, place)?.energy_rank, threshold),
@@ -84,7 +85,7 @@ export function head_figures(reading: Reading): HeadFigure[] {
       format: ".0f",
       note: `Energy rank (${threshold_words(threshold)}) of the key weights minus that of QK.`,
       scale: (values) => limit_scale(Math.max(1, Math.ceil(model.head_dim / 2), ...values), ".0f"),
-      value: of("qk", (row) => at_threshold(row.overlap, threshold)),
+      value: of("qk", (row) => at_threshold(row.rank_drop, threshold)),
     },
   ];
 }

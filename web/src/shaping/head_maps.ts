@@ -50,7 +50,7 @@ export function exact_map(weights: Float32Array, shape: MapShape): HeadMap {
 const without = new WeakMap<HeadMap, HeadMap>();
 
 /** The map with the weights on key 0 set to 0. A thumbnail is unchanged, because its first column pools several keys. */
-export function exclude_first_token(map: HeadMap): HeadMap {
+export function without_first_token(map: HeadMap): HeadMap {
   if (!is_whole(map)) return map;
   let made = without.get(map);
   if (!made) {

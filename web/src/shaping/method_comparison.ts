@@ -12,7 +12,7 @@ export const method_rows = ({ report, model }: Reading): PlanRow[] => rows_of(re
 /** The saving on the horizontal axis: parameters, unless the address sets another. */
 export const saving_of = ({ state }: Reading): Saving => choice_param(state, "of", kSavings);
 
-export const rise_percent = (row: { loss: number }): number => 100 * Math.expm1(row.loss);
+export const rise_percent = (row: { loss_increase: number }): number => 100 * Math.expm1(row.loss_increase);
 
 /** Fraction saved by a row; 0 if it saves nothing or is larger. */
 export function saved_share({ model }: Reading, row: PlanRow, saving: Saving): number {
@@ -24,7 +24,7 @@ export function saved_share({ model }: Reading, row: PlanRow, saving: Saving): n
 /** The rows of a method that save something, smallest saving first. */
 export const saving_rows = (reading: Reading, form: string, saving: Saving): PlanRow[] =>
   method_rows(reading)
-    .filter((row) => row.form === form && saved_share(reading, row, saving) > 0)
+    .filter((row) => row.method === form && saved_share(reading, row, saving) > 0)
     .sort((a, b) => saved_share(reading, a, saving) - saved_share(reading, b, saving));
 
 /** The row whose commands are shown: the row in the address, otherwise the first one that saves something. */

@@ -17,13 +17,13 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   experts: "experts MODEL",
   expert_spectra: "spectrum MODEL --matrix gate,up,down",
   routing: "experts MODEL --text-file FILE",
-  read: "read MODEL",
+  directions: "directions MODEL",
   lens: "lens MODEL --text-file FILE",
   lens_grid: 'lens MODEL --grid --text "…"',
   ablate: "ablate MODEL --text-file FILE",
-  plan: "plan MODEL --text-file FILE",
-  plan_layers: "plan MODEL --text-file FILE --by layers --keep 0.999",
-  plan_ranks: "plan MODEL --text-file FILE --by ranks --keep 0.8",
+  plan: "plan MODEL --calibration-file FILE",
+  plan_layers: "plan MODEL --calibration-file FILE --method depth --keep 0.999",
+  plan_ranks: "plan MODEL --calibration-file FILE --method low-rank --keep 0.8",
   diff: "diff BASE MODEL",
 };
 

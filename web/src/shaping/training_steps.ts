@@ -12,7 +12,7 @@ export function training_step(name: string): number | undefined {
 }
 
 /** Revisions sorted by step. Models without a step, or with another shape than the first, are excluded. */
-export function by_step<M extends { name: string; layers: number; heads: number; width: number }>(
+export function by_step<M extends { name: string; layers: number; heads: number; hidden_size: number }>(
   models: readonly M[],
 ): { step: number; model: M }[] {
   const found = models.flatMap((model) => {
@@ -20,6 +20,8 @@ export function by_step<M extends { name: string; layers: number; heads: number;
     return step === undefined ? [] : [{ step, model }];
   });
   const first = found[0]?.model;
-  const alike = found.filter(({ model }) => model.layers === first?.layers && model.heads === first.heads && model.width === first.width);
+  const alike = found.filter(
+    ({ model }) => model.layers === first?.layers && model.heads === first.heads && model.hidden_size === first.hidden_size,
+  );
   return alike.sort((a, b) => a.step - b.step);
 }

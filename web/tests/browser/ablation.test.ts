@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AblateRow, LensGridRow, ReadRow } from "../../src/data/report_file";
+import type { AblateRow, LensGridRow, DirectionsRow } from "../../src/data/report_file";
 import { correlation_words } from "../../src/page/direction_lists";
 import { holds_as_view, open_report, with_browser } from "./harness";
 import { kWhole, report_file, results_of } from "./sample_reports";
@@ -21,12 +21,12 @@ describe("importance", () => {
       `${Math.abs(worth.loss_increase).toFixed(3)} ±${worth.loss_increase_error!.toFixed(3)} nats`,
     );
     expect(await part.locator('[data-chart="head-map"]').count()).toBe(1);
-    const lists = rows_of<ReadRow>("read").filter((row) => row.layer === 0 && row.head === 2);
+    const lists = rows_of<DirectionsRow>("directions").filter((row) => row.layer === 0 && row.head === 2);
     expect(lists).toHaveLength(12); // three directions, both signs of input and output vectors
     expect(await part.locator(".direction-list").count()).toBe(12);
     expect(await part.locator(".direction-list.unnamed").count()).toBe(lists.filter((row) => !row.named).length);
     const shares = await part.locator(".direction-share").allTextContents();
-    const held = lists.filter((row) => row.side === "read" && row.pole === "+").map((row) => row.text_correlation);
+    const held = lists.filter((row) => row.singular_vector === "input" && row.sign === "+").map((row) => row.text_correlation);
     expect(held.every((hold) => typeof hold === "number")).toBe(true); // the report has a text
     shares.forEach((share, index) => expect(share).toContain(` · ${correlation_words(held[index]!)}`));
     await close();

@@ -52,7 +52,9 @@ const states = async ({ model }: Case) => {
 };
 
 const heads_without = async ({ model }: Case): Promise<AblateRow[]> => {
-  const json = JSON.parse(await run("ablate", model, "--text", kText, "--components", "heads", "--format", "json")) as { rows: AblateRow[] };
+  const json = JSON.parse(await run("ablate", model, "--text", kText, "--components", "heads", "--format", "json")) as {
+    rows: AblateRow[];
+  };
   return json.rows;
 };
 

@@ -16,7 +16,7 @@ describe("heads", () => {
     const row = rows.find((each) => each.circuit === "qk" && each.layer === 2 && each.head === 3)!;
     const label = (chart: string) => page.locator(`[data-chart="${chart}"] [data-row="2"][data-column="3"]`).getAttribute("aria-label");
     await expect.poll(() => label("heads-qk-rank")).toBe(`L2H3: ${row.energy_rank["0.9"]}`);
-    await expect.poll(() => label("heads-overlap")).toBe(`L2H3: ${String(row.overlap["0.9"]).replace("-", "−")}`);
+    await expect.poll(() => label("heads-overlap")).toBe(`L2H3: ${String(row.rank_drop["0.9"]).replace("-", "−")}`);
     const score = row.symmetry!.toFixed(2);
     expect((await label("heads-symmetry"))!.replace("−", "-")).toContain(Math.abs(Number(score)).toFixed(2));
     await close();

@@ -12,21 +12,21 @@ describe("plan", () => {
   test("a row or a point selects the model whose commands are shown", async () => {
     const { page, close } = await open_report(kPlanned, "#plan");
     const commands = () => page.locator(".plan-commands code").allTextContents();
-    await expect.poll(async () => (await commands())[0]).toContain("--by width --set width=691 -o plan.json");
+    await expect.poll(async () => (await commands())[0]).toContain("--method mlp --set mlp=691 -o plan.json");
     await expect.poll(() => page.locator('[data-chart="plan-cost"] circle.chosen').count()).toBe(1);
-    await page.locator(".plan-menu").getByRole("link", { name: "layers" }).click();
+    await page.locator(".plan-menu").getByRole("link", { name: "depth" }).click();
     await expect
       .poll(() => commands())
       .toEqual([
-        "attnscope plan examples/shakespeare-gpt2 --text-file book.txt --by layers --set without=3 -o plan.json",
-        "attnscope shrink examples/shakespeare-gpt2 plan.json --text-file book.txt -o smaller",
+        "attnscope plan examples/shakespeare-gpt2 --calibration-file book.txt --method depth --set remove-layers=3 -o plan.json",
+        "attnscope shrink examples/shakespeare-gpt2 plan.json --calibration-file book.txt -o smaller",
       ]);
-    await page.locator('[data-chart="plan-cost"] [data-series="ranks"] circle:not(.chosen)').nth(1).click();
+    await page.locator('[data-chart="plan-cost"] [data-series="low-rank"] circle:not(.chosen)').nth(1).click();
     await expect.poll(() => page.url()).toContain("p=3");
-    await expect.poll(async () => (await commands())[0]).toContain("--by ranks --keep 0.75");
+    await expect.poll(async () => (await commands())[0]).toContain("--method low-rank --keep 0.75");
     await expect.poll(() => page.locator(".plan-commands p").textContent()).toContain("Saves nothing in transformers");
     await page.goBack();
-    await expect.poll(async () => (await commands())[0]).toContain("without=3");
+    await expect.poll(async () => (await commands())[0]).toContain("remove-layers=3");
     await close();
   });
 
@@ -39,7 +39,7 @@ describe("plan", () => {
 
   test("a report without a plan shows the command, and the top bar omits the view", async () => {
     const { page, close } = await open_report(kWhole, "#plan");
-    await expect.poll(() => page.locator("main .absent").textContent()).toContain("attnscope plan MODEL --text-file FILE");
+    await expect.poll(() => page.locator("main .absent").textContent()).toContain("attnscope plan MODEL --calibration-file FILE");
     await page.evaluate(() => void (location.hash = "#data"));
     await expect.poll(() => page.locator("main h1").textContent()).toBe("Data");
     expect(await page.locator("nav").getByText("Plan", { exact: true }).count()).toBe(0);

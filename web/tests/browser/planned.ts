@@ -5,19 +5,19 @@ const kModel = "shakespeare-gpt2";
 const kMatrices = ["q", "k", "v", "o", "up", "down"] as const;
 const kLayers = 6;
 
-const form = (name: string, choice: string, share: number, loss: number, target: string) => ({
+const form = (name: string, description: string, share: number, loss: number, target: string) => ({
   model: kModel,
-  form: name,
-  choice,
+  method: name,
+  description,
   size: 1,
   parameters: share,
   kv_cache_bytes_per_token: 4608,
   mean_nll: 3.1 + loss,
   perplexity: Math.exp(3.1 + loss),
-  loss,
-  loadable: name !== "ranks",
+  loss_increase: loss,
+  loadable: name !== "low-rank",
   target,
-  remark: name === "ranks" ? "factors need a custom runtime" : "",
+  note: name === "low-rank" ? "factors need a custom runtime" : "",
 });
 
 export function add_plan_and_difference(results: ReportFile): void {
@@ -25,30 +25,30 @@ export function add_plan_and_difference(results: ReportFile): void {
   const places = Array.from({ length: kLayers }, (_, layer) => kMatrices.map((matrix) => ({ model: kModel, layer, matrix }))).flat();
   const add = (id: string, command: string, again: string, rows: object[], parameters: object = {}) =>
     results.reports.push({ id, model: kModel, command, again, parameters, rows, skipped: [] } as never);
-  const fitted = "attnscope plan examples/shakespeare-gpt2 --text-file book.txt";
+  const fitted = "attnscope plan examples/shakespeare-gpt2 --calibration-file book.txt";
   add(
     "plan",
     "plan",
     fitted,
     [
-      form("width", "MLP 768 → 691", Math.round(0.93 * whole), 0.005, "set width=691"),
-      form("width", "MLP 768 → 576", Math.round(0.83 * whole), 0.026, "set width=576"),
-      form("layers", "6 → 5 (without 3)", Math.round(0.84 * whole), 0.066, "set without=3"),
-      form("ranks", "30 matrices as factors", Math.round(0.79 * whole), 0.03, "keep 0.75"),
+      form("mlp", "MLP 768 → 691", Math.round(0.93 * whole), 0.005, "set mlp=691"),
+      form("mlp", "MLP 768 → 576", Math.round(0.83 * whole), 0.026, "set mlp=576"),
+      form("depth", "6 → 5 (without 3)", Math.round(0.84 * whole), 0.066, "set remove-layers=3"),
+      form("low-rank", "30 matrices as factors", Math.round(0.79 * whole), 0.03, "keep 0.75"),
     ],
     { eval_windows: 60, eval_sequences: 32, length: 128 },
   );
   add(
     "plan_layers",
     "plan",
-    `${fitted} --by layers --keep 0.999`,
+    `${fitted} --method depth --keep 0.999`,
     [3.6, 0.12, 0.05, 0.048, 0.066, 0.12].map((loss, layer) => ({
       model: kModel,
       layer,
       matrix: null,
-      loss,
-      attention_loss: loss / 3,
-      mlp_loss: 0.9 * loss,
+      loss_increase: loss,
+      attention_loss_increase: loss / 3,
+      mlp_loss_increase: 0.9 * loss,
       block_influence: 0.1 + loss / 5,
       attention_influence: 0.05 + loss / 10,
       mlp_influence: 0.05 + loss / 8,
@@ -58,12 +58,12 @@ export function add_plan_and_difference(results: ReportFile): void {
   add(
     "plan_ranks",
     "plan",
-    `${fitted} --by ranks --keep 0.8`,
+    `${fitted} --method low-rank --keep 0.8`,
     places.map((place, index) => ({
       ...place,
       rank: index % 4 === 0 ? null : 20 + index,
       max_possible_rank: 192,
-      loss: null,
+      loss_increase: null,
       block_influence: null,
     })),
     { target: "keep 0.8" },

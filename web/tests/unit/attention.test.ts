@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { map_words } from "../../src/chart/attention_map";
 import { map_grid_words } from "../../src/chart/attention_map_grid";
 import { progress_words } from "../../src/live/jobs";
-import { exact_map, attention_of_query, mean_attention_to_keys, stored_map, exclude_first_token } from "../../src/shaping/head_maps";
+import { exact_map, attention_of_query, mean_attention_to_keys, stored_map, without_first_token } from "../../src/shaping/head_maps";
 import { collapsed_words } from "../../src/shaping/shared_words";
 import { attention_choice, head_facts, map_chart, max_rank_chart, profile_chart, map_grid_chart } from "../../src/views/attention/charts";
 import { select_queries } from "../../src/views/attention/selected_query";
@@ -53,7 +53,7 @@ describe("maps", () => {
 
   test("a stored map is decoded once", () => {
     expect(stored_map(report, "small", { layer: 0, head: 1 })).toBe(map);
-    expect(exclude_first_token(map)).toBe(exclude_first_token(map));
+    expect(without_first_token(map)).toBe(without_first_token(map));
     expect(stored_map(report, "small", { layer: 2, head: 3 })).toBeUndefined();
   });
 
@@ -68,9 +68,9 @@ describe("maps", () => {
   });
 
   test("excluding the first key sets its weights to 0, except in thumbnails", () => {
-    expect(attention_of_query(exclude_first_token(map), 3)[0]).toBe(0);
+    expect(attention_of_query(without_first_token(map), 3)[0]).toBe(0);
     const small = stored_map(report, "small", { layer: 0, head: 2 })!;
-    expect(exclude_first_token(small)).toBe(small);
+    expect(without_first_token(small)).toBe(small);
   });
 
   test("exact weights are shown without ≈, and causality is detected", () => {
@@ -131,7 +131,7 @@ describe("charts", () => {
     };
     expect(names((row) => row)).not.toContain("attention-patches");
     expect(names((row) => ({ ...row, patch_distance: row.head === null ? null : 2 }))).toContain("attention-patches");
-    const across = names((row) => ({ ...row, previous_token: null, diagonal: null, mean_distance: undefined }));
+    const across = names((row) => ({ ...row, previous_token: null, current_token: null, mean_distance: undefined }));
     expect(across).toContain("attention-entropy");
     for (const of_places of ["previous", "itself", "distance"]) expect(across).not.toContain(`attention-${of_places}`);
   });

@@ -17,8 +17,8 @@ const made = reading({
   rows: {
     expert_spectra: [ranks(1, 0, 5), ranks(1, 3, 2), ranks(1, undefined, 2)],
     routing: [
-      { layer: 1, experts: 4, chosen: 2, tokens: 8, load: [0.5, 0.25, 0.25, 0], effective_experts: 2.8,
-        together: [[1, 0.5, 0.5, 0], [0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 0]] }, // prettier-ignore
+      { layer: 1, experts: 4, experts_per_token: 2, tokens: 8, load: [0.5, 0.25, 0.25, 0], effective_experts: 2.8,
+        coactivation: [[1, 0.5, 0.5, 0], [0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 0]] }, // prettier-ignore
     ],
   },
 });

@@ -19,7 +19,13 @@ const tokens = (...texts: string[]) => texts.map((text, id) => ({ id, text }));
 describe("cross-attention", () => {
   const place = { model: "small", layer: 0, head: 1, tokens: 2, keys: 3, causal: false, side: 2, key_side: 3, at: 0 };
   const rows = heads_of(kModel).map((each) =>
-    attention_row("small", each, { diagonality: 0.75, uniform_diagonality: 0.6, monotonicity: 1, previous_token: null, diagonal: null }),
+    attention_row("small", each, {
+      diagonality: 0.75,
+      uniform_diagonality: 0.6,
+      monotonicity: 1,
+      previous_token: null,
+      current_token: null,
+    }),
   );
   const layer = { model: "small", layer: 0, head: null, sequences: 1, max_rank: 2, mean_max_rank: 2, mean_max_rank_error: null };
   const report = report_of(

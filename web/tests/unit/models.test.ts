@@ -26,7 +26,7 @@ describe("training steps", () => {
   );
 
   test("revisions of one shape, sorted by step", () => {
-    const model = (name: string, width = 32) => ({ ...kModel, name, width });
+    const model = (name: string, width = 32) => ({ ...kModel, name, hidden_size: width });
     const found = by_step([model("step900"), model("base"), model("step20"), model("step5", 64)]);
     expect(found.map(({ step }) => step)).toEqual([20, 900]);
     expect(by_step([model("base")])).toEqual([]);

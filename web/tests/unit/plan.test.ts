@@ -7,14 +7,14 @@ import { commands_of, cost_chart, layer_influence, layer_losses, planned_ranks, 
 import { reading } from "./findings/made_readings";
 
 const row = (form: string, parameters: number, bytes: number, loss: number, target: string) => ({
-  form,
-  choice: form,
+  method: form,
+  description: form,
   parameters,
   kv_cache_bytes_per_token: bytes,
-  work: 1,
-  loss,
-  loadable: form !== "ranks",
-  remark: "",
+  relative_flops: 1,
+  loss_increase: loss,
+  loadable: form !== "low-rank",
+  note: "",
   target,
 });
 const part = (layer: number, matrix: string, rank: number | null) => ({ layer, matrix, rank, max_possible_rank: 10 });
@@ -22,15 +22,31 @@ const made = reading({
   model: { parameters: 100, kv_cache_bytes_per_token: 10, layers: 2 },
   rows: {
     plan: [
-      row("latent", 110, 5, 0.01, "kv_bytes 5"),
-      row("width", 80, 10, 0.05, "set width=8"),
-      row("width", 90, 10, Math.log(1.02), "set width=9"),
-      row("ranks", 50, 10, 0.2, "keep 0.5"),
+      row("mla", 110, 5, 0.01, "kv_bytes 5"),
+      row("mlp", 80, 10, 0.05, "set mlp=8"),
+      row("mlp", 90, 10, Math.log(1.02), "set mlp=9"),
+      row("low-rank", 50, 10, 0.2, "keep 0.5"),
     ],
     plan_ranks: [part(0, "q", 4), part(0, "up", null), part(1, "up", 5)],
     plan_layers: [
-      { layer: 0, loss: 3, attention_loss: 0.1, mlp_loss: 2.9, block_influence: 0.5, attention_influence: null, mlp_influence: null },
-      { layer: 1, loss: 0.2, attention_loss: null, mlp_loss: 0.1, block_influence: 0.1, attention_influence: null, mlp_influence: null },
+      {
+        layer: 0,
+        loss_increase: 3,
+        attention_loss_increase: 0.1,
+        mlp_loss_increase: 2.9,
+        block_influence: 0.5,
+        attention_influence: null,
+        mlp_influence: null,
+      },
+      {
+        layer: 1,
+        loss_increase: 0.2,
+        attention_loss_increase: null,
+        mlp_loss_increase: 0.1,
+        block_influence: 0.1,
+        attention_influence: null,
+        mlp_influence: null,
+      },
     ],
     diff: [
       { layer: 0, matrix: "q", head: null, shape: [8, 8], max_possible_rank: 8, relative_change: 0.1, change_norm: 1,
@@ -44,28 +60,28 @@ const at = (params: State["params"]) => ({ ...made, state: { view: "plan", param
 describe("perplexity vs. saving", () => {
   test("has one line per method that saves something", () => {
     const chart = cost_chart(made);
-    expect(chart?.series.map(({ key }) => key)).toEqual(["width", "ranks"]);
+    expect(chart?.series.map(({ key }) => key)).toEqual(["mlp", "low-rank"]);
     const [width] = chart?.panels[0]?.lines ?? [];
     expect(Array.from(width?.x ?? []).map((x) => Math.round(x * 100))).toEqual([0, 10, 20]);
     expect(Array.from(width?.y ?? [])[1]).toBeCloseTo(2);
-    expect(cost_chart(at({ of: "cache" }))?.series.map(({ key }) => key)).toEqual(["latent"]);
+    expect(cost_chart(at({ of: "cache" }))?.series.map(({ key }) => key)).toEqual(["mla"]);
   });
 
   test("marks the selected row, by default the first that saves something", () => {
-    expect(chosen_row(made)?.target).toBe("set width=8");
-    expect(cost_chart(made)?.chosen).toEqual({ series: "width", index: 2 });
-    expect(cost_chart(at({ p: "3" }))?.chosen).toEqual({ series: "ranks", index: 1 });
+    expect(chosen_row(made)?.target).toBe("set mlp=8");
+    expect(cost_chart(made)?.chosen).toEqual({ series: "mlp", index: 2 });
+    expect(cost_chart(at({ p: "3" }))?.chosen).toEqual({ series: "low-rank", index: 1 });
     expect(cost_chart(at({ p: "0" }))?.chosen).toBeUndefined();
-    expect(row_at_vertex(made, "width", 1)).toBe(2);
-    expect(row_at_vertex(made, "width", 0)).toBeUndefined();
+    expect(row_at_vertex(made, "mlp", 1)).toBe(2);
+    expect(row_at_vertex(made, "mlp", 0)).toBeUndefined();
   });
 
   test("shows the commands of a row", () => {
     const [report] = made.report.file.reports;
-    Object.assign(report ?? {}, { again: "attnscope plan 'my model' --text-file t.txt" });
+    Object.assign(report ?? {}, { again: "attnscope plan 'my model' --calibration-file t.txt" });
     expect(commands_of(made, chosen_row(at({ p: "0" })) as never)).toEqual([
-      "attnscope plan 'my model' --text-file t.txt --by latent --kv-bytes 5 -o plan.json",
-      "attnscope shrink 'my model' plan.json --text-file t.txt -o smaller",
+      "attnscope plan 'my model' --calibration-file t.txt --method mla --kv-bytes 5 -o plan.json",
+      "attnscope shrink 'my model' plan.json --calibration-file t.txt -o smaller",
     ]);
   });
 });

@@ -23,7 +23,7 @@ describe("cosines", () => {
   });
 
   test("the baseline is the standard deviation of random directions", () => {
-    expect(cosine_deviation(kModel.width)).toBe(0.5);
+    expect(cosine_deviation(kModel.hidden_size)).toBe(0.5);
     expect(cosine_charts(reading(), "within_head")[0]!.null_std).toBe(0.5);
     expect(cosine_moment_chart(reading(), "std").rule).toBe(0.5);
     expect(cosine_moment_chart(reading(), "mean").rule).toBe(0);

@@ -3,7 +3,7 @@ import type { Report } from "../../src/data/report";
 import type { Model, ReportFile } from "../../src/data/report_file";
 import type { Reading } from "../../src/shaping/reading";
 
-export const kModel = { name: "small", layers: 3, heads: 2, kv_heads: 1, width: 4, head_dim: 2 } as Model;
+export const kModel = { name: "small", layers: 3, heads: 2, kv_heads: 1, hidden_size: 4, head_dim: 2 } as Model;
 
 const kValues = [3, 2, 1, 0.5, 0.5, 0.5, /* edges */ -2, -1, 0, 1, 2, /* overlap */ 1, 0.75, 0.75, 1, /* null where a head is zero */ NaN];
 const kEdges = { at: 6, length: 5 };

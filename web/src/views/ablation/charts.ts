@@ -91,14 +91,14 @@ export function copying_effect_chart(
   const { report, model } = reading;
   const ablated = new Map(parts_of(reading, "head").map((row) => [`${row.layer}/${row.head}`, row]));
   const largest_effect = Math.max(1e-9, ...Array.from(ablated.values(), (row) => Math.abs(row.loss_increase)));
-  const points = attention_heads(report, model.name).flatMap(({ layer, head, raises }) => {
+  const points = attention_heads(report, model.name).flatMap(({ layer, head, attended_token_effect: effect }) => {
     const score = circuit_at(reading, "ov", { layer, head })?.copying_score;
-    if (typeof score !== "number" || typeof raises !== "number") return [];
+    if (typeof score !== "number" || typeof effect !== "number") return [];
     const row = ablated.get(`${layer}/${head}`);
     return [
       {
         x: score,
-        y: raises,
+        y: effect,
         place: { layer, head },
         color: { layer, of: model.layers },
         label: `${head_name({ layer, head })}${row ? `, loss increase ${format_number(row.loss_increase, ".3f")}` : ""}`,
@@ -124,17 +124,24 @@ export function copying_effect_chart(
   };
 }
 
+/** States before each layer and after the last one, each with its index: that of the layer it enters. */
+function lens_states<Row extends { layer: number; state: string }>(rows: readonly Row[]): (Row & { index: number })[] {
+  return rows
+    .filter(({ state }) => state === "resid_pre" || state === "resid_post")
+    .map((row) => ({ ...row, index: row.state === "resid_post" ? row.layer + 1 : row.layer }));
+}
+
 /** Logit lens: loss, entropy and KL divergence at every layer. */
 export function lens_chart(reading: Reading): LinesChart | undefined {
-  const rows = rows_of(reading.report, "lens", reading.model.name).filter((row) => row.state === "layer");
+  const rows = lens_states(rows_of(reading.report, "lens", reading.model.name));
   const last = rows[rows.length - 1];
   if (!last) return undefined;
-  const uniform = reading.model.vocabulary ? Math.log(reading.model.vocabulary) : Math.max(...rows.map((row) => row.entropy));
+  const uniform = reading.model.vocab_size ? Math.log(reading.model.vocab_size) : Math.max(...rows.map((row) => row.entropy));
   const ceiling = Math.max(uniform, 1.05 * last.loss); // always includes the model's loss
-  const above = rows.filter((row) => Math.max(row.loss, row.kl) > ceiling).map((row) => row.layer);
+  const above = rows.filter((row) => Math.max(row.loss, row.kl) > ceiling).map(({ index }) => index);
   const line = (series: string, value: (row: (typeof rows)[number]) => number) => ({
     series,
-    x: rows.map((row) => row.layer),
+    x: rows.map(({ index }) => index),
     y: rows.map((row) => (value(row) > ceiling ? null : value(row))),
   });
   return {
@@ -159,11 +166,11 @@ export function lens_chart(reading: Reading): LinesChart | undefined {
 
 /** Logit lens for the first tokens of the text: top-1 token at each layer, and the rank of the model's final prediction. */
 export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
-  const rows = rows_of(reading.report, "lens_grid", reading.model.name).filter((row) => row.state === "layer");
+  const rows = lens_states(rows_of(reading.report, "lens_grid", reading.model.name));
   if (rows.length === 0) return undefined;
   const tokens = Math.max(...rows.map((row) => row.position)) + 1;
-  const states = Math.max(...rows.map((row) => row.layer)) + 1;
-  const at = new Map(rows.map((row) => [`${row.position}/${row.layer}`, row]));
+  const states = Math.max(...rows.map(({ index }) => index)) + 1;
+  const at = new Map(rows.map((row) => [`${row.position}/${row.index}`, row]));
   const grid = <T>(of: (row: LensGridRow | undefined) => T) =>
     range(tokens).map((position) => range(states).map((layer) => of(at.get(`${position}/${layer}`))));
   const token = (text: string | null, id: number) => (text === null ? `#${id}` : shown_token(text));
@@ -178,7 +185,7 @@ export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
     cells: grid((row) => row?.rank ?? ("missing" as const)),
     words: grid((row) => (row ? token(row.top_text, row.top_token) : "")),
     format: "tick",
-    scale: { kind: "sequential", domain: [Math.max(100, reading.model.vocabulary ?? 0), 1], transform: "log", format: "tick" },
+    scale: { kind: "sequential", domain: [Math.max(100, reading.model.vocab_size ?? 0), 1], transform: "log", format: "tick" },
     rows: {
       title: "token",
       labels: range(tokens).map((position) => {

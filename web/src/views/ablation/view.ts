@@ -25,12 +25,12 @@ function head_part(context: Context, place: HeadIndex): HTMLElement {
     { class: "heads-detail ablation-head", "aria-label": head_name(place) },
     h("h2", {}, head_name(place)),
     ablated ? h("p", {}, `Loss change when ablated: ${with_error(ablated.loss_increase, ablated.loss_increase_error, 3)} nats.`) : null,
-    typeof effect?.raises === "number"
+    typeof effect?.attended_token_effect === "number"
       ? h(
           "p",
           {},
-          `Direct effect on the attended token's logit: ${with_error(effect.raises, effect.attended_token_effect_error ?? null, 2)}, relative to the ` +
-            "text's mean token.",
+          "Direct effect on the attended token's logit: " +
+            `${with_error(effect.attended_token_effect, effect.attended_token_effect_error ?? null, 2)}, relative to the text's mean token.`,
         )
       : null,
     map

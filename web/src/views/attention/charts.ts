@@ -10,7 +10,7 @@ import { same_shape } from "../../data/maps";
 import { map_places, rows_of } from "../../data/report";
 import type { AttentionHeadRow, AttentionLayerRow, ReportFile } from "../../data/report_file";
 import { attention_heads, chosen_head, type HeadIndex } from "../../shaping/head_grid";
-import { entropies, is_whole, open_map, exclude_first_token, type HeadMap } from "../../shaping/head_maps";
+import { entropies, is_whole, open_map, type HeadMap, without_first_token } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
 import { choice_param } from "../../shaping/state";
 import { text_facts } from "../../shaping/texts";
@@ -43,7 +43,7 @@ function wall_maps({ report, model }: Reading, exclude_first_token: boolean): Gr
     known.get(key) ??
     map_places(report, model.name).map((each) => {
       const opened = open_map(report, each);
-      const { bytes, shape } = exclude_first_token ? exclude_first_token(opened) : opened;
+      const { bytes, shape } = exclude_first_token ? without_first_token(opened) : opened;
       return { layer: each.layer, head: each.head, shape, bytes, ...(is_whole(opened) ? {} : { thumbnail: true }) };
     });
   known.set(key, maps);
@@ -68,7 +68,7 @@ export function map_grid_chart(reading: Reading, { place, color, exclude_first_t
 }
 
 export function map_chart(reading: Reading, { place, color, exclude_first_token }: AttentionChoice, map: HeadMap): MapChart {
-  const shown = exclude_first_token ? exclude_first_token(map) : map;
+  const shown = exclude_first_token ? without_first_token(map) : map;
   const axes = axes_of(reading);
   const whole = is_whole(map);
   return {
@@ -123,7 +123,7 @@ export function profile_chart({ report, model }: Reading, choice: AttentionChoic
     x: counted_axis("head", model.heads),
     y: counts_axis(
       "",
-      rows.flatMap((row) => [row.energy_rank, row.columns]),
+      rows.flatMap((row) => [row.energy_rank, row.energy_columns]),
       text_facts({ report, model }).length,
     ),
     series: [
@@ -144,7 +144,7 @@ export function profile_chart({ report, model }: Reading, choice: AttentionChoic
             "columns",
             rows,
             (row) => row.head,
-            (row) => row.columns,
+            (row) => row.energy_columns,
             (row) => row.energy_columns_error,
           ),
         ],
@@ -220,7 +220,7 @@ function places(row: AttentionHeadRow, noun: Axes["noun"]): Fact[] {
       { value: figure(row.diagonality), label: "diagonality" },
       { value: figure(row.monotonicity), label: "monotonicity" },
     ];
-  const current = { value: format_number(row.diagonal, "percent"), label: `current ${noun}` };
+  const current = { value: format_number(row.current_token, "percent"), label: `current ${noun}` };
   const away = (value: number | null | undefined) => (value == null ? "–" : String(Number(value.toFixed(1))));
   if (row.patch_distance != null) return [current, { value: away(row.patch_distance), label: "patches away (mean)" }];
   return [
@@ -236,7 +236,7 @@ export function head_facts(row: AttentionHeadRow, { first, noun }: Pick<Axes, "f
   const share = (value: number | null | undefined) => format_number(value, "percent");
   return [
     { value: number(row.energy_rank, 1), label: "rank" },
-    { value: number(row.columns, 1), label: "columns" },
+    { value: number(row.energy_columns, 1), label: "columns" },
     { value: format_number(row.entropy, ".2f"), label: "nats entropy" },
     { value: share(row.sink_mass), label: first },
     ...places(row, noun),

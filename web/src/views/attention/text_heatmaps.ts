@@ -75,7 +75,7 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
       name: "attention-itself",
       title: `Current ${noun}`,
       note: `Attention of a query on its own ${noun}.`,
-      value: on_text((row) => row.diagonal),
+      value: on_text((row) => row.current_token),
     },
     {
       id: part_of(choice),

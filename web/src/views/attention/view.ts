@@ -9,7 +9,7 @@ import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
 import { absent, absent_analysis, absent_maps, choice, controls, row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
-import { is_whole, stored_map, exclude_first_token, type HeadMap } from "../../shaping/head_maps";
+import { is_whole, stored_map, without_first_token, type HeadMap } from "../../shaping/head_maps";
 import type { Reading } from "../../shaping/reading";
 import { stacks_of } from "../../shaping/stacks";
 import { index_param } from "../../shaping/state";
@@ -145,7 +145,7 @@ function maps(context: Context, chosen: AttentionChoice): HTMLElement {
     facts: facts(context, chosen),
     on_window: (window) => context.note({ z: window_text(window, map.shape) }),
   });
-  const shown = chosen.exclude_first_token ? exclude_first_token(map) : map;
+  const shown = chosen.exclude_first_token ? without_first_token(map) : map;
   return grid(
     h("div", { class: "attention-text" }, is_whole(map) ? axes_panel(context, chosen, shown, pointing) : null),
     h(

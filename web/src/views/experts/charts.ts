@@ -41,7 +41,7 @@ export function load_chart(reading: Reading): HeatmapChart | undefined {
     name: "expert-load",
     title: "Load of each expert",
     note:
-      `Fraction of all routing assignments, relative to balanced load. Text of ${first.tokens} tokens, ${first.chosen} of ` +
+      `Fraction of all routing assignments, relative to balanced load. Text of ${first.tokens} tokens, ${first.experts_per_token} of ` +
       `${first.experts} experts per token. 0: unused.`,
     rows: { title: "layer", labels: rows.map((row) => String(row.layer)) },
     columns: { title: "expert", labels: range(first.experts).map(String) },
@@ -121,7 +121,7 @@ export function space_chart(reading: Reading): LinesChart | undefined {
       "Energy rank (90%) of the experts' stacked weights. Near a single expert: all use the same subspace. Near the random line: each " +
       "uses its own.",
     x: counted_axis("layer", model.layers),
-    y: { title: "energy rank", scale: "linear", domain: [0, model.width] },
+    y: { title: "energy rank", scale: "linear", domain: [0, model.hidden_size] },
     series,
     points: model.layers <= 16,
     panels,
@@ -200,8 +200,8 @@ export function balance_chart(reading: Reading): LinesChart | undefined {
 /** Coactivation of two experts relative to independent routing. */
 export function together_chart(reading: Reading, layer: number): HeatmapChart | undefined {
   const row = routing_rows(reading).find((each) => each.layer === layer);
-  if (!row || row.chosen < 2 || row.experts > kMostPairs) return undefined;
-  const shares = number_rows(reading.report, row.together);
+  if (!row || row.experts_per_token < 2 || row.experts > kMostPairs) return undefined;
+  const shares = number_rows(reading.report, row.coactivation);
   const share = (a: number, b: number) => shares[a]?.[b] ?? 0;
   const cells = range(row.experts).map((a) =>
     range(row.experts).map((b): Cell => {

@@ -75,7 +75,7 @@ function routing(context: Context): HTMLElement | null {
   const layer = index_param(context.state, "l", context.model.layers) ?? first.layer;
   const [balance, together] = [balance_chart(context), together_chart(context, layer)];
   const why =
-    first.chosen < 2
+    first.experts_per_token < 2
       ? "Each token is routed to one expert, so there is no coactivation."
       : first.experts > kMostPairs
         ? `Too many pairs of ${first.experts} experts to show. The Data view lists the strongest pair of each layer.`

@@ -222,8 +222,8 @@ export function composition_chart(reading: Reading, { pairs, around }: Compositi
       to: { layer: row.receiver_layer, head: row.receiver_head },
       strength: row.excess / most,
       label:
-        `${head_name(row)} → ${kReads[row.kind]} of ${head_name({ layer: row.receiver_layer, head: row.receiver_head })}: composition score ` +
-        `${format_number(row.score, ".2f")}, ${format_number(row.excess, ".2f")} above random`,
+        `${head_name(row)} → ${kReads[row.kind]} of ${head_name({ layer: row.receiver_layer, head: row.receiver_head })}: ` +
+        `composition score ${format_number(row.score, ".2f")}, ${format_number(row.excess, ".2f")} above random`,
     })),
   };
 }

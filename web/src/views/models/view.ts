@@ -161,9 +161,9 @@ const kFacts: readonly [string, (model: AnyModel) => string][] = [
   ["parameters", (model) => (model.parameters === null ? "–" : count_words(model.parameters))],
   ["layers", (model) => String(model.layers)],
   ["heads", heads_words],
-  ["hidden size", (model) => (model.width === null ? "–" : String(model.width))],
-  ["MLP size", (model) => (model.mlp_width == null ? "–" : String(model.mlp_width))],
-  ["vocabulary", (model) => (model.vocabulary == null ? "–" : count_words(model.vocabulary))],
+  ["hidden size", (model) => (model.hidden_size === null ? "–" : String(model.hidden_size))],
+  ["MLP size", (model) => (model.intermediate_size == null ? "–" : String(model.intermediate_size))],
+  ["vocabulary", (model) => (model.vocab_size == null ? "–" : count_words(model.vocab_size))],
   ["dtype", (model) => model.dtype ?? "–"],
 ];
 

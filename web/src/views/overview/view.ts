@@ -39,9 +39,9 @@ export function fact_list(model: AnyModel): [string, string][] {
     [String(model.heads), model.head_dim === null ? heads : `${heads} × ${model.head_dim}`],
   );
   if (kv_heads !== null && kv_heads !== model.heads) facts.push([String(kv_heads), `KV ${kv_heads === 1 ? "head" : "heads"}`]);
-  if (model.width !== null) facts.push([model.width.toLocaleString("en"), "hidden size"]);
-  if (model.vocabulary) facts.push([model.vocabulary.toLocaleString("en"), "vocabulary size"]);
-  if (model.context) facts.push([model.context.toLocaleString("en"), "context length"]);
+  if (model.hidden_size !== null) facts.push([model.hidden_size.toLocaleString("en"), "hidden size"]);
+  if (model.vocab_size) facts.push([model.vocab_size.toLocaleString("en"), "vocabulary size"]);
+  if (model.context_length) facts.push([model.context_length.toLocaleString("en"), "context length"]);
   if (model.dtype !== null) facts.push(["", model.dtype]);
   if (model.bytes !== null) facts.push(["", bytes_words(model.bytes)]);
   if (model.causal === false) facts.push(["", "bidirectional, no KV cache"]);

@@ -17,7 +17,7 @@ const kDashes = [undefined, "7 2", "2 2"];
 export function cost_chart(reading: Reading): LinesChart | undefined {
   const saving = saving_of(reading);
   const rows = method_rows(reading);
-  const forms = [...new Set(rows.map((row) => row.form))];
+  const forms = [...new Set(rows.map((row) => row.method))];
   const lines = forms.flatMap((form): (Line & { rows: PlanRow[] })[] => {
     const own = saving_rows(reading, form, saving);
     if (own.length === 0) return [];
@@ -27,7 +27,7 @@ export function cost_chart(reading: Reading): LinesChart | undefined {
   const rises = lines.flatMap((line) => line.rows.map(rise_percent));
   const most_saved = Math.max(...lines.flatMap((line) => line.rows.map((row) => saved_share(reading, row, saving))));
   const chosen = chosen_row(reading);
-  const place = chosen && lines.find((line) => line.series === chosen.form)?.rows.indexOf(chosen);
+  const place = chosen && lines.find((line) => line.series === chosen.method)?.rows.indexOf(chosen);
   return {
     kind: "lines",
     name: "plan-cost",
@@ -56,7 +56,7 @@ export function cost_chart(reading: Reading): LinesChart | undefined {
     points: true,
     panel_height: 340,
     panels: [{ lines }],
-    ...(chosen && place !== undefined && place >= 0 ? { chosen: { series: chosen.form, index: place + 1 } } : {}),
+    ...(chosen && place !== undefined && place >= 0 ? { chosen: { series: chosen.method, index: place + 1 } } : {}),
   };
 }
 
@@ -175,7 +175,7 @@ function parts_chart(
 export const layer_losses = (reading: Reading): GroupedBarsChart | undefined =>
   parts_chart(
     reading,
-    { layer: (row) => row.loss, attention: (row) => row.attention_loss, mlp: (row) => row.mlp_loss },
+    { layer: (row) => row.loss_increase, attention: (row) => row.attention_loss_increase, mlp: (row) => row.mlp_loss_increase },
     {
       name: "plan-layers",
       title: "Removal of one layer",
@@ -209,6 +209,6 @@ export function commands_of({ report, model }: Reading, row: PlanRow): [string, 
   if (!rest) return undefined;
   const space = row.target.indexOf(" ");
   const option = row.target.slice(0, space).replaceAll("_", "-");
-  const plan = `attnscope plan ${rest} --by ${row.form} --${option} ${row.target.slice(space + 1)} -o plan.json`;
+  const plan = `attnscope plan ${rest} --method ${row.method} --${option} ${row.target.slice(space + 1)} -o plan.json`;
   return [plan, `attnscope shrink ${rest.replace(" --", " plan.json --")} -o smaller`];
 }

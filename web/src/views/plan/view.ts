@@ -31,13 +31,13 @@ function comparison_table(context: Context): HTMLElement {
   const { model } = context;
   const chosen = chosen_row(context);
   const cells = (row: PlanRow) => [
-    row.choice,
+    row.description,
     `${count_words(row.parameters)}${share_of(row.parameters, model.parameters)}`,
     `${format_number(row.kv_cache_bytes_per_token, ",")}${share_of(row.kv_cache_bytes_per_token, model.kv_cache_bytes_per_token)}`,
-    format_number(row.work, "percent"),
+    format_number(row.relative_flops, "percent"),
     format_number(row.perplexity, ".2f"),
     signed(rise_percent(row)),
-    row.loadable ? `yes${row.remark ? `, ${row.remark}` : ""}` : `no: ${row.remark}`,
+    row.loadable ? `yes${row.note ? `, ${row.note}` : ""}` : `no: ${row.note}`,
   ];
   const heads = [
     "method",
@@ -74,7 +74,7 @@ function comparison_table(context: Context): HTMLElement {
             h(
               "td",
               { class: "text" },
-              h("a", { href: context.link({ p: index }), "aria-current": row === chosen ? "true" : null }, row.form),
+              h("a", { href: context.link({ p: index }), "aria-current": row === chosen ? "true" : null }, row.method),
             ),
             cells(row).map((cell, column) => h("td", { class: column === 0 || column === 6 ? "text" : null }, cell)),
           ),
@@ -94,7 +94,7 @@ function making(context: Context): HTMLElement | null {
   return h(
     "div",
     { class: "absent plan-commands" },
-    h("p", {}, `To create this model (${row.form}, ${row.choice}), run these commands. ${saves}`),
+    h("p", {}, `To create this model (${row.method}, ${row.description}), run these commands. ${saves}`),
     commands.map(command_words),
   );
 }

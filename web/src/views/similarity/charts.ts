@@ -52,7 +52,7 @@ export function cosine_charts(reading: Reading, scope: "within_head" | "across_h
     x: { title: "cosine", scale: "linear", domain },
     ...picture(matrix, scope),
     row_title: "layer",
-    null_std: cosine_deviation(model.width),
+    null_std: cosine_deviation(model.hidden_size),
     scale: { kind: "sequential", domain: [0, most], transform: "sqrt", format: ".2~r" },
   }));
 }
@@ -62,7 +62,7 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
   const { report, model } = reading;
   const matrices = matrices_of(report, "similarity", model.name);
   const rows = rows_of(report, "similarity", model.name);
-  const null_std = cosine_deviation(model.width);
+  const null_std = cosine_deviation(model.hidden_size);
   const largest = Math.max(null_std, ...rows.map((row) => Math.abs(row[moment] ?? 0)));
   const series: (Series & { key: Scope })[] = [
     { key: "within_head", label: kScopes.within_head, color: "accent" },
@@ -98,7 +98,7 @@ export function cosine_moment_chart(reading: Reading, moment: "mean" | "std"): L
 /** Highest expected overlap of independent random heads with these ranks. */
 export function chance_overlap(model: Model, rows: readonly HeadOverlapRow[]): number {
   const ranks = rows.flatMap((row) => row.ranks);
-  return Math.min(1, random_overlap(ranks, model.width));
+  return Math.min(1, random_overlap(ranks, model.hidden_size));
 }
 
 export interface Pair {
@@ -185,7 +185,7 @@ export function overlap_by_layer_chart({ report, model }: Reading): LinesChart {
 export function head_cosines_chart({ report, model }: Reading, layer: number, head: number): ImageChart | undefined {
   const image = report.file.cosines.find((each) => each.model === model.name && each.layer === layer && each.head === head);
   if (!image) return undefined;
-  const most = 4 * cosine_deviation(model.width);
+  const most = 4 * cosine_deviation(model.hidden_size);
   return {
     kind: "image",
     name: "similarity-head-cosines",

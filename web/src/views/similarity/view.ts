@@ -48,7 +48,7 @@ function cosines(context: Context): HTMLElement {
     section(
       "Cosines between weight vectors",
       "Rows: layers. Color: density of pairs at that cosine. Ticks: mean ± 1 standard deviation. " +
-        `Dashed: ± 1 standard deviation of random directions, 1/√${context.model.width}.`,
+        `Dashed: ± 1 standard deviation of random directions, 1/√${context.model.hidden_size}.`,
       ...histograms,
     ),
     section("By layer", null, ...frames([cosine_moment_chart(context, "mean"), cosine_moment_chart(context, "std")])),

@@ -66,7 +66,7 @@ describe("outlier dimensions", () => {
       "1 outlier dimension Dimension 3: magnitude of at least 6 at 6% of the positions of the attention input. Most frequent: " +
         "dimension 3, in 3 of 6 layers. Gaussian activations with unit variance: none.",
     );
-    expect(said(outlier_dimensions, { ...outliers([1, 2, 3, 4, 5], [5, 4, 3, 2, 1]), model: { width: 200 } })).toMatch(
+    expect(said(outlier_dimensions, { ...outliers([1, 2, 3, 4, 5], [5, 4, 3, 2, 1]), model: { hidden_size: 200 } })).toMatch(
       /^5 outlier dimensions Dimensions 1, 2, 3 and 2 more: /,
     );
   });

@@ -127,7 +127,9 @@ describe("previous-token heads", () => {
 
 describe("induction heads", () => {
   const induction = (...values: number[]): Made => ({
-    rows: { induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01, uniform_induction: 0.014 })) },
+    rows: {
+      induction: values.map((value, head) => ({ layer: 4, head, induction: value, induction_error: 0.01, uniform_induction: 0.014 })),
+    },
   });
 
   test("shows the uniform baseline for blocks of half the text length", () => {

@@ -27,7 +27,7 @@ const kHeads: [number, number | null][] = [[0.28, 0.09], [0.001, 0.002]]; // pre
 
 /** A reading of one stack of a model with three stacks. */
 function read({ layers = kLayers, heads = kHeads, loss = 0.15, of = "cross" }: Case) {
-  const stacks = ["encoder", "decoder", "cross"].map((stack) => ({ ...kModel, name: `t5:${stack}`, stack, vocabulary: 24 }));
+  const stacks = ["encoder", "decoder", "cross"].map((stack) => ({ ...kModel, name: `t5:${stack}`, stack, vocab_size: 24 }));
   const made: Made = {
     rows: {
       ablate: [

@@ -11,14 +11,18 @@ import { heads_chart, layers_chart, lens_chart, lens_grid_chart, copying_effect_
 import { attention_head, circuit, reading, said, type Made } from "./made_readings";
 
 const text = (...raises: [number | null, number | null][]): Made => ({
-  rows: { attention: raises.map(([value, error], head) => attention_head(1, head, { raises: value, attended_token_effect_error: error })) },
+  rows: {
+    attention: raises.map(([value, error], head) =>
+      attention_head(1, head, { attended_token_effect: value, attended_token_effect_error: error }),
+    ),
+  },
 });
 
 const part = (component: string, layer: number, head: number | null, loss_increase: number, error: number | null = 0.001) => ({
   component,
   layer,
   head,
-  how: "mean",
+  ablation: "mean",
   loss_increase,
   loss_increase_error: error,
   kl: 0.1,
@@ -92,7 +96,7 @@ describe("attended-token effect", () => {
 });
 
 describe("the most important head", () => {
-  const made = (...rows: object[]): Made => ({ model: { vocabulary: 1024 }, rows: { ablate: rows } });
+  const made = (...rows: object[]): Made => ({ model: { vocab_size: 1024 }, rows: { ablate: rows } });
 
   test("shows the head with the largest effect and counts both signs", () => {
     expect(
@@ -119,7 +123,7 @@ describe("the most important head", () => {
 
   test("mentions that it is a previous-token head", () => {
     const rows = { ablate: [part("head", 0, 2, 0.43)], attention: [attention_head(0, 2, { previous_token: 0.96 })] };
-    expect(said(important_head, { model: { vocabulary: 1024 }, rows })).toMatch(/ It is a previous-token head\./);
+    expect(said(important_head, { model: { vocab_size: 1024 }, rows })).toMatch(/ It is a previous-token head\./);
   });
 
   test.each([
@@ -136,14 +140,14 @@ describe("the most important head", () => {
 describe("charts of ablation effects", () => {
   const rows = {
     ablate: [part("head", 0, 2, 0.43, 0.03), part("head", 1, 0, 0.001), part("attention", 0, null, 2), part("mlp", 0, null, 40)],
-    attention: [attention_head(1, 0, { raises: 0.2, attended_token_effect_error: 0.01 })],
+    attention: [attention_head(1, 0, { attended_token_effect: 0.2, attended_token_effect_error: 0.01 })],
     circuits: [circuit(1, "ov", 0, { copying_score: -0.8 })],
     lens: [
-      { layer: 0, state: "layer", loss: 16, entropy: 1, kl: 13 },
-      { layer: 1, state: "layer", loss: 2.9, entropy: 2.5, kl: 0 },
+      { layer: 0, state: "resid_pre", loss: 16, entropy: 1, kl: 13 },
+      { layer: 1, state: "resid_pre", loss: 2.9, entropy: 2.5, kl: 0 },
     ],
   };
-  const made = reading({ model: { vocabulary: 1024 }, rows });
+  const made = reading({ model: { vocab_size: 1024 }, rows });
 
   test("heads within 2 standard errors are empty", () => {
     const chart = heads_chart(made)!;
@@ -184,7 +188,7 @@ describe("logit lens by token", () => {
   const cell = (position: number, layer: number, rank: number, top_text: string | null) => ({
     position,
     layer,
-    state: "layer",
+    state: "resid_pre",
     token_id: 40 + position,
     text: position === 0 ? "\n" : null,
     top_token: 7,
@@ -199,7 +203,7 @@ describe("logit lens by token", () => {
     const rows = {
       lens_grid: [cell(0, 0, 300, null), cell(0, 1, 1, " the"), cell(1, 0, 12, "a"), { ...cell(1, 1, 5, "x"), state: "mid" }],
     };
-    const chart = lens_grid_chart(reading({ model: { vocabulary: 1024 }, rows }));
+    const chart = lens_grid_chart(reading({ model: { vocab_size: 1024 }, rows }));
     expect(chart?.cells).toEqual([
       [300, 1],
       [12, "missing"],

@@ -6,7 +6,7 @@ import { experts_shared_subspace } from "../../../src/findings/experts_shared_su
 import { said, type Made } from "./made_readings";
 
 const routed = (load: number[], tokens: number, chosen = 2): Made => ({
-  rows: { routing: [{ layer: 3, experts: load.length, chosen, tokens, load }] },
+  rows: { routing: [{ layer: 3, experts: load.length, experts_per_token: chosen, tokens, load }] },
 });
 
 describe("unused experts", () => {
@@ -52,7 +52,12 @@ describe("similar experts", () => {
 });
 
 const space = (stacked: number, single: number, random: number, more: object = {}): Made =>
-  alike(0.4, 0.3, { energy_rank: { "0.9": stacked }, single_energy_rank: { "0.9": single }, random_energy_rank: { "0.9": random }, ...more });
+  alike(0.4, 0.3, {
+    energy_rank: { "0.9": stacked },
+    single_energy_rank: { "0.9": single },
+    random_energy_rank: { "0.9": random },
+    ...more,
+  });
 
 describe("shared subspace of experts", () => {
   test("shows the rank of all experts, of one and of random experts", () => {

@@ -30,11 +30,11 @@ describe("findings", () => {
     loss_increase_error: 0.001,
     loss: 3,
   });
-  const raising = attention_head(0, 2, { raises: 0.2, attended_token_effect_error: 0.01, sink_mass: 0.99 });
+  const raising = attention_head(0, 2, { attended_token_effect: 0.2, attended_token_effect_error: 0.01, sink_mass: 0.99 });
 
   test("measured effects come first, the largest in nats first", () => {
     const made = (loss: number): Made => ({
-      model: { vocabulary: 99 },
+      model: { vocab_size: 99 },
       rows: { ...of_weights, attention: [raising], ablate: [ablated(loss)] },
     });
     expect(kinds_of(made(0.3))).toEqual(["important_head", "attended_token_effect", "attention_sink_heads", "low_rank_matrix"]);
@@ -49,7 +49,7 @@ describe("findings", () => {
       attention_head(0, 1, { previous_token: 0.9 }),
     ];
     const found = kinds_of({
-      model: { vocabulary: 99 },
+      model: { vocab_size: 99 },
       rows: {
         ...of_weights,
         attention,

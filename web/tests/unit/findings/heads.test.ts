@@ -74,7 +74,7 @@ describe("symmetric heads", () => {
   test.each([
     ["antisymmetric heads", scores("symmetry", "qk", [-0.9, -0.8])],
     ["low symmetry", scores("symmetry", "qk", [0.3, 0.4])],
-    ["a small hidden size", { ...scores("symmetry", "qk", [0.8]), model: { width: 8 } }],
+    ["a small hidden size", { ...scores("symmetry", "qk", [0.8]), model: { hidden_size: 8 } }],
     ["no values", scores("symmetry", "qk", [null])],
   ])("not shown for %s", (_, made) => expect(said(symmetric_heads, made as Made)).toBeUndefined());
 });
@@ -100,7 +100,7 @@ describe("identity component", () => {
 
   test.each([
     ["small cosines", layers(0.1, -0.15)],
-    ["a small hidden size", { ...layers(0.3), model: { width: 16 } }],
+    ["a small hidden size", { ...layers(0.3), model: { hidden_size: 16 } }],
     ["no values", layers(null, null)],
     ["single heads", circuits(circuit(0, "qk", 0, { identity_cosine: 0.3 }))],
   ])("not shown for %s", (_, made) => expect(said(identity_component, made as Made)).toBeUndefined());

@@ -6,12 +6,12 @@ import { compressed_model } from "../../../src/findings/compressed_model";
 import { said, type Made } from "./made_readings";
 
 const form = (more: object) => ({
-  form: "width",
-  choice: "MLP 512 → 384",
+  method: "mlp",
+  description: "MLP 512 → 384",
   parameters: 830,
   kv_cache_bytes_per_token: 100,
-  work: 0.9,
-  loss: 0.02,
+  relative_flops: 0.9,
+  loss_increase: 0.02,
   loadable: true,
   ...more,
 });
@@ -23,28 +23,30 @@ const menu = (rows: object[], parameters: object = {}): Made => ({
 
 describe("a compressed model", () => {
   test("is the one that saves most at a small cost", () => {
-    expect(said(compressed_model, menu([form({}), form({ form: "hidden", choice: "192 → 174", parameters: 890 })]))).toBe(
-      "17% fewer parameters for +2.0% perplexity on the evaluation text. Method: width, MLP 512 → 384, without retraining. The model " +
+    expect(said(compressed_model, menu([form({}), form({ method: "hidden-size", description: "192 → 174", parameters: 890 })]))).toBe(
+      "17% fewer parameters for +2.0% perplexity on the evaluation text. Method: mlp, MLP 512 → 384, without retraining. The model " +
         "loads in stock transformers.",
     );
     expect(
       said(
         compressed_model,
-        menu([form({ form: "latent", choice: "32 + 32", parameters: 1090, kv_cache_bytes_per_token: 50, work: 4.5 })]),
+        menu([form({ method: "mla", description: "32 + 32", parameters: 1090, kv_cache_bytes_per_token: 50, relative_flops: 4.5 })]),
       ),
     ).toMatch(/^50% less KV cache for .*loads in stock transformers\. Generating a token takes 450% of the original FLOPs\.$/);
   });
 
   test.each([
     ["methods without support in stock runtimes", menu([form({ loadable: false })])],
-    ["high costs", menu([form({ loss: 0.06 })])],
+    ["high costs", menu([form({ loss_increase: 0.06 })])],
     ["small savings", menu([form({ parameters: 910 })])],
     ["a short evaluation text", menu([form({})], { eval_windows: 3, length: 64 })],
     ["reports without a plan", {}],
   ] as [string, Made][])("not shown for %s", (_, made) => expect(said(compressed_model, made)).toBeUndefined());
 });
 
-const removals = (losses: (number | null)[]): Made => ({ rows: { plan_layers: losses.map((loss, layer) => ({ layer, loss })) } });
+const removals = (losses: (number | null)[]): Made => ({
+  rows: { plan_layers: losses.map((loss, layer) => ({ layer, loss_increase: loss })) },
+});
 
 describe("a critical layer", () => {
   test("costs far more than the others", () => {
