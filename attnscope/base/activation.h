@@ -1,4 +1,4 @@
-// The function that an MLP applies to each value between its two linear layers.
+// Activation functions of MLPs.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace attnscope {
 
-/// σ is the logistic function, Φ the normal distribution's.
+/// σ is the logistic function, Φ the cumulative distribution function of the standard normal.
 enum class Activation {
   linear,        // x
   gelu,          // x Φ(x)
@@ -21,8 +21,8 @@ enum class Activation {
   mish,     // x tanh(ln(1 + eˣ))
 };
 
-/// The function of that name in transformers (its ACT2FN); nothing for a name that transformers or
-/// attnscope does not know.
+/// Returns the activation function with this name in transformers (ACT2FN). Returns nothing for a
+/// name that transformers or attnscope does not know.
 std::optional<Activation> activation_from_name(std::string_view name);
 
 }  // namespace attnscope

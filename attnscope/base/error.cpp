@@ -9,9 +9,9 @@ namespace attnscope {
 
 namespace {
 
-/// Names from files can be megabytes long; a message is a line that somebody reads.
+/// Names from files can be megabytes long, but an error message must fit on a readable line.
 std::string short_line(std::string_view text) {
-  constexpr std::size_t kMax = 3000;  // a layout file that is offered takes 1,200
+  constexpr std::size_t kMax = 3000;  // large enough for a suggested layout file, which takes 1,200
   if (text.size() <= kMax) return printable(text);
   return printable(text.substr(0, kMax / 2)) + " ... " +
          printable(text.substr(text.size() - kMax / 2));
@@ -65,8 +65,7 @@ std::string error_text(const ErrorParts& parts, const SpellParameter& spell) {
   if (!parts.beside.empty()) {
     std::vector<std::string> others;
     for (const std::string& name : parts.beside) others.push_back(spell(name));
-    problem += ", so " + join_words(others) + (others.size() > 1 ? " have" : " has") +
-               " no meaning beside it";
+    problem += "; cannot be combined with " + join_words(others);
   }
   if (!parts.hint.empty()) problem += " (" + spell_parameters(parts.hint, spell) + ")";
   const std::string where = where_text(parts, spell);

@@ -1,4 +1,4 @@
-// The one error type: what ends a command, and with which exit code.
+// The only error type. It ends a command and determines the exit code.
 #pragma once
 
 #include <array>
@@ -34,39 +34,40 @@ constexpr int exit_code(ErrorKind kind) {
   return kErrorKinds[static_cast<std::size_t>(kind)].exit_code;
 }
 
-/// What an error is about, in parts, so that each front end can word it itself. Parts that do not
-/// apply are empty. In `problem` and `hint`, `{name}` stands for a command's parameter, and `{{`
-/// for a brace.
+/// The parts of an error message, kept separate so that each front end can format them. Parts that
+/// do not apply are empty. In `problem` and `hint`, `{name}` stands for a command's parameter, and
+/// `{{` for a brace.
 struct ErrorParts {
-  std::string file;       // as it was named
-  std::string tensor;     // of that file; or named in `problem`: "tensor 'x' is missing"
-  std::string parameter;  // of a command, as its description names it: "rope_offset"
-  std::string place;      // where in the file ("header"); of an error without a file, what it is
-                          // about: "stdout", a model, a routine
+  std::string file;       // its name in messages
+  std::string tensor;     // a tensor of that file. `problem` may name it instead: "tensor 'x' is
+                          // missing"
+  std::string parameter;  // the command's parameter, by its declared name: "rope_offset"
+  std::string place;      // the location in the file ("header"). Without a file, the subject of the
+                          // error: "stdout", a model, a routine
   std::optional<std::int64_t> layer;
-  std::string problem;              // what is wrong
-  std::vector<std::string> beside;  // parameters that `parameter` excludes
-  std::string hint;                 // what to do
+  std::string problem;              // what is wrong, and what was expected
+  std::vector<std::string> beside;  // parameters that cannot be combined with `parameter`
+  std::string hint;                 // how to fix it
 };
 
-/// How a front end spells a parameter: `--rope-offset` for "rope_offset".
+/// Returns a front end's spelling of a parameter: `--rope-offset` for "rope_offset".
 using SpellParameter = std::function<std::string(std::string_view name)>;
 
-/// `text` with its braces doubled, so that a problem or hint shows it unchanged.
+/// Returns `text` with its braces doubled, so that a problem or hint shows it unchanged.
 std::string verbatim(std::string_view text);
 
-/// `text` with each `{name}` spelled.
+/// Returns `text` with each `{name}` replaced by the front end's spelling.
 std::string spell_parameters(std::string_view text, const SpellParameter& spell);
 
-/// "WHERE: PROBLEM (HINT)" in one line, without empty parts. Parts may hold names from files:
-/// control bytes are escaped, and long names are shortened.
+/// Returns "WHERE: PROBLEM (HINT)" on one line, without empty parts. Parts may contain names from
+/// files: control bytes are escaped, and long names are shortened.
 std::string error_text(const ErrorParts& parts, const SpellParameter& spell);
 
-/// Ends the command. what() spells parameters by their bare names.
+/// Ends the command. what() spells parameters by their declared names.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, ErrorParts parts);
-  /// An error about a place that is neither a file nor a parameter.
+  /// An error about a location that is neither a file nor a parameter.
   Error(ErrorKind kind, std::string_view place, std::string_view problem,
         std::string_view hint = "");
 
@@ -78,7 +79,7 @@ class Error : public std::runtime_error {
   ErrorParts parts_;
 };
 
-/// The command was asked to stop, and did. Not a failure.
+/// The command was stopped on request. This is not a failure.
 class Stopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped"; }

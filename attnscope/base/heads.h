@@ -1,4 +1,4 @@
-// Which part of a canonical matrix is one head's.
+// Where each head lies in a canonical projection matrix.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace attnscope {
 
-/// Where a head lies in a canonical attention projection: rows of W_Q, and of W_K and W_V by
-/// key/value head; columns of W_O.
+/// The location of one head in a canonical attention projection: rows of W_Q, rows of W_K and W_V
+/// (by key/value head), or columns of W_O.
 struct HeadCut {
   bool of_columns = false;
   std::int64_t first = 0, count = 0;
 };
 
-/// `head` counts to `shape.count(role)`.
+/// Requires 0 <= `head` < `shape.count(role)`.
 inline HeadCut head_cut(Role role, std::int64_t head, const HeadShape& shape) {
   const std::int64_t inner = shape.inner_dim(role);
   return {.of_columns = role == Role::output, .first = head * inner, .count = inner};
@@ -29,7 +29,7 @@ MatrixView<const T> head_slice(MatrixView<const T> matrix, Role role, std::int64
                         : matrix.row_block(cut.first, cut.count);
 }
 
-/// (d + d_v, D): the rows of one key/value head in `stacked`, which is W_K over W_V.
+/// Returns (d + d_v, D): the rows of one key/value head in `stacked`, which is W_K stacked on W_V.
 template <class T>
 Matrix<T> stacked_head(MatrixView<const T> stacked, std::int64_t kv_head, const HeadShape& shape) {
   const std::int64_t key_rows = shape.total_dim(Role::key);
@@ -39,15 +39,15 @@ Matrix<T> stacked_head(MatrixView<const T> stacked, std::int64_t kv_head, const 
                       head_slice(values, Role::value, kv_head, shape));
 }
 
-// How rotary positions pair the dimensions of a head.
+// How rotary position embeddings (RoPE) pair the dimensions of a head.
 
-/// Which dimensions of a head the pairs 0 … n − 1 are.
+/// The dimensions that form rotary pair k, for k = 0 … n − 1.
 enum class RotaryPairs {
   halves,     // k and k + n
   neighbors,  // 2k and 2k + 1
 };
 
-/// The first dimension of a pair, and how far the second is from it.
+/// The first dimension of a pair, and the distance to the second one.
 struct RotaryPair {
   std::int64_t first, step;
 };

@@ -1,4 +1,4 @@
-// A dense matrix in memory: a view that does not own its elements, and an owner.
+// Dense matrices in memory: a view that does not own its elements, and an owner.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// A (rows, cols) matrix of elements that it does not own; strides are in elements. Valid as long
-/// as that memory is.
+/// A view of a (rows, cols) matrix. It does not own its elements. Strides are in elements. Valid as
+/// long as the underlying memory is.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
@@ -40,7 +40,7 @@ struct MatrixView {
   }
 };
 
-/// Owns a row-major (rows, cols) matrix. The elements start uninitialised; the caller fills them.
+/// Owns a row-major (rows, cols) matrix. The elements start uninitialized; the caller fills them.
 template <class T>
 class Matrix {
  public:
@@ -70,7 +70,7 @@ class Matrix {
   std::unique_ptr<T[]> data_;
 };
 
-/// The rows of `upper`, then those of `lower`. Both have the same number of columns.
+/// Returns the rows of `upper` followed by those of `lower`. Both have the same number of columns.
 template <class T>
 Matrix<T> stacked_rows(MatrixView<const T> upper, MatrixView<const T> lower) {
   Matrix<T> out(upper.rows + lower.rows, upper.cols);
@@ -84,7 +84,8 @@ Matrix<T> stacked_rows(MatrixView<const T> upper, MatrixView<const T> lower) {
   return out;
 }
 
-/// A decoded weight: float64 where the file stores float64, float32 for every other dtype (exact).
+/// A decoded weight matrix: float64 if the file stores float64, float32 for every other dtype. Both
+/// are exact.
 using WeightMatrix = std::variant<Matrix<float>, Matrix<double>>;
 
 }  // namespace attnscope

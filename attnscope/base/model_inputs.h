@@ -1,4 +1,4 @@
-// What a model is run on where that is no text.
+// Model inputs: token ids, images and audio.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,20 @@
 
 namespace attnscope {
 
-/// An image, (channels, rows, columns); or sound, (samples) of a wave or (features, frames).
+/// An image of shape (channels, rows, columns), or audio: a waveform (samples) or features
+/// (features, frames).
 struct MediaInput {
   std::vector<std::int64_t> shape;
-  std::vector<float> values;  // row by row
+  std::vector<float> values;  // row-major
 };
 
-// How the rows of a sequence lie in the image that they were made of.
+// Maps the rows of a sequence to the patches of an image.
 
-/// First the rows that have no place in it (class, registers), then its patches, row by row.
+/// The sequence starts with rows that are not patches (class token, registers). The patches follow,
+/// row by row.
 struct PatchGrid {
   std::int64_t before = 0;
-  std::int64_t rows = 0, cols = 0;  // of patches
+  std::int64_t rows = 0, cols = 0;  // number of patches
 
   std::int64_t patches() const { return rows * cols; }
   std::int64_t length() const { return before + patches(); }

@@ -22,7 +22,7 @@ std::string reason_of(int error) {
   return "cannot write: " + std::string(std::strerror(error == 0 ? EIO : error));
 }
 
-/// The path without a slash at its end.
+/// Returns the path without a trailing slash.
 fs::path trimmed(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
 }  // namespace
@@ -50,9 +50,12 @@ void write_new_file(const fs::path& path, const fs::path& called,
 NewFolder::NewFolder(fs::path path) : path_(trimmed(path)) {
   std::error_code failed;
   const fs::file_status status = fs::status(path_, failed);
-  if (fs::exists(status) && !fs::is_directory(status)) fail_writing(path_, "is a file");
+  if (fs::exists(status) && !fs::is_directory(status))
+    fail_writing(path_,
+                 "expected a folder, but "
+                 "this is a file");
   if (fs::is_directory(status) && !fs::is_empty(path_, failed)) {
-    fail_writing(path_, "exists and is not empty; nothing was written");
+    fail_writing(path_, "the folder exists and is not empty; nothing was written");
   }
   temporary_ = hidden_file_next_to(path_, "attnscope-tmp");
   try {
@@ -67,14 +70,15 @@ NewFolder::NewFolder(fs::path path) : path_(trimmed(path)) {
 }
 
 void NewFolder::lock() {
-  // A run that ends between open() and flock() takes its folder along: the next try makes one.
+  // A run that ends between open() and flock() can remove this folder. The next attempt creates a
+  // new one.
   constexpr int kTries = 10;
   for (int tries = 0; tries < kTries; ++tries) {
     std::error_code failed;
     fs::create_directory(temporary_, failed);
     lock_ = open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (lock_ < 0) {
-      fail_writing(path_, "cannot make the folder " + verbatim(temporary_.string()) + ": " +
+      fail_writing(path_, "cannot create the folder " + verbatim(temporary_.string()) + ": " +
                               (failed ? failed.message() : std::strerror(errno)));
     }
     if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -109,8 +113,12 @@ void NewFolder::write(const std::string& name, std::string_view content) const {
 
 void NewFolder::commit() {
   std::error_code failed;
-  fs::rename(temporary_, path_, failed);  // replaces an empty folder
-  if (failed) fail_writing(path_, "cannot give the folder its name: " + failed.message());
+  fs::rename(temporary_, path_, failed);  // also replaces an empty folder
+  if (failed)
+    fail_writing(path_,
+                 "cannot rename the finished folder to this "
+                 "name: " +
+                     failed.message());
   temporary_.clear();
 }
 

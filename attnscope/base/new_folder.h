@@ -1,4 +1,4 @@
-// A folder that appears whole or not at all.
+// Folders that are written atomically.
 #pragma once
 
 #include <filesystem>
@@ -9,34 +9,35 @@
 
 namespace attnscope {
 
-/// "NAME" → ".NAME.ending", in the same folder.
+/// Returns the hidden path in the same folder: "NAME" → ".NAME.ending".
 std::filesystem::path hidden_file_next_to(const std::filesystem::path& path,
                                           const std::string& ending);
 
 [[noreturn]] void fail_writing(const std::filesystem::path& path, const std::string& problem);
 
-/// Makes the file; messages name it as `called`. Throws Error(io) where the disk is full; `write`
-/// may throw whatever it wants.
+/// Creates the file; error messages name it as `called`. Throws Error(io) if the disk is full, and
+/// passes on exceptions of `write`.
 void write_new_file(const std::filesystem::path& path, const std::filesystem::path& called,
                     const std::function<void(std::ostream&)>& write);
 
-/// Written under a hidden name next to its own; commit() gives it its name. Without that, it is
-/// removed again. One run at a time holds the hidden folder, locked by flock().
+/// A folder that is written under a hidden name next to the final one. commit() renames it; without
+/// commit() it is removed. Only one run at a time can write it: the hidden folder is locked with
+/// flock().
 class NewFolder {
  public:
-  /// Throws Error(io) if the name belongs to something other than an empty folder, if another run
-  /// is writing the same folder, or if nothing can be written next to it. Removes what a killed run
-  /// left under the hidden name.
+  /// Removes what a killed run left under the hidden name. Throws Error(io) if `path` is anything
+  /// but an empty folder, if another run is writing it, or if the parent folder is not writable.
   explicit NewFolder(std::filesystem::path path);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
-  /// A file in it. Throws Error(io) where the disk is full; `write` may throw whatever it wants.
+  /// Creates a file in the folder. Throws Error(io) if the disk is full, and passes on exceptions
+  /// of `write`.
   void write(const std::string& name, const std::function<void(std::ostream&)>& write) const;
   void write(const std::string& name, std::string_view content) const;
 
-  /// Where its files are until commit().
+  /// The hidden folder, which contains the files until commit().
   const std::filesystem::path& unfinished() const { return temporary_; }
 
   void commit();
@@ -45,7 +46,7 @@ class NewFolder {
   void lock();
 
   std::filesystem::path path_, temporary_;  // the second is empty after commit()
-  int lock_ = -1;                           // the hidden folder, open
+  int lock_ = -1;                           // descriptor of the open hidden folder
 };
 
 }  // namespace attnscope

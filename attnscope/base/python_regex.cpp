@@ -9,13 +9,13 @@
 
 namespace attnscope {
 
-/// One match: every pair of a step and a position is looked at once at most.
+/// A single match. Every pair of step and position is visited at most once.
 class RegexRun {
  public:
   RegexRun(const PythonRegex& regex, std::string_view text, std::uint64_t& budget)
       : regex_(regex), text_(text), budget_(budget) {}
 
-  /// From that step and position on. `whole`: up to the end of the text.
+  /// Runs from that step and position. `whole`: the match must extend to the end of the text.
   bool run(std::size_t step, std::size_t at, bool whole) {
     const std::size_t width = text_.size() + 1;
     constexpr std::size_t kMaxPairs = std::size_t{1} << 28;  // 32 MB of bits
@@ -62,7 +62,8 @@ class RegexRun {
     if (budget_ < steps) {
       throw Error(ErrorKind::unsupported, {.file = regex_.file_,
                                            .problem = verbatim("pattern '" + regex_.pattern_ +
-                                                               "' takes too long to match")});
+                                                               "' takes too long to match this "
+                                                               "text")});
     }
     budget_ -= steps;
   }
@@ -90,7 +91,7 @@ class RegexRun {
     return between == (kind == RegexStep::Kind::boundary);
   }
 
-  /// Found once for each position: nested runs stay polynomial.
+  /// Remembers the result per position, so that nested lookarounds stay polynomial.
   bool looks(std::size_t here, std::size_t position) {
     const auto [found, is_new] = known_.try_emplace({here, position}, false);
     if (!is_new) return found->second;

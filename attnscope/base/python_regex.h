@@ -1,4 +1,4 @@
-// Regular expressions of Python's `re`, for patterns from untrusted files.
+// Regular expressions in the syntax of Python's `re`, for patterns from untrusted files.
 #pragma once
 
 #include <bitset>
@@ -9,28 +9,31 @@
 
 namespace attnscope {
 
-/// One instruction of a compiled pattern. `a` and `b` are relative to its own place.
+/// One instruction of a compiled pattern. `a` and `b` are relative to its own index.
 struct RegexStep {
   enum class Kind { set, split, jump, start, end, last, boundary, no_boundary, look, match };
   Kind kind = Kind::match;
-  int a = 0, b = 0;      // set: index of the set; split, jump: targets; look: what follows it
-  bool negated = false;  // of a look
-  int behind = -1;       // of a look: how far behind its body starts; -1: it looks ahead
+  int a = 0, b = 0;      // set: index of the set; split, jump: targets; look: the step after the
+                         // lookaround
+  bool negated = false;  // for `look`
+  int behind = -1;       // for `look`: start of the lookbehind, in bytes before the position; -1:
+                         // lookahead
 };
 
-/// Matches in time that grows with the product of the lengths, never exponentially. Supports ASCII
-/// patterns with lookaround; no back-references, conditionals, atomic or possessive parts, flags.
+/// A compiled pattern. The time of a match grows with the product of the lengths of pattern and
+/// text, never exponentially. Supports ASCII patterns with lookaround. Back-references,
+/// conditionals, atomic groups, possessive quantifiers and flags are not supported.
 class PythonRegex {
  public:
-  /// Throws Error(unsupported) that names `file`, the pattern, and what in it is not supported;
-  /// Error(format) for what Python refuses too.
+  /// Throws Error(unsupported) that names `file`, the pattern and the unsupported element. Throws
+  /// Error(format) if Python rejects the pattern too.
   PythonRegex(std::string_view pattern, std::string_view file);
 
-  /// As re.match(): from the start of `text` on. Takes the steps that it needs from `budget`, and
-  /// throws Error(unsupported) if that is used up.
+  /// Matches from the start of `text`, as re.match(). Subtracts the steps that it needs from
+  /// `budget`, and throws Error(unsupported) if `budget` is used up.
   bool matches_start(std::string_view text, std::uint64_t& budget) const;
 
-  /// As re.fullmatch().
+  /// Matches the whole of `text`, as re.fullmatch().
   bool matches_whole(std::string_view text, std::uint64_t& budget) const;
 
  private:

@@ -25,7 +25,7 @@ ByteSet one(char byte) {
 
 ByteSet digits() { return range_of('0', '9'); }
 ByteSet words() { return digits() | range_of('a', 'z') | range_of('A', 'Z') | one('_'); }
-/// Python counts the four separators of ASCII as space.
+/// Python counts the four ASCII separators (0x1C to 0x1F) as white space.
 ByteSet spaces() { return range_of('\t', '\r') | range_of(0x1c, 0x20); }
 
 bool is_letter_or_digit(char byte) { return std::isalnum(static_cast<unsigned char>(byte)) != 0; }
@@ -56,7 +56,7 @@ std::vector<RegexStep> RegexParser::parse() {
     refuse(ErrorKind::unsupported, "has characters outside ASCII, which are not supported");
   }
   Piece whole = alternatives(0);
-  if (!at_end()) refuse(ErrorKind::format, "has a ')' that nothing opens");
+  if (!at_end()) refuse(ErrorKind::format, "has an unmatched ')'");
   whole.steps.push_back({.kind = RegexStep::Kind::match});
   return std::move(whole.steps);
 }
@@ -84,9 +84,9 @@ RegexParser::Piece RegexParser::sequence(int depth) {
   while (!at_end() && peek() != '|' && peek() != ')') {
     Piece next = item(depth);
     if (const auto counts = quantifier()) {
-      if (!next.repeats) refuse(ErrorKind::format, "has nothing to repeat");
+      if (!next.repeats) refuse(ErrorKind::format, "has a quantifier with nothing to repeat");
       next = repeated(next, *counts);
-      if (quantifier()) refuse(ErrorKind::format, "repeats a repetition");
+      if (quantifier()) refuse(ErrorKind::format, "has two quantifiers in a row");
     }
     append(out, next);
   }
@@ -107,11 +107,11 @@ RegexParser::Piece RegexParser::assertion(RegexStep::Kind kind) const {
 RegexParser::Piece RegexParser::item(int depth) {
   const char next = peek();
   if (next == '*' || next == '+' || next == '?') {
-    refuse(ErrorKind::format, "has nothing to repeat");
+    refuse(ErrorKind::format, "has a quantifier with nothing to repeat");
   }
   if (next == '{') {
     const std::size_t before = at_;
-    if (braces()) refuse(ErrorKind::format, "has nothing to repeat");
+    if (braces()) refuse(ErrorKind::format, "has a quantifier with nothing to repeat");
     at_ = before;
   }
   ++at_;
@@ -129,7 +129,7 @@ RegexParser::Piece RegexParser::item(int depth) {
 RegexParser::Piece RegexParser::group(int depth) {
   if (take("?#")) {
     while (!at_end() && peek() != ')') ++at_;
-    if (!take(")")) refuse(ErrorKind::format, "has a '(' that nothing closes");
+    if (!take(")")) refuse(ErrorKind::format, "has a '(' without ')'");
     return {.repeats = false};
   }
   if (take("?=")) return look(depth, /*negated=*/false, /*behind=*/false);
@@ -139,7 +139,7 @@ RegexParser::Piece RegexParser::group(int depth) {
   if (take("?P<")) {
     const std::size_t end = pattern_.find('>', at_);
     if (end == std::string_view::npos || end == at_) {
-      refuse(ErrorKind::format, "has a group whose name does not end");
+      refuse(ErrorKind::format, "has a group name without an end");
     }
     at_ = end + 1;
   } else if (take("?P=")) {
@@ -154,14 +154,14 @@ RegexParser::Piece RegexParser::group(int depth) {
     refuse(ErrorKind::format, "has an unknown kind of group");
   }
   Piece out = alternatives(depth);
-  if (!take(")")) refuse(ErrorKind::format, "has a '(' that nothing closes");
+  if (!take(")")) refuse(ErrorKind::format, "has a '(' without ')'");
   return out;
 }
 
 RegexParser::Piece RegexParser::look(int depth, bool negated, bool behind) {
   Piece body = alternatives(depth);
-  if (!take(")")) refuse(ErrorKind::format, "has a '(' that nothing closes");
-  if (behind && !body.width) refuse(ErrorKind::format, "looks behind by a width that varies");
+  if (!take(")")) refuse(ErrorKind::format, "has a '(' without ')'");
+  if (behind && !body.width) refuse(ErrorKind::format, "has a lookbehind of variable width");
   Piece out{.steps = {{.kind = RegexStep::Kind::look,
                        .a = static_cast<int>(body.steps.size()) + 2,
                        .negated = negated,
@@ -241,7 +241,7 @@ ByteSet RegexParser::bracket() {
     return set;
   };
   for (bool first = true; at_end() || first || peek() != ']'; first = false) {
-    if (at_end()) refuse(ErrorKind::format, "has a '[' that nothing closes");
+    if (at_end()) refuse(ErrorKind::format, "has a '[' without ']'");
     bool single = false, last_single = false;
     char low = 0, high = 0;
     ByteSet set = next(single, low);
@@ -250,7 +250,7 @@ ByteSet RegexParser::bracket() {
       ++at_;
       next(last_single, high);
       if (!single || !last_single || high < low) {
-        refuse(ErrorKind::format, "has a range of characters that is not one");
+        refuse(ErrorKind::format, "has an invalid character range");
       }
       set = range_of(static_cast<unsigned char>(low), static_cast<unsigned char>(high));
     }
@@ -280,7 +280,7 @@ std::optional<RegexParser::Counts> RegexParser::braces() {
         refuse(ErrorKind::unsupported, "repeats more than 1000 times");
       }
       if (most && counts.most < counts.least) {
-        refuse(ErrorKind::format, "repeats at most fewer times than at least");
+        refuse(ErrorKind::format, "has a repetition range whose maximum is below its minimum");
       }
       return counts;
     }
@@ -304,7 +304,7 @@ std::optional<RegexParser::Counts> RegexParser::quantifier() {
   if (take("+")) {
     refuse(ErrorKind::unsupported, "has a possessive quantifier, which is not supported");
   }
-  take("?");  // which of several matches is found does not matter here
+  take("?");  // greedy and lazy quantifiers differ only in which match is found
   return counts;
 }
 

@@ -16,20 +16,20 @@ class RegexParser {
  public:
   RegexParser(std::string_view pattern, std::string_view file) : pattern_(pattern), file_(file) {}
 
-  /// The whole pattern, which ends with a `match`.
+  /// Returns the compiled pattern, which ends with a `match` step.
   std::vector<RegexStep> parse();
 
-  std::vector<std::bitset<256>> sets;  // what `set` steps accept
+  std::vector<std::bitset<256>> sets;  // the bytes that each `set` step accepts
 
  private:
-  /// Steps in a row, and the number of bytes that they match if that is always the same.
+  /// Consecutive steps, and the number of bytes that they match if it is always the same.
   struct Piece {
     std::vector<RegexStep> steps;
     std::optional<int> width = 0;
-    bool repeats = true;  // false: a quantifier after it has nothing to repeat
+    bool repeats = true;  // false: a quantifier cannot follow
   };
   struct Counts {
-    int least = 0, most = 0;  // most < 0: no limit
+    int least = 0, most = 0;  // most < 0: no upper limit
   };
 
   [[noreturn]] void refuse(ErrorKind kind, const std::string& problem) const;
@@ -47,7 +47,7 @@ class RegexParser {
   Piece assertion(RegexStep::Kind kind) const;
   Piece escape();
   std::bitset<256> bracket();
-  /// The bytes that an escape stands for, inside or outside of brackets.
+  /// Returns the bytes that an escape sequence matches, inside or outside of brackets.
   std::bitset<256> escaped_set(char letter);
   std::optional<Counts> quantifier();
   std::optional<Counts> braces();

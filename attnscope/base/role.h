@@ -1,4 +1,4 @@
-// The matrices of a layer, their names, and how heads are cut from them.
+// The matrices of a layer (roles), their names, and how they are divided into heads.
 #pragma once
 
 #include <array>
@@ -11,12 +11,11 @@
 
 namespace attnscope {
 
-/// Projections as stored, the two circuits that are products of projections, and W_K stacked on
-/// W_V. Of a mixture of experts, `gate`, `up` and `down` are one expert's; `router` gives each
-/// expert its score, and the shared matrices are those of the experts that every token passes.
-/// Multi-head latent attention stores other matrices in place of W_Q, W_K and W_V: from the stream
-/// down to narrow latents, and from these up to heads. An attention gate multiplies what heads give
-/// before W_O, after a sigmoid.
+/// The projections as stored, the two circuits (products of projections), and W_K stacked on W_V.
+/// In MoE layers, `gate`, `up` and `down` belong to one expert, `router` scores the experts, and
+/// the `shared` matrices belong to the shared experts. MLA stores other matrices instead of W_Q,
+/// W_K and W_V: from the residual stream down to the latents, and from the latents up to the heads.
+/// An attention gate multiplies the head outputs before W_O, after a sigmoid.
 enum class Role {
   query,
   key,
@@ -29,16 +28,16 @@ enum class Role {
   shared_gate,
   shared_up,
   shared_down,
-  query_down,  // to the queries' latent
+  query_down,  // to the query latent
   query_up,
-  kv_down,  // to the latent of keys and values; then the rows of the key that all heads share
+  kv_down,  // to the KV latent; further rows give the rotary key that all heads share
   kv_up,
   attention_gate,
   qk,
   ov,
   kv,
-  // Of latents alone: the part of W_Qᵀ W_K that does not turn, the one that does, and products of
-  // the matrices from the latents up.
+  // MLA circuits in the space of the latents: the NoPE part of W_Qᵀ W_K, its RoPE part, and
+  // products of the up-projections.
   qk_content,
   qk_rotary,
   qk_latent,
@@ -77,7 +76,7 @@ constexpr std::optional<Role> role_from_name(std::string_view name) {
 
 inline std::vector<std::string> role_names() { return {kRoleNames.begin(), kRoleNames.end()}; }
 
-/// Whether only multi-head latent attention has it.
+/// Whether only MLA has this role.
 constexpr bool is_mla_product(Role role) {
   return role == Role::qk_content || role == Role::qk_rotary || role == Role::qk_latent ||
          role == Role::ov_latent;
@@ -87,12 +86,12 @@ constexpr bool is_product(Role role) {
   return role == Role::qk || role == Role::ov || is_mla_product(role);
 }
 
-/// Whether a product is one of queries and keys.
+/// Whether the role is a product of query and key matrices.
 constexpr bool is_of_queries(Role product) {
   return product != Role::ov && product != Role::ov_latent;
 }
 
-/// What a role is made of: the left and the right factor of a circuit (W_Qᵀ W_K, W_O W_V), the
+/// The components of a role: the left and the right factor of a circuit (W_Qᵀ W_K, W_O W_V), the
 /// upper and the lower part of kv, or the projection itself.
 constexpr std::span<const Role> factors_of(Role role) {
   switch (role) {
@@ -107,16 +106,16 @@ constexpr std::span<const Role> factors_of(Role role) {
   }
 }
 
-/// Whether the role is no product and no stack of others. Of multi-head latent attention, W_Q, W_K
-/// and W_V are not stored: see Model::parts_of().
+/// Whether the role is a single projection, not a product or stack. MLA does not store W_Q, W_K and
+/// W_V themselves: see Model::parts_of().
 constexpr bool is_projection(Role role) { return factors_of(role).size() == 1; }
 
-/// Whether the matrix is one of an MLP, or of each expert.
+/// Whether the matrix belongs to an MLP or to each expert.
 constexpr bool is_of_mlp(Role role) {
   return role == Role::gate || role == Role::up || role == Role::down;
 }
 
-/// Whether only layers with experts have it.
+/// Whether only MoE layers have this role.
 constexpr bool is_beside_experts(Role role) {
   return role == Role::router || role == Role::shared_gate || role == Role::shared_up ||
          role == Role::shared_down;
@@ -124,22 +123,22 @@ constexpr bool is_beside_experts(Role role) {
 
 constexpr bool is_attention(Role role) { return !is_of_mlp(role) && !is_beside_experts(role); }
 
-/// How the attention of one model is cut into heads. Query head h reads kv head h * kv_heads /
-/// heads.
+/// How the attention of a model is divided into heads. Query head h reads key/value head h *
+/// kv_heads / heads.
 struct HeadShape {
   std::int64_t heads = 0;      // H
   std::int64_t kv_heads = 0;   // G, divides H
   std::int64_t head_dim = 0;   // d, of Q and K
   std::int64_t value_dim = 0;  // d_v, of V and O
-  /// The last dimensions of every key that all heads have in common (multi-head latent attention);
-  /// of keys made of a latent alone, 0.
+  /// The number of trailing key dimensions that all heads share (MLA). 0 if keys are computed from
+  /// a latent alone.
   std::int64_t shared_key_dim = 0;
 
   std::int64_t group_size() const { return heads / kv_heads; }
   std::int64_t kv_head(std::int64_t query_head) const { return query_head / group_size(); }
 
-  /// How many heads a role has: key/value heads for K, V and both stacked, query heads for Q, O and
-  /// the circuits, none for the MLP and for latents.
+  /// Returns the number of heads of a role: key/value heads for K, V and kv, query heads for Q, O
+  /// and the circuits, 0 for MLPs and latents.
   std::int64_t count(Role role) const {
     if (!is_attention(role) || role == Role::query_down || role == Role::kv_down) return 0;
     const bool of_kv =
@@ -147,8 +146,8 @@ struct HeadShape {
     return of_kv ? kv_heads : heads;
   }
 
-  /// The size of one head of the role: rows of W_Q, W_K, W_V and of W_K stacked on W_V; columns of
-  /// W_O; the dimension that a circuit's factors share. 0 for the MLP and for latents.
+  /// Returns the size of one head of the role: rows of W_Q, W_K, W_V and kv, columns of W_O, or the
+  /// inner dimension of a circuit. 0 for MLPs and latents.
   std::int64_t inner_dim(Role role) const {
     switch (role) {
       case Role::query:
@@ -178,8 +177,8 @@ struct HeadShape {
     return 0;
   }
 
-  /// The size of the axis that a projection's heads divide: rows of W_Q, W_K and W_V, columns of
-  /// W_O.
+  /// Returns the length of the axis that is divided into heads: rows of W_Q, W_K and W_V, columns
+  /// of W_O.
   std::int64_t total_dim(Role role) const { return count(role) * inner_dim(role); }
 };
 

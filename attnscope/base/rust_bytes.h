@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* Memory of the crate. Free it with rust_free(). If `data` is null, there is nothing to free. */
+/* Memory owned by the crate. Free it with rust_free(). If `data` is null, there is nothing to free.
+ */
 typedef struct {
   uint8_t* data;
   size_t size; /* bytes */

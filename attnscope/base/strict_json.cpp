@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 64;
 
-/// A number that the library does not know, by the name that Python gives it.
+/// A number that the JSON library does not parse, by Python's name for it.
 struct NamedNumber {
   std::string_view name;
   double value;
@@ -27,15 +27,15 @@ constexpr NamedNumber kNamedNumbers[] = {{"NaN", std::numeric_limits<double>::qu
                                          {"Infinity", std::numeric_limits<double>::infinity()},
                                          {"-Infinity", -std::numeric_limits<double>::infinity()}};
 
-/// Where the text has such a name.
+/// Where the text contains such a name.
 struct NamedLocation {
-  std::size_t string = 0;  // how many strings, keys included, begin before it
+  std::size_t string = 0;  // number of strings (keys included) that begin before it
   std::size_t byte = 0;    // counted from 1
   double value = 0;
 };
 
-/// Replaces names of numbers by strings of the same length, so that the library reads the text and
-/// errors name the right byte.
+/// Replaces the names of such numbers by strings of the same length. The library can then parse the
+/// text, and errors report the right byte.
 std::vector<NamedLocation> replace_names(std::string& text) {
   constexpr std::string_view kBefore = "[:, \t\r\n", kAfter = "]}, \t\r\n";
   std::vector<NamedLocation> places;
@@ -62,8 +62,8 @@ std::vector<NamedLocation> replace_names(std::string& text) {
   return places;
 }
 
-/// Builds the document from the library's events. Its own parser with a callback looks through the
-/// parent's members at the end of every object, which takes quadratic time.
+/// Builds the document from the library's SAX events. The library's DOM parser with a callback
+/// takes quadratic time: it searches the parent's members at the end of every object.
 class StrictBuilder : public nlohmann::json_sax<json> {
  public:
   StrictBuilder(std::string_view file, std::string_view place,
@@ -98,7 +98,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t, const std::string&, const json::exception& problem) override {
     const auto* syntax = dynamic_cast<const json::parse_error*>(&problem);
     if (syntax != nullptr) refuse_at(syntax->byte);
-    throw error("JSON holds a number out of range");  // past float64's
+    throw error("JSON number out of range");  // of float64
   }
 
   json take() { return std::move(document_); }
@@ -113,7 +113,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   }
 
  private:
-  /// The place of a number's name if that is what this string stands for.
+  /// The position of a named number if this string stands for one.
   const NamedLocation* next_string() {
     const std::size_t own = strings_++;
     if (next_named_ == named_.size() || named_[next_named_].string != own) return nullptr;
@@ -157,12 +157,12 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   std::size_t strings_ = 0, next_named_ = 0;
   json document_;
   std::vector<json*>
-      open_;  // containers, outermost first; each is the last element of the one before
-  json* member_ = nullptr;  // where the value of the last key goes
+      open_;  // open containers, outermost first; each is the last element of the previous one
+  json* member_ = nullptr;  // where the next value goes
 };
 
 json parse(std::string_view text, StrictBuilder& builder) {
-  // The library takes a NUL for the end of the text and would not look at what follows.
+  // The library stops at a NUL byte and would ignore what follows.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos) builder.refuse_at(nul + 1);
   json::sax_parse(text, &builder);
   return builder.take();

@@ -1,5 +1,5 @@
-// JSON from files that may be hostile. Include it only from .cpp files, as its type is the JSON
-// library's.
+// JSON from untrusted files. Include this header only from .cpp files, because its type belongs to
+// the JSON library.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,17 +8,18 @@
 
 namespace attnscope {
 
-/// Parses one JSON document in linear time. Refuses duplicate keys, nesting deeper than 64 and
-/// trailing text. Throws Error(format) that names `file` and the `place` in it, such as "header";
-/// an empty place means the whole file.
+/// Parses one JSON document in linear time. Rejects duplicate keys, nesting deeper than 64 levels,
+/// and trailing text. Throws Error(format) that names `file` and the `place` in it, such as
+/// "header". An empty place means the whole file.
 nlohmann::json parse_json(std::string_view text, std::string_view file,
                           std::string_view place = "");
 
-/// The same for files that Python's json writes, such as config.json: numbers may also be NaN,
-/// Infinity and -Infinity. A reader that takes such a number as a setting must refuse it.
+/// Parses files written by Python's json module, such as config.json: numbers may also be NaN,
+/// Infinity and -Infinity. Readers must reject such a number if they use it as a setting.
 nlohmann::json parse_python_json(std::string_view text, std::string_view file);
 
-/// The document as Python's json writes it, with these names; in ASCII. `indent` < 0: in one line.
+/// Returns the document as Python's json module writes it, with these names for numbers, in ASCII.
+/// `indent` < 0: on one line.
 std::string python_json_text(const nlohmann::json& value, int indent = -1);
 
 }  // namespace attnscope

@@ -42,7 +42,7 @@ namespace {
 [[noreturn]] void fail(const char* problem) {
   throw Error(ErrorKind::io, {.file = temporary_folder(),
                               .problem = std::string(problem) + ": " + std::strerror(errno),
-                              .hint = "TMPDIR names another folder for temporary files"});
+                              .hint = "set TMPDIR to use another folder for temporary files"});
 }
 
 std::FILE* unnamed_file() {
@@ -56,7 +56,7 @@ std::uint64_t Spool::append(std::string_view bytes) {
   const std::uint64_t begin = size_;
   if (!file_ && memory_.size() + bytes.size() > memory_bytes_) {
     file_.reset(unnamed_file());
-    if (!file_) fail("cannot make a temporary file");
+    if (!file_) fail("cannot create a temporary file");
     if (std::fwrite(memory_.data(), 1, memory_.size(), file_.get()) != memory_.size()) {
       fail("cannot write a temporary file");
     }

@@ -1,4 +1,4 @@
-// Files without a name. The system removes them when they are closed, even by a crash.
+// Unnamed temporary files. The system removes them when they are closed, even after a crash.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 
 namespace attnscope {
 
-/// The folder that TMPDIR names, whether it exists or not: a misspelled TMPDIR must not fill /tmp.
+/// Returns the folder that TMPDIR names, even if it does not exist: a misspelled TMPDIR must not
+/// fill /tmp.
 std::string temporary_folder();
 
-/// Returns a descriptor for reading and writing, or -1 with errno. Also -1 if the file system of
-/// `folder` has no unnamed files.
+/// Returns a descriptor for reading and writing, or -1 with errno set. Also returns -1 if the file
+/// system of `folder` does not support unnamed files.
 int open_unnamed_file(const std::filesystem::path& folder);
 
-/// The same in the temporary folder; works on every file system.
+/// Does the same in the temporary folder, on every file system.
 int open_temporary_file();
 
-// Bytes that are kept until they are read: in memory up to a limit, beyond it in an unnamed
-// temporary file. The system removes the file when the program ends, even by a crash.
+// A buffer of bytes: in memory up to a limit, beyond it in an unnamed temporary file. The system
+// removes the file when the program ends, even after a crash.
 
 class Spool {
  public:
@@ -31,7 +32,8 @@ class Spool {
   /// Appends bytes and returns their offset. Throws Error(io) if the disk is full.
   std::uint64_t append(std::string_view bytes);
 
-  /// Reads `length` bytes from `offset` on, which must have been appended. Throws Error(io).
+  /// Reads `length` bytes that start at `offset`; they must have been appended before. Throws
+  /// Error(io).
   std::string read(std::uint64_t offset, std::size_t length);
 
   std::uint64_t size() const { return size_; }
@@ -44,7 +46,7 @@ class Spool {
   std::size_t memory_bytes_;
   std::uint64_t size_ = 0;
   std::string memory_;
-  std::unique_ptr<std::FILE, Close> file_;  // null while all is in memory
+  std::unique_ptr<std::FILE, Close> file_;  // null while all bytes are in memory
 };
 
 }  // namespace attnscope

@@ -9,8 +9,8 @@
 namespace attnscope {
 namespace {
 
-/// What terminals obey (C0, DEL, C1), and what turns or breaks lines (bidirectional controls, the
-/// line and paragraph separators).
+/// Characters that control terminals (C0, DEL, C1) or reorder and break lines (bidirectional
+/// controls, line and paragraph separators).
 bool is_control(std::string_view sequence) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
   if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
@@ -21,7 +21,8 @@ bool is_control(std::string_view sequence) {
   return separator_or_override || isolate;
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+/// Edit distance: insertions, deletions, substitutions and swaps of adjacent characters (optimal
+/// string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -102,7 +103,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates) {
-  // Words from files or a shell can be huge; nothing that long is a typing error.
+  // Words from files or a shell can be huge; a word this long is not a typing error.
   if (word.empty() || word.size() > 64) return std::nullopt;
   const std::string* best = nullptr;
   std::size_t best_distance = 0;
@@ -138,7 +139,7 @@ std::size_t utf8_length(std::string_view text) {
   for (std::size_t at = 1; at < length; ++at) {
     if ((byte(at) & 0xC0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates and values past U+10FFFF.
+  // Rejects overlong forms, surrogates and values above U+10FFFF.
   if (lead == 0xE0 && byte(1) < 0xA0) return 0;
   if (lead == 0xED && byte(1) >= 0xA0) return 0;
   if (lead == 0xF0 && byte(1) < 0x90) return 0;
@@ -148,7 +149,7 @@ std::size_t utf8_length(std::string_view text) {
 
 char32_t code_point(std::string_view sequence) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
-  // The lead byte gives up its marker of the length: 0, 110, 1110 or 11110.
+  // Removes the length marker from the lead byte: 0, 110, 1110 or 11110.
   char32_t code = sequence.size() == 1 ? byte(0) : byte(0) & (0xFF >> (sequence.size() + 1));
   for (std::size_t at = 1; at < sequence.size(); ++at) code = code << 6 | (byte(at) & 0x3F);
   return code;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The six bits that each byte stands for as a digit; 64 for what is none.
+/// The six bits that each base64 digit stands for; 64 for other bytes.
 constexpr std::array<std::uint8_t, 256> values_of_digits() {
   std::array<std::uint8_t, 256> values{};
   values.fill(64);
@@ -56,14 +56,14 @@ std::optional<std::string> from_base64(std::string_view text) {
     bits = bits << 6 | value;
     if (at % 4 > 0) out += static_cast<char>(bits >> (6 - 2 * (at % 4)) & 255);
   }
-  // The last digit holds no more than the bytes do.
+  // The unused bits of the last digit must be zero.
   const bool whole = (bits & (padding == 2 ? 15U : padding == 1 ? 3U : 0U)) == 0;
   return whole ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::optional<std::string_view> marked_encoding(std::string_view bytes) {
-  using namespace std::string_view_literals;  // their zero bytes count
-  // UTF-32's little-endian mark begins with that of UTF-16.
+  using namespace std::string_view_literals;  // so that the literals keep their zero bytes
+  // The UTF-32 little-endian mark begins with the UTF-16 mark.
   if (bytes.starts_with("\xFF\xFE\0\0"sv) || bytes.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";
   if (bytes.starts_with("\xFF\xFE"sv) || bytes.starts_with("\xFE\xFF"sv)) return "UTF-16";
   return std::nullopt;
@@ -82,8 +82,8 @@ std::optional<std::string_view> unmarked_encoding(std::string_view bytes) {
 
 void refuse_encoding(ErrorParts where, std::string_view encoding) {
   const std::string name(encoding);
-  where.problem = "is " + name + " text, expected UTF-8";
-  where.hint = "convert it: iconv -f " + name + " -t UTF-8";
+  where.problem = "the text is " + name + ", expected UTF-8";
+  where.hint = "convert the file: iconv -f " + name + " -t UTF-8";
   throw Error(ErrorKind::format, std::move(where));
 }
 

@@ -9,26 +9,26 @@
 
 namespace attnscope {
 
-/// "UTF-16" or "UTF-32" if `bytes` begin with the byte order mark of one. Nothing otherwise.
+/// Returns "UTF-16" or "UTF-32" if `bytes` begin with its byte order mark, otherwise nothing.
 std::optional<std::string_view> marked_encoding(std::string_view bytes);
 
-/// "UTF-16LE" or another with its byte order, for text without a mark: its first characters are
-/// ASCII with zero bytes around them, which UTF-8 text does not have.
+/// Returns the encoding with its byte order, such as "UTF-16LE", for text without a mark. It
+/// recognizes ASCII characters padded with zero bytes, which UTF-8 text does not contain.
 std::optional<std::string_view> unmarked_encoding(std::string_view bytes);
 
-/// Throws Error(format) that names `encoding` and says how to convert the file.
+/// Throws Error(format) that names `encoding` and explains how to convert the file.
 [[noreturn]] void refuse_encoding(ErrorParts where, std::string_view encoding);
 
-/// A file's text without its UTF-8 byte order mark, which Windows programs write and which belongs
-/// to no text. Throws Error(format) if the file has the mark of UTF-16 or UTF-32.
+/// Returns a file's text without the UTF-8 byte order mark that Windows programs write. Throws
+/// Error(format) if the file has a UTF-16 or UTF-32 mark.
 std::string without_byte_order_mark(std::string bytes, ErrorParts where);
 
-// Bytes as text.
+// Encodes bytes as text.
 
-/// RFC 4648, with padding, without line breaks.
+/// Base64 (RFC 4648), with padding, without line breaks.
 std::string base64(std::string_view bytes);
 
-/// The bytes of such a text; nothing where it is none.
+/// Decodes base64. Returns nothing if the text is invalid.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace attnscope

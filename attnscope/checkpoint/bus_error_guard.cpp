@@ -12,15 +12,15 @@
 
 namespace attnscope {
 
-/// One link of the list that the signal handler walks. Nodes are reused and never freed, since a
-/// handler may be looking at any of them.
+/// A node of the list that the signal handler walks. Nodes are reused and never freed, because a
+/// handler may be reading any of them.
 struct GuardedRange::Node {
   std::atomic<std::uint64_t> changes{0};  // odd while begin and end are being changed
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> end{0};
   std::atomic<bool> cut{false};
-  Node* next = nullptr;       // of all nodes; set before the node is published
-  Node* next_free = nullptr;  // of those that watch nothing; the handler does not look at it
+  Node* next = nullptr;       // next in the list of all nodes; set before the node is published
+  Node* next_free = nullptr;  // next in the list of unused nodes; the handler does not use it
 };
 
 namespace {
@@ -56,8 +56,8 @@ void set_range(Node& node, std::uintptr_t begin, std::uintptr_t end) {
   ++node.changes;
 }
 
-/// The node that watches the address; null where none does. A node that changes meanwhile belongs
-/// to another thread's file, not to the one that is being read here.
+/// Returns the node that watches the address; null if none does. A node that changes at the same
+/// time belongs to another thread's file, not to the one being read here.
 Node* find_node(std::uintptr_t address) {
   for (Node* node = all_nodes.load(); node != nullptr; node = node->next) {
     const std::uint64_t changes = node->changes.load();
@@ -67,21 +67,21 @@ Node* find_node(std::uintptr_t address) {
   return nullptr;
 }
 
-/// Lets whoever was responsible before have the signal.
+/// Passes the signal to the previous handler.
 void pass_on(int signal, siginfo_t* info, void* context, bool is_fault) {
   if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
     previous_action.sa_sigaction(signal, info, context);
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
     previous_action.sa_handler(signal);
   } else if (is_fault || previous_action.sa_handler == SIG_DFL) {
-    // A fault cannot be ignored: it ends the process when the instruction runs again.
+    // A hardware fault cannot be ignored: it ends the process when the instruction runs again.
     std::signal(signal, SIG_DFL);
     if (!is_fault) raise(signal);
   }
 }
 
 void on_bus_error(int signal, siginfo_t* info, void* context) {
-  const bool is_fault = info->si_code > 0;  // not sent by a process
+  const bool is_fault = info->si_code > 0;  // the signal was not sent by a process
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (Node* node = is_fault ? find_node(address) : nullptr) {
     const int saved_errno = errno;

@@ -29,7 +29,7 @@ std::span<const std::byte> ByteReader::pass_over(std::uint64_t count, std::strin
     if (!what.empty()) {
       refuse(where_, part_ + " ends within " + std::string(what) + at, "truncated download?");
     }
-    refuse(where_, part_ + " ends early: " + counted(count, "byte is wanted", "bytes are wanted") +
+    refuse(where_, part_ + " ends early: " + counted(count, "byte is needed", "bytes are needed") +
                        at + ", " + std::to_string(left()) + (left() == 1 ? " is" : " are") +
                        " left");
   }

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
               {.file = file.string(), .problem = std::move(problem), .hint = std::move(hint)});
 }
 
-/// What `read` makes of the files, unless they were cut meanwhile.
+/// Returns the result of `read`, unless the files were truncated meanwhile.
 template <class Read>
 auto read_intact(std::span<const MappedFile> files, Read read) {
   const auto check = [&] {
@@ -31,12 +31,12 @@ auto read_intact(std::span<const MappedFile> files, Read read) {
     check();
     return contents;
   } catch (const Error&) {
-    check();  // a cut file is the likelier truth than what its zeros look like
+    check();  // zeros of a truncated file can cause this error, so truncation is reported first
     throw;
   }
 }
 
-/// The tensors that an index puts into one shard.
+/// The tensors that an index assigns to one shard.
 struct NamesInShard {
   std::size_t count = 0;
   std::uint64_t bytes = 0;
@@ -46,7 +46,7 @@ struct NamesInShard {
     bytes += tensor.size();
   }
 
-  /// Of a file that is elsewhere: what its reader will probably read of it, in one request.
+  /// For a remote file: prefetches what its reader is likely to read, in one request.
   void prefetch_start(const MappedFile& file) const {
     if (!file.is_remote()) return;
     const std::string name = file.path().filename().string();
@@ -95,7 +95,7 @@ Checkpoint Checkpoint::in_memory(TensorsInMemory memory) {
   checkpoint.main_file_ = memory.name;
   checkpoint.owner_ = std::move(memory.owner);
   std::uint64_t bytes = 0;
-  std::set<const std::byte*> counted;  // tied tensors are in one place
+  std::set<const std::byte*> counted;  // tied tensors occupy the same bytes
   for (const NamedTensor& tensor : memory.tensors) {
     if (counted.insert(tensor.view.bytes.data()).second) bytes += stored_bytes(tensor.view);
   }
@@ -142,7 +142,7 @@ void Checkpoint::add_contents(MappedFile file, FileContents contents) {
   for (NamedTensor& tensor : contents.tensors) {
     tensors_.push_back({std::move(tensor.name), std::move(tensor.view), files_.size()});
   }
-  // Writers that drop the second name of a shared tensor leave it here as alias → kept name.
+  // Writers that drop the second name of a shared tensor store it here as alias → kept name.
   for (auto& [key, text] : contents.metadata) aliases_.emplace(key, text);
   for (std::string& note : contents.notes) {
     warnings_.push_back({.file = file.path().string(), .problem = std::move(note)});
@@ -160,7 +160,7 @@ void Checkpoint::use_own_texts() {
         "config.json", [text = *config_] { return text; }, place);
   if (!tokenizer_) return;
   folder_.bring_text("tokenizer.json", tokenizer_, place);
-  // Those of the folder are of another tokenizer, as likely as not.
+  // Those of the folder may belong to another tokenizer.
   for (const char* name :
        {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json"}) {
     folder_.hide(name);
@@ -176,15 +176,15 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
   std::vector<MappedFile> files;
   for (const auto& [shard, names] : shards) {
     if (folder.has(shard)) {
-      // The start of every shard is on its way before the first is read.
+      // Starts fetching the beginning of every shard before the first is read.
       names.prefetch_start(files.emplace_back(folder.open(shard)));
     } else {
       absent_shards_.insert(shard);
     }
   }
   for (MappedFile& file : files) add_file(std::move(file));
-  // A part of a checkpoint is enough for what it holds.
-  const std::string named = "this shard is named by " + verbatim(index_path.filename().string());
+  // A partial checkpoint can be opened for what it contains.
+  const std::string named = "this shard is listed in " + verbatim(index_path.filename().string());
   if (files_.empty()) {
     refuse_folder(ErrorKind::io, folder.place_of(shards.begin()->first), named + " but is missing",
                   "download it");
@@ -193,7 +193,7 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
     const std::size_t count = shards.at(shard).count;
     warnings_.push_back(
         {.file = folder.place_of(shard),
-         .problem = named + " but is missing, and with it " + counted(count, "tensor"),
+         .problem = named + " but is missing, which affects " + counted(count, "tensor"),
          .hint = "download it"});
   }
 
@@ -203,19 +203,19 @@ void Checkpoint::open_sharded(const CheckpointFolder& folder) {
     const auto listed = shard_of.find(tensor.name);
     const std::string held_by = files_[tensor.file].path().filename().string();
     if (listed == shard_of.end()) {
-      warn(tensor, "is not in the index");
+      warn(tensor, "is not listed in the index");
     } else if (listed->second != held_by) {
-      warn(tensor, "is listed in " + listed->second + " by the index");
+      warn(tensor, "is assigned to " + listed->second + " in the index");
     }
   }
   for (const auto& [tensor, shard] : shard_of) {
     if (find(tensor) != nullptr) continue;
     missing_.emplace(tensor, shard);
-    if (absent_shards_.count(shard) > 0) continue;  // said once above
+    if (absent_shards_.count(shard) > 0) continue;  // already reported above
     warnings_.push_back({.file = index_path.string(),
                          .tensor = tensor,
-                         .problem = verbatim("tensor '" + tensor + "' is listed in " + shard +
-                                             ", which lacks it")});
+                         .problem = verbatim("tensor '" + tensor + "' is assigned to " + shard +
+                                             " by the index, but is not in it")});
   }
 }
 
@@ -223,7 +223,7 @@ void Checkpoint::index_names(const std::map<std::string, std::string>& shard_of)
   const auto file_name = [&](const CheckpointTensor& tensor) {
     return files_[tensor.file].path().filename().string();
   };
-  // Of two tensors of one name the index decides which counts; else the first.
+  // If two tensors have the same name, the index decides; without an entry, the first one is used.
   std::map<std::string_view, std::size_t> chosen;
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     const auto [position, fresh] = chosen.emplace(tensors_[index].name, index);
@@ -248,7 +248,8 @@ void Checkpoint::index_tensors() {
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     by_name_.emplace(tensors_[index].name, index);
   }
-  // Metadata holds other things too ("format": "pt"): an alias is what names a tensor, once.
+  // The metadata also contains other entries ("format": "pt"). An alias is an entry whose value
+  // names a tensor.
   std::erase_if(aliases_, [&](const auto& alias) {
     return by_name_.count(alias.first) > 0 || by_name_.count(alias.second) == 0;
   });
@@ -284,8 +285,9 @@ const CheckpointTensor* Checkpoint::find_first(std::span<const std::string> name
 std::string Checkpoint::missing_note(std::string_view name) const {
   const auto found = missing_.find(name);
   if (found == missing_.end()) return "";
-  return ": the index puts it in " + found->second +
-         (absent_shards_.count(found->second) > 0 ? ", which is missing" : ", which lacks it");
+  return ": the index assigns it to " + found->second +
+         (absent_shards_.count(found->second) > 0 ? ", which is missing"
+                                                  : ", which does not contain it");
 }
 
 std::uint64_t Checkpoint::file_bytes() const {
@@ -317,7 +319,7 @@ void Checkpoint::release(const CheckpointTensor& tensor) const {
 
 void Checkpoint::check_intact(const CheckpointTensor& tensor) const {
   if (tensor.view.source == nullptr) return files_[tensor.file].check_intact();
-  for (const MappedFile& file : files_) file.check_intact();  // its parts may lie in several
+  for (const MappedFile& file : files_) file.check_intact();  // its parts may be in several files
 }
 
 void Checkpoint::warn(const CheckpointTensor& tensor, const std::string& problem) {

@@ -1,4 +1,4 @@
-// A checkpoint: the tensors of one model, whatever files hold them.
+// A checkpoint: the tensors of one model, in whatever files they are stored.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace attnscope {
 
-/// A tensor and the file that holds it.
+/// A tensor and the file that contains it.
 struct CheckpointTensor {
   std::string name;
   TensorView view;
@@ -27,57 +27,58 @@ struct CheckpointTensor {
   bool is_linear = false;  // (outputs, inputs) even if the architecture stores the transpose
 };
 
-/// Tensors that a program has in memory, in place of files.
+/// Tensors in the memory of a program, instead of files.
 struct TensorsInMemory {
-  std::string name;                      // what messages call it
+  std::string name;                      // the name in messages
   std::vector<NamedTensor> tensors;      // every element must lie in its bytes
   std::shared_ptr<const void> owner;     // keeps the bytes alive
   std::optional<std::string> config;     // the text of a config.json
-  std::optional<std::string> tokenizer;  // of a tokenizer.json
+  std::optional<std::string> tokenizer;  // the text of a tokenizer.json
 };
 
-/// Owns the mapped files; move-only. Views of its tensors live as long as it does.
+/// Owns the mapped files; move-only. Views of its tensors are valid as long as it exists.
 class Checkpoint {
  public:
-  /// `path`: a folder with weights, a file of one of file_formats(), or an index of such.
-  /// Throws Error(io), Error(format), or Error(unsupported) for formats that no reader knows.
+  /// `path`: a folder with weights, a file in one of file_formats(), or an index of such files.
+  /// Throws Error(io), Error(format), or Error(unsupported) for formats without a reader.
   static Checkpoint open(const std::filesystem::path& path);
 
-  /// `weights`: a file of the folder, or an index; empty: whatever find_weights() finds.
+  /// `weights`: a file of the folder, or an index; empty: the result of find_weights().
   static Checkpoint open(const CheckpointFolder& folder, std::string weights = "");
 
-  /// Its tensors are read in place, never copied or written to.
+  /// The tensors are read in place, never copied or modified.
   static Checkpoint in_memory(TensorsInMemory memory);
 
-  /// Makes one tensor of the parts of each quantised weight; see composed_tensors().
+  /// Combines the parts of each quantized weight into one tensor; see composed_tensors().
   void compose_quantized(std::string_view method, std::string_view config,
                          std::string_view config_file);
 
-  /// Lists these in place of its own tensors. Their bytes must lie in its files.
+  /// Replaces the list of tensors. Their bytes must lie in the checkpoint's files.
   void replace_tensors(std::vector<CheckpointTensor> tensors);
 
-  /// Sorted by file, then by place in the file. Aliases are not listed.
+  /// Sorted by file, then by position in the file. Aliases are not listed.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
 
-  /// The tensor with that name or alias; null if there is none.
+  /// Returns the tensor with that name or alias; null if there is none.
   const CheckpointTensor* find(std::string_view name) const;
 
-  /// The tensor of the first of these names that the files hold; null if they hold none.
+  /// Returns the tensor of the first of these names that exists; null if none exists.
   const CheckpointTensor* find_first(std::span<const std::string> names) const;
 
-  /// Other names of tensors, from the files' metadata: alias → name.
+  /// Alternative names of tensors, from the files' metadata: alias → name.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
 
-  /// The text of a config.json that the weights' own file holds. folder() returns it too, and also
-  /// the tokenizer.json of such a file.
+  /// The text of a config.json inside the weights file. folder() also returns it, and the
+  /// tokenizer.json of such a file.
   const std::optional<std::string>& config() const { return config_; }
 
-  /// One warning for each tensor on which index and shards disagree (the tensors are the union of
-  /// both), one for each missing shard if at least one is there, and the notes of readers.
+  /// Contains one warning per tensor on which index and shards disagree (the tensors of both are
+  /// used). Contains one warning per missing shard if at least one shard exists, and the notes of
+  /// readers.
   const std::vector<ErrorParts>& warnings() const { return warnings_; }
 
-  /// For a tensor that the index names and no shard holds: ": the index puts it in FILE, which
-  /// lacks it" (or "is missing"). Empty for other names.
+  /// For a tensor that is in the index but in no shard, returns ": the index assigns it to FILE,
+  /// which does not contain it" (or "which is missing"). Empty for other names.
   std::string missing_note(std::string_view name) const;
 
   /// The folder with config.json, and the file or index that was opened.
@@ -88,31 +89,32 @@ class Checkpoint {
   /// CheckpointTensor::file is an index into these.
   const std::vector<MappedFile>& files() const { return files_; }
 
-  /// Throws Error(io) if the tensor's file was cut since it was opened. Call after reading bytes.
+  /// Throws Error(io) if the tensor's file was truncated since it was opened. Call it after reading
+  /// bytes.
   void check_intact(const CheckpointTensor& tensor) const;
 
-  /// Whether some of its files are not on this machine.
+  /// Whether some files are remote.
   bool is_remote() const;
 
-  /// Whether its tensors are in memory, without files. Then only their bytes tell whether they have
+  /// Whether the tensors are in memory, without files. Then only their bytes show whether they have
   /// changed.
   bool is_in_memory() const { return owner_ != nullptr; }
 
-  /// Waits until these bytes of the files can be read; returns at once for files on this machine.
-  /// Call before reading bytes. Throws Error(io) if they cannot be fetched.
+  /// Waits until these bytes of the files are readable; returns at once for local files. Call it
+  /// before reading bytes. Throws Error(io) if they cannot be fetched.
   void need(std::span<const std::span<const std::byte>> parts) const;
   void need(const CheckpointTensor& tensor) const;
 
-  /// Starts to fetch bytes that are needed soon; does not wait.
+  /// Starts to fetch bytes that will be needed soon; does not wait.
   void prefetch(std::span<const std::span<const std::byte>> parts) const;
 
-  /// Says that the tensor's bytes will not be read soon.
+  /// Hints that the tensor's bytes will not be read soon.
   void release(const CheckpointTensor& tensor) const;
 
-  /// "FILE: tensor 'NAME'", for messages.
+  /// Returns "FILE: tensor 'NAME'", for messages.
   std::string place_of(const CheckpointTensor& tensor) const;
 
-  /// The parts of an error about the tensor.
+  /// Returns the parts of an error about the tensor.
   ErrorParts parts_of(const CheckpointTensor& tensor, std::string problem,
                       std::string hint = "") const;
 
@@ -121,11 +123,11 @@ class Checkpoint {
   void open_parts(const CheckpointFolder& folder, const std::string& name);
   void add_file(MappedFile file);
   void add_contents(MappedFile file, FileContents contents);
-  /// Prefers the config and tokenizer of the weights' own file to files beside it.
+  /// Prefers the config and tokenizer inside the weights file to files in its folder.
   void use_own_texts();
   void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const CheckpointFolder& folder);
-  /// `shard_of`: what the index says, empty for a single file.
+  /// `shard_of`: the contents of the index, empty for a single file.
   void index_names(const std::map<std::string, std::string>& shard_of);
   void index_tensors();
 
@@ -135,13 +137,14 @@ class Checkpoint {
   std::vector<CheckpointTensor> tensors_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::map<std::string, std::string, std::less<>> aliases_;
-  std::map<std::string, std::string, std::less<>> missing_;  // tensor → shard the index names
+  // tensor → shard according to the index
+  std::map<std::string, std::string, std::less<>> missing_;
   std::set<std::string, std::less<>> absent_shards_;
   std::vector<ErrorParts> warnings_;
   std::optional<std::string> config_;
   std::function<std::string()> tokenizer_;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory_;
-  std::shared_ptr<const void> owner_;  // of the program's own memory
+  std::shared_ptr<const void> owner_;  // for tensors in the program's memory
 };
 
 }  // namespace attnscope

@@ -13,7 +13,7 @@
 namespace attnscope {
 namespace {
 
-constexpr std::string_view kLlama2cMagic = "24ka";  // of versions from 1 on
+constexpr std::string_view kLlama2cMagic = "24ka";  // in versions from 1 on
 constexpr std::size_t kNumberBytes = 4, kNumbers = 7, kNewHeaderBytes = 256;
 constexpr std::int64_t kMaxWidth = 1 << 20, kMaxLayers = 1 << 12, kMaxTokens = 1 << 24;
 
@@ -22,7 +22,7 @@ struct Header {
   std::int64_t width = 0, mlp_width = 0, layers = 0, heads = 0, kv_heads = 0, vocabulary = 0,
                context = 0;
   bool tied = false;
-  std::size_t bytes = 0;  // of itself
+  std::size_t bytes = 0;  // size of the header itself
 };
 
 bool has_magic(std::span<const std::byte> file) {
@@ -30,7 +30,7 @@ bool has_magic(std::span<const std::byte> file) {
          std::memcmp(file.data(), kLlama2cMagic.data(), kLlama2cMagic.size()) == 0;
 }
 
-/// Nothing where the numbers cannot be those of a model.
+/// Returns nothing if the numbers cannot belong to a model.
 std::optional<Header> header_of(std::span<const std::byte> file) {
   const bool named = has_magic(file);
   const std::size_t first = named ? 2 * kNumberBytes : 0;
@@ -49,7 +49,7 @@ std::optional<Header> header_of(std::span<const std::byte> file) {
              .vocabulary = number(5),
              .context = number(6),
              .bytes = named ? kNewHeaderBytes : end};
-  // Version 0 says by a negative vocabulary that the head is kept apart.
+  // In version 0, a negative vocab_size means that the LM head is stored separately.
   out.tied = named ? file[end] != std::byte{0} : out.vocabulary > 0;
   if (!named) out.vocabulary = std::abs(out.vocabulary);
   const auto within = [](std::int64_t value, std::int64_t most) {
@@ -63,7 +63,7 @@ std::optional<Header> header_of(std::span<const std::byte> file) {
   return audio ? std::optional(out) : std::nullopt;
 }
 
-/// Takes one tensor after another from the file's bytes.
+/// Reads one tensor after another from the file's bytes.
 class Taker {
  public:
   Taker(ByteReader& in, FileContents& contents) : in_(in), contents_(contents) {}
@@ -71,8 +71,8 @@ class Taker {
   std::span<const std::byte> bytes(std::int64_t elements) {
     const std::uint64_t size = static_cast<std::uint64_t>(elements) * kNumberBytes;  // < 2^46
     if (size > in_.left()) {
-      refuse(in_.where(), "is shorter than its header demands",
-             "truncated download, or not a file of llama2.c?");
+      refuse(in_.where(), "is shorter than its header specifies",
+             "truncated download, or not a llama2.c file?");
     }
     return in_.pass_over(size);
   }
@@ -87,7 +87,7 @@ class Taker {
     contents_.tensors.push_back({tensor, view(std::move(shape))});
   }
 
-  /// One of each layer. With `heads`, the rows that turn together lie side by side in each head.
+  /// Reads one tensor per layer. With `heads`, rotary pairs are adjacent rows in each head.
   void each_layer(std::int64_t layers, const std::string& tensor, const Shape& shape,
                   std::int64_t heads = 0) {
     for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -132,12 +132,13 @@ bool is_llama2c(std::span<const std::byte> start) {
 FileContents parse_llama2c(std::span<const std::byte> file, std::string_view name) {
   ByteReader in(file, {std::string(name)}, "the file");
   const auto found = header_of(file);
-  if (!found) refuse(in.where(), "its header is not that of a llama2.c checkpoint");
+  if (!found) refuse(in.where(), "the header is not that of a llama2.c checkpoint");
   const Header& header = *found;
   if (header.version > 1) {
-    throw Error(ErrorKind::unsupported, {.file = std::string(name),
-                                         .problem = "version " + std::to_string(header.version) +
-                                                    " of llama2.c's format is not read"});
+    throw Error(ErrorKind::unsupported,
+                {.file = std::string(name),
+                 .problem = "version " + std::to_string(header.version) +
+                            " of the llama2.c format is not supported, expected 0 or 1"});
   }
   in.pass_over(header.bytes);
 
@@ -175,7 +176,7 @@ FileContents parse_llama2c(std::span<const std::byte> file, std::string_view nam
   }
   if (!header.tied) taker.whole("lm_head.weight", {header.vocabulary, width});
   if (in.left() > 0) {
-    refuse(in.where(), "is " + counted(in.left(), "byte") + " longer than its header demands");
+    refuse(in.where(), "is " + counted(in.left(), "byte") + " longer than its header specifies");
   }
   return out;
 }

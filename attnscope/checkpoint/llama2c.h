@@ -1,5 +1,5 @@
-// Checkpoints of llama2.c: a header of seven numbers, then Llama's weights in float32, in an order
-// that the header decides. Source: karpathy/llama2.c, export.py and run.c.
+// Checkpoints of llama2.c: a header of seven numbers, followed by Llama's weights in float32. The
+// version in the header determines their order. Source: karpathy/llama2.c, export.py and run.c.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace attnscope {
 
-/// Recognises a file by its first bytes: version 1 has a magic number, version 0 only plausible
+/// Recognizes a file by its first bytes: version 1 has a magic number, version 0 only plausible
 /// sizes.
 bool is_llama2c(std::span<const std::byte> start);
 
-/// Reads versions 0 and 1, in transformers' names and order of rows, with a config.json. Throws
-/// Error(format) if the file's length does not fit its header, Error(unsupported) for other
-/// versions.
+/// Reads versions 0 and 1. Returns tensors with transformers' names and row order, and a
+/// config.json. Throws Error(format) if the file's length does not match its header,
+/// Error(unsupported) for other versions.
 FileContents parse_llama2c(std::span<const std::byte> file, std::string_view name);
 
 /// The same for a mapped file, of which only the header is read.

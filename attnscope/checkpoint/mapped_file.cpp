@@ -73,11 +73,11 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
 
 MappedFile::MappedFile(RemoteFile file) : path_(file.path), state_{.bytes = file.bytes} {
   if (state_.bytes == 0) return;
-  // Memory is taken page by page as bytes arrive.
+  // Memory is allocated page by page as bytes arrive.
   void* address = mmap(nullptr, state_.bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
-    refuse_file(path_, std::string("cannot make room for it: ") + std::strerror(errno));
+    refuse_file(path_, std::string("cannot reserve memory for it: ") + std::strerror(errno));
   }
   const std::span memory(static_cast<std::byte*>(address), state_.bytes);
   bytes_ = memory;
@@ -98,7 +98,7 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
 
 MappedFile::~MappedFile() {
   guard_ = GuardedRange();  // before another mapping can take the addresses
-  remote_.reset();          // it may still be writing
+  remote_.reset();          // a prefetch may still be writing
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   if (descriptor_ >= 0) close(descriptor_);
 }
@@ -112,8 +112,10 @@ std::optional<std::size_t> MappedFile::place_of(std::span<const std::byte> part)
 
 std::vector<MappedFile::Stretch> MappedFile::stretches_of(
     std::span<const std::span<const std::byte>> parts) const {
-  // Measured on GPTQ pieces 416 KiB apart: joined, 2.3 s for 2.7 (20 ms a request, 100 MB/s), 2.9
-  // for 8.4 (100 ms, 100 MB/s), 12.6 for 7.4 (25 ms, 10 MB/s). Farther apart, only 100 ms gains.
+  // Measured for GPTQ tensors 416 KiB apart: joining the requests takes 2.3 s instead of 2.7 s (20
+  // ms per request, 100 MB/s). It takes 2.9 s instead of 8.4 s (100 ms, 100 MB/s), and 12.6 s
+  // instead of 7.4 s (25 ms, 10 MB/s). At larger distances, joining helps only with 100 ms per
+  // request.
   constexpr std::size_t kWorthARequest = std::size_t{512} << 10;
   std::vector<Stretch> found;
   for (const auto part : parts) {
@@ -144,10 +146,10 @@ void MappedFile::prefetch(std::span<const std::span<const std::byte>> parts) con
       remote_->prefetch(first, end);
       continue;
     }
-    // The mapping begins on a page, so a page of the file is a page of memory.
+    // The mapping begins on a page boundary, so a page of the file is a page of memory.
     const std::size_t begin = first / page * page;
     void* address = const_cast<std::byte*>(bytes_.data()) + begin;
-    // Advice only: whatever comes of it, the bytes are read where they are used.
+    // This is only a hint: errors do not matter, because the bytes are read where they are used.
     (void)madvise(address, end - begin, MADV_WILLNEED);
   }
 }
@@ -156,7 +158,7 @@ void MappedFile::release(std::span<const std::byte> part) const {
   const auto first = place_of(part);
   if (!first) return;
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  // Whole pages alone: the others hold bytes that somebody else may read.
+  // Only whole pages: others contain bytes that may still be in use.
   const std::size_t begin = (*first + page - 1) / page * page;
   const std::size_t end = (*first + part.size()) / page * page;
   if (begin >= end) return;
@@ -165,14 +167,16 @@ void MappedFile::release(std::span<const std::byte> part) const {
 }
 
 void MappedFile::check_intact() const {
-  if (descriptor_ < 0) return;  // not of this machine: what gives the bytes has checked them
+  if (descriptor_ < 0) return;  // a remote file: the source of the bytes has checked them
   struct stat status;
   if (guard_.was_cut() || fstat(descriptor_, &status) != 0 ||
       state_of(status).bytes < state_.bytes) {
-    refuse_file(path_, "the file became shorter while it was read", "is it still being written?");
+    refuse_file(path_, "the file was truncated while it was read",
+                "is another program still writing it?");
   }
   if (state_of(status).modified_ns != state_.modified_ns) {
-    refuse_file(path_, "the file was written to while it was read", "is it still being written?");
+    refuse_file(path_, "the file was modified while it was read",
+                "is another program still writing it?");
   }
 }
 

@@ -1,4 +1,4 @@
-// The bytes of a file, mapped into memory. Detects if the file is truncated or written to.
+// The bytes of a file, mapped into memory. Detects whether the file is truncated or modified.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@
 
 namespace attnscope {
 
-/// Identifies the state of a file, to tell whether it has changed since it was opened.
+/// The state of a file, used to detect changes after it was opened.
 struct FileState {
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  // since 1970
-  std::int64_t changed_ns = 0;   // of its inode, which no program can set
+  std::int64_t changed_ns = 0;   // change time of the inode, which no program can set
 };
 
-/// Owns the mapping; move-only. Call `check_intact()` after reading, before using what was read: if
-/// the file was truncated after it was opened, bytes past its end read as zeros (if the program has
-/// called install_bus_error_guard(); else SIGBUS ends it).
+/// Owns the mapping; move-only. Call `check_intact()` after reading and before using the values. If
+/// the file was truncated, bytes past its end read as zeros after install_bus_error_guard().
+/// Without the guard, SIGBUS ends the program.
 class MappedFile {
  public:
   /// Throws Error(io) if the file cannot be opened or is not a regular file.
   explicit MappedFile(const std::filesystem::path& path);
   /// A remote file: need() fetches its bytes.
   explicit MappedFile(RemoteFile file);
-  /// Stands for `bytes` of the program's memory, which it does not own.
+  /// Represents `bytes` of the program's memory, without owning them.
   static MappedFile in_memory(std::string name, std::uint64_t bytes);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
@@ -44,11 +44,11 @@ class MappedFile {
 
   bool is_remote() const { return remote_ != nullptr; }
 
-  /// Waits until `part` of the bytes can be read; returns at once for a file on this machine. Bytes
-  /// of other files are ignored here and below. Throws Error(io) if they cannot be fetched.
+  /// Waits until `part` of the bytes is readable; returns at once for a local file. Here and below,
+  /// bytes of other files are ignored. Throws Error(io) if they cannot be fetched.
   void need(std::span<const std::byte> part) const { need({&part, 1}); }
 
-  /// The same for many parts. May also fetch bytes between them, if that is cheaper than another
+  /// The same for many parts. Also fetches bytes between them if that is cheaper than another
   /// request.
   void need(std::span<const std::span<const std::byte>> parts) const;
 
@@ -56,22 +56,22 @@ class MappedFile {
   void prefetch(std::span<const std::byte> part) const { prefetch({&part, 1}); }
   void prefetch(std::span<const std::span<const std::byte>> parts) const;
 
-  /// Says that `part` will not be read soon, so that its memory may be freed.
+  /// Hints that `part` will not be read soon, so that its memory can be freed.
   void release(std::span<const std::byte> part) const;
 
-  /// Throws Error(io) that names the file if it was truncated or written to since it was opened.
+  /// Throws Error(io) that names the file if it was truncated or modified since it was opened.
   void check_intact() const;
 
  private:
   MappedFile(std::filesystem::path path, FileState state) : path_(std::move(path)), state_(state) {}
 
-  /// The offset of the part in the file; nothing if it is not a part of it.
+  /// Returns the offset of the part in the file; nothing if it is not part of the file.
   std::optional<std::size_t> place_of(std::span<const std::byte> part) const;
 
   struct Stretch {
     std::size_t begin, end;
   };
-  /// The parts of this file in their order, near ones joined.
+  /// Returns the parts of this file in order, with nearby ones joined.
   std::vector<Stretch> stretches_of(std::span<const std::span<const std::byte>> parts) const;
 
   std::filesystem::path path_;
@@ -79,16 +79,17 @@ class MappedFile {
   std::span<const std::byte> bytes_;
   FileState state_;
   GuardedRange guard_;
-  std::unique_ptr<RemoteBytes> remote_;  // null: the file is on this machine
+  std::unique_ptr<RemoteBytes> remote_;  // null: the file is local
 };
 
-/// All bytes of a file. Throws Error(io), or Error(format) above `limit_bytes`.
+/// Returns all bytes of a file. Throws Error(io), or Error(format) above `limit_bytes`.
 std::string bytes_of(const MappedFile& file, std::uint64_t limit_bytes);
 
-/// The whole of a small text file. Throws Error(io), or Error(format) above `limit_bytes`.
+/// Returns the contents of a small text file. Throws Error(io), or Error(format) above
+/// `limit_bytes`.
 std::string text_of(const MappedFile& file, std::uint64_t limit_bytes);
 
-/// The same of a file on this machine.
+/// The same for a local file.
 std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit_bytes);
 
 }  // namespace attnscope

@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// What is fetched at once: small enough for two connections to share one matrix.
+/// The unit of fetching: small enough for two connections to share one matrix.
 constexpr std::uint64_t kPartBytes = std::uint64_t{8} << 20;
 
 }  // namespace
@@ -76,7 +76,7 @@ void RemoteBytes::need(std::uint64_t begin, std::uint64_t end) {
     } else if (known->second.there) {
       begin = known->second.end;
     } else {
-      changed_.wait(lock);  // where that fetch fails, this one tries and says why
+      changed_.wait(lock);  // if that fetch fails, this thread retries and reports the error
     }
   }
 }
@@ -107,7 +107,7 @@ void RemoteBytes::fetch(std::unique_lock<std::mutex>& lock, std::uint64_t begin,
 }
 
 void RemoteBytes::prefetch(std::uint64_t begin, std::uint64_t end) {
-  // A task for each part, so that both connections work on one matrix.
+  // One task per part, so that both connections work on one matrix.
   for (std::uint64_t part = begin; part < end; part += kPartBytes) {
     {
       const std::scoped_lock lock(mutex_);
@@ -116,11 +116,11 @@ void RemoteBytes::prefetch(std::uint64_t begin, std::uint64_t end) {
     file_.fetcher->run([this, part, stop = std::min(end, part + kPartBytes)] {
       try {
         need(part, stop);
-      } catch (...) {  // whoever needs them fails the same way, and says so
+      } catch (...) {  // a thread that needs these bytes will hit the same error and report it
       }
       const std::scoped_lock lock(mutex_);
       --tasks_;
-      changed_.notify_all();  // under the lock: the destructor waits for it
+      changed_.notify_all();  // notified under the lock, because the destructor waits for it
     });
   }
 }

@@ -16,10 +16,11 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format
 constexpr std::size_t kMaxDimensions = 16;
 
-/// One entry of the header, its fields checked but its place among the others not yet.
+/// One entry of the header. Its fields are checked, but not yet its position relative to other
+/// entries.
 struct Entry {
   std::string name;
   DType dtype = DType::f32;
@@ -28,7 +29,7 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-/// What an error is about: the file, or a tensor of it.
+/// The subject of an error: the file, or one of its tensors.
 struct Subject {
   std::string file;
   std::string tensor = {};
@@ -50,7 +51,7 @@ std::uint64_t header_length(std::span<const std::byte> file, const Subject& wher
   const auto length = load_number<std::uint64_t>(file.data());
   if (length > kMaxHeaderBytes) {
     refuse_tensor(
-        where, "header length " + std::to_string(length) + " is over the limit of 100000000 bytes",
+        where, "header length " + std::to_string(length) + " exceeds the limit of 100000000 bytes",
         "not a safetensors file?");
   }
   if (length > file.size() - kLengthBytes) {
@@ -73,23 +74,24 @@ Shape parse_shape(const json& value, const Subject& where) {
   for (const json& size : value) {
     const auto parsed = as_size(size);
     if (!parsed || *parsed > INT64_MAX)
-      refuse_tensor(where, "'shape' holds something that is no size");
+      refuse_tensor(where, "'shape' contains a value that is not a size");
     shape.push_back(static_cast<std::int64_t>(*parsed));
   }
   return shape;
 }
 
-/// shape × dtype in bytes.
+/// Returns shape × dtype in bytes.
 std::uint64_t byte_count(const Shape& shape, DType dtype, const Subject& where) {
-  // Zero times anything is zero, in whatever order the sizes come.
+  // The product is zero if any size is zero, in any order of the sizes.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::optional<std::uint64_t> bits = static_cast<std::uint64_t>(dtype_info(dtype).bits);
   for (const std::int64_t size : shape) {
     bits = checked_mul(*bits, static_cast<std::uint64_t>(size));
-    if (!bits) refuse_tensor(where, "shape " + shape_text(shape) + " overflows");
+    if (!bits)
+      refuse_tensor(where, "shape " + shape_text(shape) + " overflows the number of elements");
   }
   if (*bits % 8 != 0)
-    refuse_tensor(where, "shape " + shape_text(shape) + " is no whole number of bytes");
+    refuse_tensor(where, "shape " + shape_text(shape) + " does not fill whole bytes");
   return *bits / 8;
 }
 
@@ -115,19 +117,19 @@ Entry parse_entry(const std::string& name, const json& value, const Subject& fil
   }
   entry.begin = *as_size(offsets[0]);
   entry.end = *as_size(offsets[1]);
-  if (entry.begin > entry.end) refuse_tensor(where, "its offsets run backwards");
+  if (entry.begin > entry.end) refuse_tensor(where, "its offsets are reversed");
 
   const std::uint64_t expected = byte_count(entry.shape, entry.dtype, where);
   if (entry.end - entry.begin != expected) {
     refuse_tensor(where, "shape " + shape_text(entry.shape) + " of " + std::string(dtype_text) +
-                             " needs " + counted(expected, "byte") + ", its offsets span " +
+                             " requires " + counted(expected, "byte") + ", but its offsets span " +
                              std::to_string(entry.end - entry.begin));
   }
   return entry;
 }
 
-/// Tensors must cover the payload exactly: whoever hides bytes in a hole or lets two tensors share
-/// bytes has made a different file than its header says.
+/// Tensors must cover the data exactly. Otherwise, a file could hide bytes in a gap or share bytes
+/// between two tensors.
 void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
                  const Subject& file) {
   std::uint64_t covered = 0;
@@ -139,7 +141,7 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t payload_bytes,
                     counted(payload_bytes, "byte") + " of data; truncated download?");
     }
     if (entry.begin < covered) refuse_tensor(where, "its bytes overlap another tensor's");
-    if (entry.begin > covered) refuse_tensor(where, "there is a hole in the file before its bytes");
+    if (entry.begin > covered) refuse_tensor(where, "there is a gap in the file before its bytes");
     covered = entry.end;
   }
   if (covered != payload_bytes) {
@@ -153,7 +155,8 @@ std::map<std::string, std::string> parse_metadata(const json& value, const Subje
   std::map<std::string, std::string> metadata;
   if (!value.is_object()) refuse_tensor(where, "'__metadata__' is not an object");
   for (const auto& [key, text] : value.items()) {
-    if (!text.is_string()) refuse_tensor(where, "'__metadata__' holds something that is no string");
+    if (!text.is_string())
+      refuse_tensor(where, "'__metadata__' contains a value that is not a string");
     metadata.emplace(key, text.get_ref<const std::string&>());
   }
   return metadata;

@@ -1,4 +1,4 @@
-// The safetensors format: 8 bytes of header length, a JSON header, the tensors' bytes.
+// The safetensors format: 8 bytes of header length, a JSON header, the bytes of the tensors.
 // Source: huggingface/safetensors, README.md and safetensors/src/tensor.rs.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace attnscope {
 
-/// Checks the whole header first: sizes, exact cover of the file without holes or overlaps, dtypes,
-/// duplicate names. Views point into `file`. Throws Error(format) with the file's `name` and the
-/// fault.
+/// Checks the whole header first: sizes, exact cover of the file without gaps or overlaps, dtypes,
+/// duplicate names. Views point into `file`. Throws Error(format) that names the file as `name` and
+/// describes the problem.
 FileContents parse_safetensors(std::span<const std::byte> file, std::string_view name);
 
 /// The same for a mapped file, of which only the header is read.

@@ -1,5 +1,5 @@
-// Parts of a tokenizer.json that several kinds of tokenizers have in common. Include it only from
-// .cpp files. Source: huggingface/tokenizers.
+// Components of a tokenizer.json that several types of tokenizers share. Include it only from .cpp
+// files. Source: huggingface/tokenizers.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@
 
 namespace attnscope {
 
-/// An entry of `added_tokens`, which are searched in a text before anything else. `special`:
-/// decoding may leave it out.
+/// Returns an entry of `added_tokens`, which are matched in a text before anything else. `special`:
+/// decoding may skip it.
 nlohmann::json added_token(std::int64_t id, const std::string& spelling, bool special);
 
-/// Puts `first` before a text and `last` after it, if they are given and in the vocabulary.
+/// Returns a post-processor that puts `first` before a text and `last` after it, if they are given
+/// and in the vocabulary.
 nlohmann::json template_of(const nlohmann::json& vocabulary, const std::string& first,
                            const std::string& last);
 
-/// The pre-tokenizer or decoder for bytes that are spelled as letters. `cuts`: splits a text into
-/// words as GPT-2 does.
+/// Returns the pre-tokenizer or decoder of byte-level tokenizers. `cuts`: splits a text into words
+/// like GPT-2.
 nlohmann::json byte_level(bool add_prefix_space, bool cuts = true);
 
-/// A tokenizer.json without `added_tokens`, `normalizer`, `pre_tokenizer` and `post_processor`,
-/// which are null.
+/// Returns a tokenizer.json with null for `added_tokens`, `normalizer`, `pre_tokenizer` and
+/// `post_processor`.
 nlohmann::json tokenizer_of(nlohmann::json model, nlohmann::json decoder);
 
-/// `vocabulary`: spelling → id; `merges`: pairs in the order in which they are joined.
+/// `vocabulary`: spelling → id; `merges`: pairs in merge order.
 nlohmann::json pair_model(nlohmann::json vocabulary, nlohmann::json merges);
 
 }  // namespace attnscope

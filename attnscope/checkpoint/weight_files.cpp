@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 9> kCompanions = {"config.json",
                                                          "merges.txt",
                                                          "vocab.txt"};
 
-/// What training leaves beside the weights, in the same format.
+/// Files that training programs leave next to the weights, in the same format.
 constexpr std::array<std::string_view, 4> kOfTraining = {"training_args", "optimizer", "scheduler",
                                                          "rng_state"};
 
@@ -52,7 +52,8 @@ bool has_ending(const FileFormat& format, std::string_view name) {
 
 constexpr std::size_t kInspectedBytes = 512;  // bytes at the start of a file
 
-/// Whether it begins as files of the format do. True where that cannot be seen: it is not here.
+/// Whether the file begins like files of the format. True if this cannot be checked, because the
+/// file is remote.
 bool may_be(const FileFormat& format, const CheckpointFolder& folder, const std::string& name) {
   if (format.recognizes == nullptr || folder.is_remote()) return true;
   try {
@@ -63,7 +64,8 @@ bool may_be(const FileFormat& format, const CheckpointFolder& folder, const std:
   }
 }
 
-/// The one of these that is meant; nothing where there are none. Parts of one checkpoint are one.
+/// Returns the file that is meant; nothing if there are none. The parts of one checkpoint count as
+/// one file.
 std::optional<std::string> only_one(const CheckpointFolder& folder, const FileFormat& format,
                                     std::vector<std::string> names, const std::string& what) {
   if (format.parts != nullptr) {
@@ -71,13 +73,14 @@ std::optional<std::string> only_one(const CheckpointFolder& folder, const FileFo
       return format.parts(name).front().string() != name;
     });
   }
-  // Of several, those that only end so are left out: a shard of tokens is a .bin file, too.
+  // If there are several, skips files that only share the extension: a token shard is a .bin file,
+  // too.
   const auto not_weights = [&](const std::string& name) { return !may_be(format, folder, name); };
   if (names.size() > 1 && !std::all_of(names.begin(), names.end(), not_weights)) {
     std::erase_if(names, not_weights);
   }
   if (names.size() > 1) {
-    refuse_weights(ErrorKind::usage, folder.path(), "holds several " + what, "name one of them");
+    refuse_weights(ErrorKind::usage, folder.path(), "contains several " + what, "pass one of them");
   }
   if (names.empty()) return std::nullopt;
   return names.front();
@@ -107,8 +110,8 @@ std::optional<std::string> weights_of_format(const CheckpointFolder& folder,
   return only_one(folder, format, std::move(files), ending + " files and no index");
 }
 
-/// Of the root of a Hugging Face cache folder, models--ORG--NAME: the revision that `main` names,
-/// else the first.
+/// Returns the snapshot of a Hugging Face cache folder (models--ORG--NAME): the revision of `main`,
+/// otherwise the first one.
 std::optional<fs::path> find_snapshot(const fs::path& folder) {
   const fs::path snapshots = folder / "snapshots";
   std::error_code ignored;
@@ -124,7 +127,7 @@ std::optional<fs::path> find_snapshot(const fs::path& folder) {
   return snapshots / found.front();
 }
 
-/// What git keeps in place of a large file until `git lfs` fetches it.
+/// The text that git stores instead of a large file until `git lfs` fetches it.
 bool is_lfs_pointer(std::span<const std::byte> bytes) {
   constexpr std::string_view kStart = "version https://git-lfs";
   return bytes.size() > kStart.size() &&
@@ -143,36 +146,34 @@ std::string find_weights(const CheckpointFolder& folder) {
     const bool has_config = format.may_bring_config || folder.has(kConfig);
     const bool is_named_so = is_index(*found) || *found == format.usual;
     if (is_named_so || (has_config && may_be(format, folder, *found))) return *std::move(found);
-    // A file of another format may open where this one does not.
+    // A file of another format may be readable when this one is not.
     if (!doubtful) doubtful = std::move(found);
   }
   if (doubtful) return *std::move(doubtful);
   for (const std::string_view ending : {".h5", ".msgpack"}) {
     const auto others = folder.names_ending(ending);
     if (others.empty()) continue;
-    refuse_weights(
-        ErrorKind::unsupported, folder.path(),
-        "holds only " + verbatim(others.front()) + ", a format that is not read yet",
-        "convert it to safetensors, for example with transformers: from_pretrained, then "
-        "save_pretrained");
+    refuse_weights(ErrorKind::unsupported, folder.path(),
+                   "contains only " + verbatim(others.front()) + ", a format that is not supported",
+                   "convert it to safetensors, for example with from_pretrained and "
+                   "save_pretrained in transformers");
   }
   if (const auto snapshot = find_snapshot(folder.path())) {
     refuse_weights(ErrorKind::io, folder.path(),
-                   "is the folder of a model in a cache, which keeps its files in "
-                   "snapshots/REVISION",
-                   "name " + verbatim(snapshot->string()));
+                   "is a cache folder, which keeps the model's files in snapshots/REVISION",
+                   "pass " + verbatim(snapshot->string()));
   }
-  refuse_weights(ErrorKind::io, folder.path(), "holds no weights",
-                 "expected a file that ends in " + join_alternatives(weight_endings()) +
-                     ", or an index of such");
+  refuse_weights(ErrorKind::io, folder.path(), "contains no weights",
+                 "expected a file with extension " + join_alternatives(weight_endings()) +
+                     ", or an index of such files");
 }
 
 const FileFormat& format_of(const MappedFile& file) {
   const auto start = file.bytes().first(std::min(kInspectedBytes, file.bytes().size()));
   file.need(start);
   if (is_lfs_pointer(start)) {
-    refuse_weights(ErrorKind::format, file.path(), "is a git-lfs pointer and not the weights",
-                   "fetch them: git lfs pull");
+    refuse_weights(ErrorKind::format, file.path(), "is a Git LFS pointer, not the weights",
+                   "fetch the weights: git lfs pull");
   }
   const std::string name = file.path().filename().string();
   const FileFormat* candidate = nullptr;
@@ -182,19 +183,18 @@ const FileFormat& format_of(const MappedFile& file) {
     if (candidate == nullptr) candidate = &format;
   }
   if (candidate == nullptr) {
-    refuse_weights(ErrorKind::unsupported, file.path(), "not a format that is read",
-                   "expected a file that ends in " + join_alternatives(weight_endings()) +
-                       ", an index of such, or a folder with one");
+    refuse_weights(ErrorKind::unsupported, file.path(), "unsupported file format",
+                   "expected a file with extension " + join_alternatives(weight_endings()) +
+                       ", an index of such files, or a folder with one");
   }
-  refuse_weights(
-      ErrorKind::format, file.path(),
-      "does not begin as a file of its ending does (" + std::string(candidate->name) + ")",
-      "truncated or another format?");
+  refuse_weights(ErrorKind::format, file.path(),
+                 "does not match its file extension (" + std::string(candidate->name) + ")",
+                 "truncated, or another format?");
 }
 
 namespace {
 
-/// Shards lie beside their index. Anything that could name another place is refused.
+/// Shards are in the folder of their index. A name that could point elsewhere is rejected.
 bool is_plain_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
@@ -204,7 +204,7 @@ bool is_plain_file_name(std::string_view name) {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
 
-/// The weights of a folder with these files; nothing where it does not open.
+/// Returns the weights file of a folder with these files; nothing if the folder cannot be opened.
 std::optional<std::string> weights_among(const fs::path& folder,
                                          const std::vector<std::string>& names) {
   std::vector<RemoteFile> files;
@@ -232,7 +232,7 @@ std::map<std::string, std::string> parse_shard_index(std::string_view text,
     const auto& name = shard.get_ref<const std::string&>();
     if (!is_plain_file_name(name)) {
       refuse_index(where, "the shard of '" + verbatim(tensor) + "' is '" + verbatim(name) +
-                              "', which is not the plain name of a file beside the index");
+                              "', which is not a plain file name in the folder of the index");
     }
     shard_of.emplace(tensor, name);
   }

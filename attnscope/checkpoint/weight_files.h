@@ -1,5 +1,5 @@
-// The files of a checkpoint's folder: which hold its weights, in which format a file is, and which
-// others are read.
+// The files of a checkpoint's folder: which contain the weights, which format a file has, and which
+// other files are read.
 #pragma once
 
 #include <cstdint>
@@ -20,38 +20,39 @@ namespace attnscope {
 /// Whether the name is that of an index of shards, "….safetensors.index.json".
 bool is_index(const std::filesystem::path& file);
 
-/// The name of the weights or their index: for each format in turn, the usual file, its index, or
-/// the only file of its kind. Throws Error(usage) if several files are possible, Error(io) if there
-/// is none, Error(unsupported) if there are only files that no reader knows.
+/// Returns the name of the weights file or its index. Tries, for each format in turn, the usual
+/// file, its index, and the only file with the extension. Throws Error(usage) if several files are
+/// possible, Error(io) if there is none, and Error(unsupported) if no reader supports the format.
 std::string find_weights(const CheckpointFolder& folder);
 
-/// Whether a new file of that name would make the folder open as other weights, or not at all.
+/// Whether a new file of that name would change which weights the folder opens, or prevent opening
+/// it.
 bool changes_weights(const CheckpointFolder& folder, const std::string& name);
 
-/// Decides by the file's name, and by its first bytes if several formats have that ending. Throws
-/// Error(unsupported) if no reader knows it, Error(format) for a Git LFS pointer.
+/// Decides by the file extension, and by the first bytes if several formats share the extension.
+/// Throws Error(unsupported) if no reader supports the file, Error(format) for a Git LFS pointer.
 const FileFormat& format_of(const MappedFile& file);
 
-/// How files of weights end: ".safetensors", ".bin", …
+/// File extensions of weights: ".safetensors", ".bin", …
 std::vector<std::string> weight_endings();
 
-/// The files that are read next to the weights, if they exist: the configuration and the tokenizer.
+/// The files that are read next to the weights, if they exist: configuration and tokenizer.
 std::span<const std::string_view> companion_files();
 
-/// The local files that the checkpoint is read from, and those that opening it would look for,
-/// whether they exist or not.
+/// Returns the local files from which the checkpoint is read, and those that opening it would look
+/// for, even if they do not exist.
 std::vector<std::filesystem::path> paths_of(const Checkpoint& checkpoint);
 
-// model.safetensors.index.json: which shard holds which tensor.
+// model.safetensors.index.json: which shard contains which tensor.
 
-/// The largest index that is read.
+/// The maximum size of an index.
 inline constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 
-/// Tensor name → shard file name, a plain name beside the index.
-/// Throws Error(format) for anything else, a path out of the folder among them.
+/// Returns tensor name → shard file name, a plain name in the folder of the index. Throws
+/// Error(format) for anything else, including paths out of the folder.
 std::map<std::string, std::string> parse_shard_index(std::string_view text, std::string_view where);
 
-/// The shards that an index in the folder names. Empty if `weights` is not an index.
+/// Returns the shards that an index in the folder lists. Empty if `weights` is not an index.
 std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights);
 
 }  // namespace attnscope

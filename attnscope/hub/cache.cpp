@@ -19,20 +19,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTag =
-    "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This folder is a cache of models from the Hugging Face hub.\n"
-    "# What the first line is for: https://bford.info/cachedir/\n";
+    "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of models from the "
+    "Hugging Face hub.\n# The first line is explained at https://bford.info/cachedir/\n";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& problem, const std::string& why) {
   throw Error(ErrorKind::io, {.file = path.string(),
                               .problem = problem + ": " + verbatim(why),
-                              .hint = "the cache is named by HF_HOME or HF_HUB_CACHE"});
+                              .hint = "set HF_HOME or HF_HUB_CACHE to use another cache folder"});
 }
 
 void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) fail(path, "cannot make this folder", error.message());
+  if (error) fail(path, "cannot create this folder", error.message());
 }
 
 std::string file_text(const fs::path& path) {
@@ -44,7 +43,7 @@ std::string file_text(const fs::path& path) {
   return text;
 }
 
-/// In one step: whoever reads sees the old text or the new one.
+/// Writes atomically, so that readers see either the old text or the new one.
 void write_text(const fs::path& path, std::string_view text) {
   make_folder(path.parent_path());
   const fs::path other = path.string() + "." + std::to_string(getpid()) + ".tmp";
@@ -86,16 +85,16 @@ fs::path HubCache::lock_file(const std::string& etag) const {
 
 bool HubCache::has(const std::string& commit, const std::string& path) const {
   std::error_code ignored;
-  return fs::exists(snapshot(commit) / path, ignored);  // false for a link without its blob
+  return fs::exists(snapshot(commit) / path, ignored);  // false for a link whose blob is missing
 }
 
 std::optional<std::string> HubCache::commit_of(const std::string& revision) const {
   std::error_code ignored;
   const fs::path ref = folder_ / "refs" / revision;
   std::string commit = fs::is_regular_file(ref, ignored) ? file_text(ref) : revision;
-  // huggingface_hub writes no line end; a person might.
+  // huggingface_hub writes no line break at the end, but a user might.
   while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
-  // A cache that was made by hand may call its snapshots anything.
+  // In a cache that was created by hand, snapshots may have any name.
   if (commit.find('/') != commit.npos || !is_safe_file_name(commit)) return std::nullopt;
   if (!fs::is_directory(snapshot(commit), ignored)) return std::nullopt;
   return commit;
@@ -139,9 +138,10 @@ void HubCache::place(const std::string& commit, const std::string& path, const s
   const fs::path file = snapshot(commit) / path;
   make_folder(file.parent_path());
   std::error_code error;
-  fs::remove(file, error);  // a link whose blob is gone
+  fs::remove(file, error);  // a link whose blob is missing
   if (links_) {
-    // Relative, so that the cache can be moved; another program may have made the same one.
+    // A relative link, so that the cache can be moved. Another program may have created the same
+    // link.
     fs::create_symlink(blob(etag).lexically_relative(file.parent_path()), file, error);
     if (!error || error == std::errc::file_exists) return;
   }
@@ -150,13 +150,13 @@ void HubCache::place(const std::string& commit, const std::string& path, const s
   } else {
     fs::copy_file(blob(etag), file, fs::copy_options::overwrite_existing, error);
   }
-  if (error) fail(file, "cannot put the file here", error.message());
+  if (error) fail(file, "cannot place the file here", error.message());
 }
 
 FileLock::FileLock(const fs::path& path, std::stop_token stop) {
   make_folder(path.parent_path());
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0664);
-  if (descriptor_ < 0) fail(path, "cannot make this lock", std::strerror(errno));
+  if (descriptor_ < 0) fail(path, "cannot create this lock file", std::strerror(errno));
   while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (stop.stop_requested()) {
       close(descriptor_);

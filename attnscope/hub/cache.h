@@ -1,5 +1,5 @@
-// The cache of huggingface_hub, shared with it, in its layout: models--ORG--NAME with blobs/ETAG,
-// snapshots/COMMIT/PATH that link to them, refs/REVISION that hold a commit.
+// The cache of huggingface_hub, shared with it. Layout of models--ORG--NAME: blobs/ETAG,
+// snapshots/COMMIT/PATH (links to blobs), refs/REVISION (each contains a commit).
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace attnscope {
 
-/// One model's folder in the cache, whether it exists or not.
+/// One model's folder in the cache. The folder may not exist yet.
 class HubCache {
  public:
   HubCache(const HubSettings& settings, const std::string& repo);
@@ -22,28 +22,29 @@ class HubCache {
   std::filesystem::path snapshot(const std::string& commit) const;
   std::filesystem::path blob(const std::string& etag) const;
 
-  /// The commit of a revision, if its snapshot exists; nothing if the cache does not know it.
+  /// Returns the commit of a revision if its snapshot exists. Returns nothing if the revision is
+  /// not in the cache.
   std::optional<std::string> commit_of(const std::string& revision) const;
-  /// The revisions that it knows by name.
+  /// Returns the names of all cached revisions.
   std::vector<std::string> revisions() const;
 
-  /// Whether it holds a file of a commit.
+  /// Whether the cache contains a file of a commit.
   bool has(const std::string& commit, const std::string& path) const;
 
-  // The functions below write, and throw Error(io) on failure.
+  // The functions below write to the cache, and throw Error(io) on failure.
 
-  /// Makes the folders, and the tag by which backup programs recognise a cache.
+  /// Creates the folders, and the tag file by which backup programs recognize a cache.
   void prepare(const std::string& commit) const;
-  /// Writes nothing if the ref is already right, so that a complete cache may be read-only.
+  /// Writes nothing if the ref is already right, so that a complete cache can be read-only.
   void write_ref(const std::string& revision, const std::string& commit) const;
-  /// Records that the commit has no such file, so that nobody needs to ask the hub.
+  /// Records that the commit has no such file, so that the hub is not asked again.
   void write_absent(const std::string& commit, const std::string& path) const;
-  /// Puts a blob into a snapshot as a link. Without links, a new blob is moved there; an older one
-  /// is copied, since other snapshots may hold it.
+  /// Links a blob into a snapshot. If the file system has no links, a new blob is moved there. An
+  /// older blob is copied, because other snapshots may use it.
   void place(const std::string& commit, const std::string& path, const std::string& etag,
              bool is_new) const;
 
-  /// In a folder beside the models, so that it stays when a model is removed.
+  /// The lock lies in a folder next to the models, so that removing a model does not remove it.
   std::filesystem::path lock_file(const std::string& etag) const;
 
  private:
@@ -53,11 +54,11 @@ class HubCache {
   bool links_;
 };
 
-/// A lock that one program holds at a time (flock), compatible with huggingface_hub.
+/// A lock between programs (flock), compatible with huggingface_hub.
 class FileLock {
  public:
-  /// Waits until no other program holds it. Throws Stopped, and Error(io) if the file cannot be
-  /// made. On file systems without locks it does nothing.
+  /// Waits until no other program holds the lock. Throws Stopped, and Error(io) if the lock file
+  /// cannot be created. On file systems without locks it does nothing.
   FileLock(const std::filesystem::path& path, std::stop_token stop);
   ~FileLock();
   FileLock(const FileLock&) = delete;

@@ -39,7 +39,7 @@ EtagChecksum::EtagChecksum(std::string etag, std::optional<std::uint64_t> size)
   } else if (has_hex_digits(etag_, kGitDigits) && size) {
     digest_ = std::make_unique<Digest>("SHA-1", EVP_sha1());
     const std::string head = "blob " + std::to_string(*size);
-    add(std::as_bytes(std::span(head.c_str(), head.size() + 1)));  // with the zero byte
+    add(std::as_bytes(std::span(head.c_str(), head.size() + 1)));  // including the zero byte
   }
 }
 
@@ -60,8 +60,8 @@ std::optional<std::string> EtagChecksum::problem() {
     found.append({kDigits[bytes[at] / 16], kDigits[bytes[at] % 16]});
   }
   if (found == etag_) return std::nullopt;
-  return std::string("its ") + digest_->name + " is " + found + ", not the " + etag_ +
-         " that the hub names";
+  return std::string("its ") + digest_->name + " is " + found + ", expected " + etag_ +
+         " (reported by the hub)";
 }
 
 }  // namespace attnscope

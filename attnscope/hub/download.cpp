@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A download that is not whole yet. Its name is that of huggingface_hub before 1.20; later ones
-/// leave it alone.
+/// An incomplete download. Its file name is that of huggingface_hub before 1.20; later versions
+/// ignore such files.
 class PartialFile {
  public:
   PartialFile(fs::path path, const HubFileFacts& facts, const HubSubject& subject, ByteCount& count)
@@ -40,7 +40,7 @@ class PartialFile {
   PartialFile& operator=(const PartialFile&) = delete;
 
   std::uint64_t bytes() const { return bytes_; }
-  /// Whether bytes of an earlier run are among them.
+  /// Whether it contains bytes of an earlier run.
   bool was_taken_up() const { return taken_up_; }
   bool is_whole() const { return facts_.size && bytes_ == *facts_.size; }
 
@@ -48,8 +48,8 @@ class PartialFile {
     if (facts_.size && part.size() > *facts_.size - bytes_) {
       throw Error(ErrorKind::format,
                   {.file = subject_.model + ": " + subject_.file,
-                   .problem = "more bytes come than the " + std::to_string(*facts_.size) +
-                              " that the hub names"});
+                   .problem = "the server sent more than the " + std::to_string(*facts_.size) +
+                              " bytes that the hub reports"});
     }
     for (std::span<const std::byte> left = part; !left.empty();) {
       const ssize_t written = write(descriptor_, left.data(), left.size());
@@ -71,11 +71,11 @@ class PartialFile {
     checksum_ = std::make_unique<EtagChecksum>(facts_.etag, facts_.size);
   }
 
-  /// What is wrong with the whole of it, or nothing.
+  /// Returns what is wrong with the complete file, or nothing.
   std::optional<std::string> problem() {
     if (facts_.size && bytes_ != *facts_.size) {
-      return "it has " + counted(bytes_, "byte") + ", not the " + std::to_string(*facts_.size) +
-             " that the hub names";
+      return "it has " + counted(bytes_, "byte") + ", expected " + std::to_string(*facts_.size) +
+             " (reported by the hub)";
     }
     return checksum_->problem();
   }
@@ -99,7 +99,7 @@ class PartialFile {
     total_.done += part.size();
   }
 
-  /// Goes on where an earlier run stopped.
+  /// Resumes at the end of the bytes from an earlier run.
   void take_up() {
     struct stat status;
     if (fstat(descriptor_, &status) != 0) fail("cannot read");
@@ -126,7 +126,7 @@ class PartialFile {
   std::unique_ptr<EtagChecksum> checksum_;
 };
 
-/// Whether an answer begins at that byte of a file of that size: "bytes 100-199/200".
+/// Whether a response begins at that byte of a file of that size: "bytes 100-199/200".
 bool begins_at(std::string_view content_range, std::uint64_t first,
                std::optional<std::uint64_t> size) {
   const std::string start = "bytes " + std::to_string(first) + "-";
@@ -137,7 +137,7 @@ bool begins_at(std::string_view content_range, std::uint64_t first,
   return total == "*" || total == std::to_string(*size);
 }
 
-/// One GET from where the file ends.
+/// One GET request that starts at the end of the partial file.
 void get_rest(HubClient& client, const std::string& url, PartialFile& part,
               const HubFileFacts& facts) {
   WebRequest request{.url = url};
@@ -150,9 +150,9 @@ void get_rest(HubClient& client, const std::string& url, PartialFile& part,
             const bool goes_on = response.status == 206 &&
                                  begins_at(response.header("content-range"), first, facts.size);
             if (first > 0 && response.status == 206 && !goes_on) {
-              throw ConnectionError("another part came than was asked for", true);
+              throw ConnectionError("the server sent another byte range than requested", true);
             }
-            // All of it, from a server that gives no parts.
+            // A server without range requests sends the whole file.
             if (first > 0 && response.status != 206) part.restart();
             const std::string_view coding = response.header("content-encoding");
             is_packed = !coding.empty() && coding != "identity";
@@ -161,13 +161,14 @@ void get_rest(HubClient& client, const std::string& url, PartialFile& part,
   try {
     client.get(request, reader);
   } catch (const HubError&) {
-    // The parts of a packed file are not those of the file.
+    // Byte ranges of a compressed response are not byte ranges of the file.
     if (is_packed) part.restart();
     throw;
   }
 }
 
-/// Until the file is whole, with other tries as long as bytes come.
+/// Repeats requests until the file is complete. The count of retries restarts whenever bytes
+/// arrive.
 void get_all(HubClient& client, const std::string& commit, const HubFile& file, PartialFile& part,
              const HubFileFacts& facts) {
   std::string url = facts.location;
@@ -176,12 +177,12 @@ void get_all(HubClient& client, const std::string& commit, const HubFile& file, 
     try {
       get_rest(client, url, part, facts);
       if (!facts.size || part.is_whole()) return;
-      throw HubError(
-          HubFault::unreachable,
-          {.file = client.subject().model + ": " + file.path, .problem = "the answer ended early"},
-          /*is_temporary=*/true);
+      throw HubError(HubFault::unreachable,
+                     {.file = client.subject().model + ": " + file.path,
+                      .problem = "the response ended early"},
+                     /*is_temporary=*/true);
     } catch (const HubError& error) {
-      // Addresses of other hosts are good for some minutes only: the hub knows a fresh one.
+      // Addresses on other hosts expire after some minutes. Ask the hub for a new one.
       const std::string own = client.address_of(commit, file.path);
       const bool has_another = url != own && error.fault() != HubFault::unreachable;
       url = own;
@@ -215,17 +216,18 @@ void download_file(HubClient& client, const HubCache& cache, const std::string& 
     const auto problem = part.problem();
     if (!problem) break;
     part.restart();
-    if (may_be_stale) continue;  // the bytes of an earlier run may be the wrong ones
+    if (may_be_stale) continue;  // the bytes of an earlier run may be wrong
     part.remove();
-    throw Error(ErrorKind::format, {.file = client.subject().model + ": " + file.path,
-                                    .problem = "what was downloaded is not the file: " + *problem,
-                                    .hint = "nothing of it was kept; try again"});
+    throw Error(ErrorKind::format,
+                {.file = client.subject().model + ": " + file.path,
+                 .problem = "the download does not match the hub's file: " + *problem,
+                 .hint = "the download was deleted; try again"});
   }
   part.move_to(blob);
   cache.place(commit, file.path, facts.etag, /*is_new=*/true);
 }
 
-// Several downloads at once.
+// Runs several downloads at once.
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -246,14 +248,15 @@ void check_room(const HubCache& cache, const HubSubject& subject, std::span<cons
   const auto megabytes = [](std::uint64_t count) {
     return std::to_string(count / 1'000'000) + " MB";
   };
-  throw Error(ErrorKind::io, {.file = cache.folder().string(),
-                              .problem = "has room for " + megabytes(room.available) + ", and " +
-                                         verbatim(subject.model) + " needs " + megabytes(bytes),
-                              .hint = "name another folder in HF_HOME, or read without keeping: "
-                                      "{remote}"});
+  throw Error(
+      ErrorKind::io,
+      {.file = cache.folder().string(),
+       .problem = "has only " + megabytes(room.available) + " free, but " +
+                  verbatim(subject.model) + " needs " + megabytes(bytes),
+       .hint = "set HF_HOME to a folder on another disk, or read without caching: {remote}"});
 }
 
-/// The files that are left, for threads that take one after the other.
+/// The queue of remaining files, from which the threads take one at a time.
 class Downloads {
  public:
   Downloads(const HubContext& context, const HubSubject& subject, const HubCache& cache,
@@ -266,7 +269,7 @@ class Downloads {
   }
 
   void run(const DownloadProgressFn& on_progress) {
-    // A stop of the command, and a failure, end all of them.
+    // A stop of the command or a failure ends all downloads.
     const std::stop_callback on_stop(context_.stop, [this] { stop_.request_stop(); });
     {
       std::vector<std::jthread> threads;
@@ -277,7 +280,7 @@ class Downloads {
       } catch (...) {
         fail(std::current_exception());
       }
-    }  // joined
+    }  // the threads are joined on destruction
     if (context_.stop.stop_requested()) throw Stopped();
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -338,7 +341,7 @@ class Downloads {
   std::stop_source stop_;
   ByteCount count_;
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable ended_;
   std::size_t next_ = 0;
   std::size_t threads_done_ = 0;

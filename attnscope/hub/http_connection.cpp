@@ -14,7 +14,7 @@ namespace attnscope {
 namespace {
 
 constexpr long kConnectSeconds = 10;
-constexpr long kSilentSeconds = 30;  // then a connection counts as cut
+constexpr long kSilentSeconds = 30;  // after that time without data, the connection counts as lost
 constexpr int kPollMilliseconds = 100;
 constexpr std::size_t kMaxHeaderBytes = 1 << 20;
 
@@ -22,7 +22,8 @@ struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-/// One request under way: what libcurl's callbacks, which may not throw, share with send().
+/// A request in progress: the data that libcurl's callbacks share with send(). The callbacks must
+/// not throw.
 struct Transfer {
   CURL* easy = nullptr;
   const WebReader& reader;
@@ -54,7 +55,7 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
-/// Runs `work`; what it throws is kept, and ends the transfer.
+/// Runs `work`. An exception is stored and ends the transfer.
 template <class Work>
 std::size_t guarded(Transfer& transfer, std::size_t bytes, Work&& work) {
   try {
@@ -62,7 +63,7 @@ std::size_t guarded(Transfer& transfer, std::size_t bytes, Work&& work) {
     return bytes;
   } catch (...) {
     transfer.failure = std::current_exception();
-    return bytes + 1;  // any other number than that of the bytes: stop
+    return bytes + 1;  // any number other than the byte count stops the transfer
   }
 }
 
@@ -72,9 +73,10 @@ std::size_t take_header(char* data, std::size_t, std::size_t count, void* user) 
     const std::string_view line(data, count);
     transfer.header_bytes += count;
     if (transfer.header_bytes > kMaxHeaderBytes) {
-      throw ConnectionError("a header of more than a megabyte", /*was_connected=*/true);
+      throw ConnectionError("the response header is too large", /*was_connected=*/true);
     }
-    if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // a proxy's came before
+    // headers of a proxy came first
+    if (line.starts_with("HTTP/")) transfer.response.headers.clear();
     const std::size_t colon = line.find(':');
     if (colon == line.npos) return;
     transfer.response.headers[lower_case(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
@@ -133,14 +135,14 @@ struct WebConnection::Handles {
   Handles& operator=(const Handles&) = delete;
 
   void set_up(const WebRequest& request, curl_slist* headers, Transfer& transfer) {
-    curl_easy_reset(easy);  // connections stay open
+    curl_easy_reset(easy);  // keeps connections open
     const auto set = [&](CURLoption option, auto value) { curl_easy_setopt(easy, option, value); };
     set(CURLOPT_URL, request.url.c_str());
     set(CURLOPT_NOBODY, request.only_header ? 1L : 0L);
     set(CURLOPT_HTTPHEADER, headers);
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_USERAGENT, "attnscope");
-    // Asks for bytes as they are; whoever packs them all the same is understood.
+    // Asks for uncompressed bytes. If a server compresses them anyway, libcurl decompresses them.
     set(CURLOPT_ACCEPT_ENCODING, "identity");
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
@@ -154,7 +156,7 @@ struct WebConnection::Handles {
     if (request.first_byte) set(CURLOPT_RANGE, range_text(request).c_str());
   }
 
-  /// Until the transfer has ended. In turns of a tenth of a second, so that a stop is seen.
+  /// Waits for the end of the transfer in steps of 0.1 s, so that a stop request is noticed.
   CURLcode run(std::stop_token stop) {
     int running = 1;
     for (;;) {
@@ -171,7 +173,7 @@ struct WebConnection::Handles {
     return result;
   }
 
-  /// Why there is no answer, and whether the server was reached.
+  /// Throws the reason for a missing response, and whether the server was reached.
   ConnectionError error_of(CURLcode result, const char* words) const {
     curl_off_t sent = 0;
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &sent);
@@ -205,14 +207,14 @@ WebResponse WebConnection::send(const WebRequest& request, const WebReader& read
     CURL* easy;
     ~Remove() {
       curl_multi_remove_handle(multi, easy);
-      curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);  // it is gone
+      curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);  // the buffer goes out of scope
     }
   } const remove{multi, easy};
 
   const CURLcode result = handles_->run(std::move(stop));
   if (transfer.failure) std::rethrow_exception(transfer.failure);
   if (result != CURLE_OK) throw handles_->error_of(result, words);
-  transfer.report_header();  // of an answer without a body
+  transfer.report_header();  // for a response without a body
   return std::move(transfer.response);
 }
 
@@ -224,7 +226,7 @@ struct FreeUrl {
 using UrlHandle = std::unique_ptr<CURLU, FreeUrl>;
 
 [[noreturn]] void refuse_url(const std::string& url) {
-  throw Error(ErrorKind::io, url, "is no address that is followed (http or https)");
+  throw Error(ErrorKind::io, url, "unsupported URL, expected http or https");
 }
 
 std::string part_of(const UrlHandle& url, CURLUPart part, unsigned flags,
@@ -235,7 +237,7 @@ std::string part_of(const UrlHandle& url, CURLUPart part, unsigned flags,
   return text;
 }
 
-/// A location without a scheme is taken as one that lies at `base`.
+/// A location without a scheme is resolved against `base`.
 UrlHandle parsed(const std::string& base, const std::string& location) {
   UrlHandle url(curl_url());
   if (url == nullptr) throw std::bad_alloc();

@@ -21,13 +21,13 @@ HubSubject subject_of(const HubModelId& id) {
 
 /// The files of a repository that are needed to open a model. Names are relative to `folder`.
 struct ModelFiles {
-  std::string folder;               // of the repository: "" or "sub/folder/"
+  std::string folder;               // inside the repository: "" or "sub/folder/"
   std::string weights;              // a file, or an index
   std::vector<std::string> needed;  // including the configuration and the tokenizer
-  std::vector<std::string> absent;  // those that the repository lacks
+  std::vector<std::string> absent;  // files that the repository does not contain
 };
 
-/// All that the weights consist of, but for what an index names.
+/// All weight files, except the shards that an index lists.
 std::vector<std::string> parts_of(const std::string& weights) {
   for (const FileFormat& format : file_formats()) {
     const bool fits =
@@ -41,9 +41,9 @@ std::vector<std::string> parts_of(const std::string& weights) {
   return {weights};
 }
 
-/// Chooses from the list of the repository's files, in the same way as from a folder on this
-/// machine. Shards that an index names are not included: see shards_of(). Throws what
-/// find_weights() throws, and Error(io) if the part that `id` names does not exist.
+/// Selects files from the repository's list, by the same rules as for a local folder. Shards that
+/// an index lists are not included: see shards_of(). Throws the errors of find_weights(), and
+/// Error(io) if the part that `id` names does not exist.
 ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files) {
   ModelFiles out;
   const bool is_file = std::any_of(files.begin(), files.end(),
@@ -78,7 +78,7 @@ ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files) {
   return out;
 }
 
-/// What the cache holds of a commit, if that is enough to open the model.
+/// Returns the cached model of a commit if the cache contains all files that are needed.
 std::optional<HubModel> whole_model(const HubCache& cache, const HubModelId& id,
                                     const std::string& commit) {
   std::vector<HubFile> files;
@@ -86,7 +86,7 @@ std::optional<HubModel> whole_model(const HubCache& cache, const HubModelId& id,
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator entry(snapshot, error), end;
        !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;  // a link whose blob is gone is no file
+    std::error_code ignored;  // a link whose blob is missing does not count
     if (!entry->is_regular_file(ignored)) continue;
     files.push_back({.path = entry->path().lexically_relative(snapshot).string()});
   }
@@ -100,7 +100,7 @@ std::optional<HubModel> whole_model(const HubCache& cache, const HubModelId& id,
       if (!model.folder.has(part)) return std::nullopt;
     }
     return model;
-  } catch (const Error&) {  // no weights among them, or an index that cannot be read
+  } catch (const Error&) {  // no weights in the cache, or an unreadable index
     return std::nullopt;
   }
 }
@@ -108,12 +108,12 @@ std::optional<HubModel> whole_model(const HubCache& cache, const HubModelId& id,
 [[noreturn]] void refuse_offline(const HubModelId& id, const HubSettings& settings) {
   throw Error(ErrorKind::io,
               {.file = id.text(),
-               .problem = "no such file or folder here, and not whole in the cache " +
+               .problem = "no such local file or folder, and not complete in the cache " +
                           verbatim(settings.cache.string()),
-               .hint = "HF_HUB_OFFLINE forbids to ask the hub"});
+               .hint = "unset HF_HUB_OFFLINE to download it"});
 }
 
-/// Of the files that are wanted those that the cache lacks.
+/// Returns the needed files that the cache does not contain.
 std::vector<HubFile> missing_files(const HubCache& cache, const HubListing& listing,
                                    const std::string& folder,
                                    const std::vector<std::string>& wanted) {
@@ -165,8 +165,8 @@ std::vector<HubModelId> Hub::expand(const HubModelId& id) {
   names.resize(std::min(names.size(), kShownRevisions));
   throw Error(ErrorKind::usage,
               {.file = id.text(),
-               .problem = "no branch or tag is named so" +
-                          verbatim(names.empty() ? "" : "; some that are: " + join(names))});
+               .problem = "no branch or tag matches" +
+                          verbatim(names.empty() ? "" : "; existing: " + join(names))});
 }
 
 HubModel Hub::fetch(const HubModelId& id) { return find(id, /*remote=*/false); }
@@ -182,10 +182,10 @@ HubModel Hub::find(const HubModelId& id, bool remote) {
     return found_.emplace(std::pair(id.text(), remote), std::move(model)).first->second;
   } catch (const HubError& error) {
     if (error.fault() != HubFault::unreachable) throw;
-    // A path with a slip of the pen looks like a name, too.
+    // A mistyped path looks like a model name, too.
     ErrorParts parts = error.parts();
     if (parts.file == id.text())
-      parts.problem = "no such file or folder here, and " + parts.problem;
+      parts.problem = "no such local file or folder, and " + parts.problem;
     throw HubError(HubFault::unreachable, std::move(parts));
   }
 }
@@ -200,7 +200,7 @@ HubListing Hub::list(const HubModelId& id, int retries) {
     const std::string meant = suggestion(id.revision, names);
     names.resize(std::min(names.size(), kShownRevisions));
     ErrorParts parts = error.parts();
-    parts.problem += verbatim(meant.empty() ? "; some that it has: " + join(names) : meant);
+    parts.problem += verbatim(meant.empty() ? "; existing: " + join(names) : meant);
     throw HubError(HubFault::no_revision, std::move(parts));
   }
 }
@@ -220,7 +220,7 @@ HubModel Hub::fetch_new(const HubModelId& id) {
     if (!cached || error.fault() == HubFault::no_revision) throw;
     if (context_.on_note) {
       context_.on_note(
-          verbatim(std::string(error.what()) + "; taken from the cache: commit " + *cached_commit));
+          verbatim(std::string(error.what()) + "; using the cached commit " + *cached_commit));
     }
     return *cached;
   }
@@ -240,7 +240,7 @@ HubModel Hub::fetch_new(const HubModelId& id) {
     for (const std::string& name : wanted.absent) {
       cache.write_absent(listing.commit, wanted.folder + name);
     }
-  } catch (const Error&) {  // a cache that is whole may be read-only
+  } catch (const Error&) {  // a complete cache may be read-only
   }
   return model;
 }
@@ -252,7 +252,7 @@ HubModel Hub::open_remote_new(const HubModelId& id) {
   if (auto cached = whole_model(cache, id, listing.commit)) return *cached;
   if (fetcher_ == nullptr) fetcher_ = std::make_shared<Fetcher>();
   const ModelFiles wanted = model_files(id, listing.files);
-  // Whatever is in them is of this commit for ever.
+  // The contents of a commit never change.
   std::string root = "hf://";
   root.append(id.repo).append("@").append(listing.commit);
   if (!wanted.folder.empty()) {
@@ -267,7 +267,9 @@ HubModel Hub::open_remote_new(const HubModelId& id) {
     subject.file = file.path;
     std::optional<std::uint64_t> bytes = file.size;
     if (!bytes) bytes = HubClient(context_, subject).facts(listing.commit, file.path).size;
-    if (!bytes) throw Error(ErrorKind::io, id.text() + ": " + file.path, "the hub gives no size");
+    if (!bytes)
+      throw Error(ErrorKind::io, id.text() + ": " + file.path,
+                  "the hub reports no size for this file");
     files.push_back({.name = name,
                      .path = std::filesystem::path(root) / name,
                      .bytes = *bytes,

@@ -1,4 +1,4 @@
-// Models by their names on the hub: from the cache, downloaded into it, or read remotely.
+// Models by their hub names: from the cache, downloaded into the cache, or read remotely.
 #pragma once
 
 #include <map>
@@ -18,30 +18,30 @@ namespace attnscope {
 class HubCache;
 class HubConnections;
 
-/// Where a model's files are.
+/// The location of a model's files.
 struct HubModel {
   CheckpointFolder folder;
   std::string weights;  // a file of the folder, or an index
 };
 
-/// One per command: while it exists, a name always means the same model. Threads may share it. All
-/// functions throw HubError, Stopped; Error(io, format, usage, unsupported) for models that cannot
-/// be opened.
+/// One instance per command, so that a name always means the same model. Thread-safe. All functions
+/// throw HubError and Stopped, and Error(io, format, usage, unsupported) for models that cannot be
+/// opened.
 class Hub {
  public:
   explicit Hub(HubContext context, DownloadProgressFn on_progress = {});
   ~Hub();
 
-  /// If the revision is a pattern: an id for each branch and tag that matches, in natural order;
-  /// offline, only those in the cache. Throws Error(usage) if none matches.
+  /// If the revision is a pattern, returns an id for each branch and tag that matches, in natural
+  /// order. Offline, only cached revisions are considered. Throws Error(usage) if none matches.
   std::vector<HubModelId> expand(const HubModelId& id);
 
-  /// The model in the cache; missing files are downloaded. If the hub cannot be reached, the
-  /// cache's copy as it is.
+  /// Returns the model in the cache and downloads missing files. If the hub cannot be reached,
+  /// returns the cached copy as it is.
   HubModel fetch(const HubModelId& id);
 
-  /// The model on the hub: bytes are fetched when they are needed and not kept on disk. A model
-  /// that is in the cache is read from there.
+  /// Returns the model on the hub: bytes are fetched when needed and not kept on disk. A model that
+  /// is in the cache is read from there.
   HubModel open_remote(const HubModelId& id);
 
  private:
@@ -51,12 +51,12 @@ class Hub {
   HubListing list(const HubModelId& id, int retries);
 
   HubContext context_;
-  std::mutex mutex_;  // held while a model is looked for
+  std::mutex mutex_;  // locked while a model is looked up
   DownloadProgressFn on_progress_;
   std::shared_ptr<HubConnections> connections_;
   std::shared_ptr<Fetcher> fetcher_;
   std::map<std::string, std::vector<HubModelId>> expanded_;
-  std::map<std::pair<std::string, bool>, HubModel> found_;  // by text, and whether remote
+  std::map<std::pair<std::string, bool>, HubModel> found_;  // by model id, and whether it is remote
 };
 
 }  // namespace attnscope

@@ -18,9 +18,9 @@ constexpr int kMaxRedirects = 10;
 constexpr std::size_t kMaxTextBytes = 100'000'000;
 constexpr std::size_t kMaxErrorBytes = 1 << 20;
 constexpr double kMaxWaitSeconds = 900;
-constexpr double kSaidSeconds = 2;  // shorter waits are no news
+constexpr double kSaidSeconds = 2;  // shorter waits are not reported
 
-/// Names of one and the same hub, which may redirect to each other.
+/// Origins of the same hub, which may redirect to each other.
 constexpr std::array<std::string_view, 3> kOwnOrigins = {
     "https://huggingface.co:443", "https://hf.co:443", "https://hub-ci.huggingface.co:443"};
 
@@ -45,7 +45,7 @@ std::string plain_etag(std::string_view etag) {
   return std::string(etag);
 }
 
-/// It becomes the name of a file.
+/// The ETag becomes a file name.
 bool is_plain_name(std::string_view etag) {
   constexpr std::size_t kMax = 200;
   constexpr std::string_view kLetters =
@@ -58,7 +58,7 @@ bool is_plain_name(std::string_view etag) {
   throw Error(ErrorKind::format,
               {.file = place,
                .problem = problem,
-               .hint = "is this the address of a hub, and not of a login page?"});
+               .hint = "expected the response of a hub; this may be a login page"});
 }
 
 std::string string_at(const nlohmann::json& object, const char* key) {
@@ -94,10 +94,11 @@ WebResponse HubClient::follow(WebRequest request, const WebReader& reader, bool 
                               .on_body =
                                   [&](std::span<const std::byte> bytes) {
                                     if (is_success && reader.on_body) return reader.on_body(bytes);
-                                    // Read to its end, so that the connection can be used again.
+                                    // The body is read to its end, so that the connection can be
+                                    // reused.
                                     dropped += bytes.size();
                                     if (dropped > kMaxErrorBytes) {
-                                      throw ConnectionError("an answer without end",
+                                      throw ConnectionError("the error response is too large",
                                                             /*was_connected=*/true);
                                     }
                                   }};
@@ -117,15 +118,15 @@ WebResponse HubClient::follow(WebRequest request, const WebReader& reader, bool 
     if (request.url.starts_with("https:") && !next.starts_with("https:")) {
       throw HubError(HubFault::other,
                      {.file = subject_.model,
-                      .problem = verbatim(host) + " leads to an address without encryption"});
+                      .problem = verbatim(host) + " redirects to an address without encryption"});
     }
     if (final_url != nullptr) *final_url = next;
     if (!may_leave_hub && !is_hub(next)) return response;
     request.url = next;
   }
-  throw HubError(HubFault::other, {.file = subject_.model,
-                                   .problem = verbatim(host_of(request.url)) +
-                                              " leads from one address to the next without end"});
+  throw HubError(HubFault::other,
+                 {.file = subject_.model,
+                  .problem = verbatim(host_of(request.url)) + " redirects too many times"});
 }
 
 WebResponse HubClient::get(const WebRequest& request, const WebReader& reader,
@@ -134,13 +135,13 @@ WebResponse HubClient::get(const WebRequest& request, const WebReader& reader,
 }
 
 void HubClient::wait_after(const HubError& error, int tries) {
-  constexpr int kMaxDoublings = 3;  // 1, 2, 4, 8 and 8 seconds
+  constexpr int kMaxDoublings = 3;  // waits of 1, 2, 4, 8 and 8 seconds
   double seconds = context_.settings.retry_seconds * (1 << std::min(tries, kMaxDoublings));
   if (error.wait_seconds()) seconds = *error.wait_seconds();
   if (seconds > kMaxWaitSeconds) throw error;
   if (seconds >= kSaidSeconds && context_.on_note) {
     const std::string why = error.fault() == HubFault::rate_limited
-                                ? "the hub asks for fewer requests"
+                                ? "the hub limits the request rate"
                                 : spell_parameters(error.parts().problem, {});
     context_.on_note(verbatim(subject_.model + ": " + why + "; waiting " +
                               std::to_string(static_cast<long>(seconds)) + " s"));
@@ -158,7 +159,7 @@ std::string HubClient::text_of(const std::string& url, int retries) {
     std::string text;
     const WebReader reader{.on_header = {}, .on_body = [&](std::span<const std::byte> bytes) {
                              if (text.size() + bytes.size() > kMaxTextBytes) {
-                               refuse_answer(url, "is an answer of more than 100 MB");
+                               refuse_answer(url, "the response is larger than 100 MB");
                              }
                              text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
                            }};
@@ -177,13 +178,15 @@ HubListing HubClient::list(int retries) {
                           "/revision/" + escaped(subject_.revision) + "?blobs=true";
   const nlohmann::json answer = parse_json(text_of(url, retries), url);
   HubListing listing{.commit = string_at(answer, "sha")};
-  if (!is_commit(listing.commit)) refuse_answer(url, "names no commit");
+  if (!is_commit(listing.commit)) refuse_answer(url, "the response contains no commit");
   const auto siblings = answer.find("siblings");
-  if (siblings == answer.end() || !siblings->is_array()) refuse_answer(url, "lists no files");
+  if (siblings == answer.end() || !siblings->is_array())
+    refuse_answer(url, "the response contains no list of files");
   for (const nlohmann::json& sibling : *siblings) {
     HubFile file{.path = string_at(sibling, "rfilename")};
     if (!is_safe_file_name(file.path)) {
-      refuse_answer(url, "lists '" + verbatim(file.path) + "', which is no path within a folder");
+      refuse_answer(
+          url, "lists '" + verbatim(file.path) + "', which is not a path inside the repository");
     }
     const auto size = sibling.find("size");
     if (size != sibling.end() && size->is_number_unsigned()) file.size = size->get<std::uint64_t>();
@@ -223,8 +226,7 @@ HubFileFacts HubClient::facts(const std::string& commit, const std::string& path
       const std::string_view linked = response.header("x-linked-etag");
       facts.etag = plain_etag(linked.empty() ? response.header("etag") : linked);
       if (!is_plain_name(facts.etag)) {
-        refuse_answer(subject_.model + ": " + path,
-                      "the hub gives no ETag that names its contents");
+        refuse_answer(subject_.model + ": " + path, "the hub reports no valid ETag");
       }
       facts.size = number_of(response.header("x-linked-size"));
       if (!facts.size && !response.is_redirect()) {

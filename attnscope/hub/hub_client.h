@@ -1,5 +1,5 @@
-// Requests to the hub: the files of a revision, where a file is, its bytes. Follows redirects,
-// drops the token when a redirect leaves the hub, and retries.
+// Requests to the hub: the files of a revision, the address of a file, its bytes. Follows
+// redirects, drops the token when a redirect leaves the hub, and retries.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ namespace attnscope {
 struct HubContext {
   HubSettings settings;
   std::stop_token stop;
-  /// Called with notes for the user (a wait, an old copy). On any thread, one call at a time.
+  /// Receives notes for the user (a wait, an old cached copy). Called on any thread, but never
+  /// concurrently.
   std::function<void(const std::string&)> on_note;
 };
 
-/// A file of a repository, as the hub lists it.
+/// An entry of the hub's file list.
 struct HubFile {
-  std::string path;                   // from the repository's root
-  std::optional<std::uint64_t> size;  // bytes; none if the hub does not say
-  std::string etag;                   // empty if the hub does not say
+  std::string path;                   // relative to the root of the repository
+  std::optional<std::uint64_t> size;  // bytes; none if the hub does not report it
+  std::string etag;                   // empty if the hub does not report it
 };
 
 struct HubListing {
@@ -37,41 +38,40 @@ struct HubListing {
 };
 
 struct HubFileFacts {
-  std::string etag;  // without quotes: a plain name
+  std::string etag;  // without quotes, usable as a file name
   std::optional<std::uint64_t> size;
-  std::string location;  // where its bytes are; expires after some minutes on another host
+  std::string location;  // the address of the bytes; expires after some minutes on another host
 };
 
-/// A connection to the hub and to the hosts that it redirects to. For one thread at a time. All
-/// functions throw HubError and Stopped. Temporary errors are retried five times, unless `retries`
-/// is 0.
+/// A connection to the hub and to the hosts that it redirects to. Not thread-safe. All functions
+/// throw HubError and Stopped. Temporary errors are retried five times, unless `retries` is 0.
 class HubClient {
  public:
   static constexpr int kRetries = 5;
 
-  /// `context` must outlive it.
+  /// `context` must outlive the client.
   HubClient(const HubContext& context, HubSubject subject);
 
   HubListing list(int retries = kRetries);
-  /// Branches, then tags.
+  /// Returns branches, then tags.
   std::vector<std::string> revisions();
-  /// The facts of a file of that commit.
+  /// Returns size and ETag of a file of that commit.
   HubFileFacts facts(const std::string& commit, const std::string& path);
-  /// The address at which the hub gives a file of that commit.
+  /// Returns the hub's address of a file of that commit.
   std::string address_of(const std::string& commit, const std::string& path) const;
 
-  /// One GET. Follows redirects, never retries. `on_header` is called for a success only. The token
-  /// is sent to the hub only, never to another host. `final_url`, if not null, becomes the address
-  /// that answered.
+  /// Sends one GET. Follows redirects, never retries. `on_header` is called only on success. The
+  /// token is sent to the hub only, never to another host. `final_url`, if not null, becomes the
+  /// address that responded.
   WebResponse get(const WebRequest& request, const WebReader& reader,
                   std::string* final_url = nullptr);
 
-  /// Names what later errors are about.
+  /// Sets the model and file that later errors name.
   void set_file(const std::string& path) { subject_.file = path; }
   void set_subject(const HubSubject& subject) { subject_ = subject; }
   const HubSubject& subject() const { return subject_; }
 
-  /// Waits before a retry: as long as the server asks, else twice as long each time. Throws
+  /// Waits before a retry: as long as the server asks, otherwise twice as long each time. Throws
   /// Stopped.
   void wait_after(const HubError& error, int tries);
 
@@ -83,7 +83,7 @@ class HubClient {
 
   const HubContext& context_;
   HubSubject subject_;
-  std::string origin_;  // of the endpoint
+  std::string origin_;  // the endpoint's origin
   WebConnection connection_;
 };
 

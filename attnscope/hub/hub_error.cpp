@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-/// The number that follows `key` in "\"api\";r=0;t=55".
+/// Returns the number after `key` in a header such as "\"api\";r=0;t=55".
 std::optional<double> number_after(std::string_view text, std::string_view key) {
   const std::size_t found = text.find(key);
   if (found == text.npos) return std::nullopt;
@@ -30,39 +30,38 @@ std::string place_of(const HubSubject& subject) {
   return subject.file.empty() ? subject.model : subject.model + ": " + subject.file;
 }
 
-/// What the server says itself, to go behind a text.
+/// Returns the server's error message, to be appended to a text.
 std::string own_words(const WebResponse& response) {
   const std::string_view words = response.header("x-error-message");
   return words.empty() ? "" : ": " + verbatim(std::string(words));
 }
 
 HubError no_model(const HubSubject& subject, const std::string& host, const HubSettings& settings) {
-  const std::string token =
-      settings.token.empty()
-          ? "a private one needs a token: set HF_TOKEN, or hf auth login"
-          : "or one that the token of " + verbatim(settings.token_source) + " does not open";
+  const std::string token = settings.token.empty()
+                                ? "for a private model, set HF_TOKEN or run hf auth login"
+                                : "it may be private: the token from " +
+                                      verbatim(settings.token_source) + " cannot open it";
   return {HubFault::no_model,
           {.file = subject.model,
-           .problem = "no such file or folder here, and no such model on " + verbatim(host),
+           .problem = "no such local file or folder, and no such model on " + verbatim(host),
            .hint = token}};
 }
 
 HubError gated(const HubSubject& subject, const HubSettings& settings) {
-  std::string hint = "accept them at " + settings.endpoint + "/" + subject.repo;
-  if (settings.token.empty()) hint += ", and set HF_TOKEN or log in with hf auth login";
+  std::string hint = "accept the conditions at " + settings.endpoint + "/" + subject.repo;
+  if (settings.token.empty()) hint += ", then set HF_TOKEN or run hf auth login";
   return {HubFault::gated,
           {.file = subject.model,
-           .problem = "is open to those alone who have accepted its conditions",
+           .problem = "is gated: only users who have accepted its conditions can download it",
            .hint = verbatim(hint)}};
 }
 
 HubError bad_token(const std::string& host, const HubSettings& settings) {
-  return {
-      HubFault::bad_token,
-      {.place = settings.token_source,
-       .problem = verbatim(host) + " does not accept this token",
-       .hint = verbatim("make another at " + settings.endpoint +
-                        "/settings/tokens, or go without one: HF_HUB_DISABLE_IMPLICIT_TOKEN=1")}};
+  return {HubFault::bad_token,
+          {.place = settings.token_source,
+           .problem = verbatim(host) + " does not accept this token",
+           .hint = verbatim("create a new token at " + settings.endpoint +
+                            "/settings/tokens, or send none: HF_HUB_DISABLE_IMPLICIT_TOKEN=1")}};
 }
 
 }  // namespace
@@ -88,17 +87,19 @@ HubError error_of_answer(const WebResponse& response, const std::string& host,
     return no_model(subject, host, settings);
   }
   if (status == 429) {
-    return {HubFault::rate_limited,
-            {.file = place_of(subject),
-             .problem = verbatim(host) + " asks for fewer requests, also after waiting",
-             .hint = settings.token.empty() ? "it allows more with a token: set HF_TOKEN" : ""},
-            /*is_temporary=*/true,
-            wait_of(response)};
+    return {
+        HubFault::rate_limited,
+        {.file = place_of(subject),
+         .problem = verbatim(host) + " limits the request rate, even after waiting",
+         .hint = settings.token.empty() ? "set HF_TOKEN: the limit is higher with a token" : ""},
+        /*is_temporary=*/true,
+        wait_of(response)};
   }
   const bool is_temporary = status >= 500 || status == 408;
   return {HubFault::other,
           {.file = place_of(subject),
-           .problem = verbatim(host) + " answers " + std::to_string(status) + own_words(response),
+           .problem = verbatim(host) + " responded with HTTP status " + std::to_string(status) +
+                      own_words(response),
            .hint = is_temporary ? "try again later" : ""},
           is_temporary,
           wait_of(response)};
@@ -109,9 +110,9 @@ HubError error_of_connection(const ConnectionError& error, const std::string& ho
   return {HubFault::unreachable,
           {.file = place_of(subject),
            .problem = (error.was_connected() ? "the connection to " : "cannot reach ") +
-                      verbatim(host) + (error.was_connected() ? " was cut: " : ": ") +
+                      verbatim(host) + (error.was_connected() ? " was interrupted: " : ": ") +
                       verbatim(error.what()),
-           .hint = "what was downloaded before opens with HF_HUB_OFFLINE=1"},
+           .hint = "set HF_HUB_OFFLINE=1 to open models that are already in the cache"},
           /*is_temporary=*/error.was_connected()};
 }
 

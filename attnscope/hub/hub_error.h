@@ -12,11 +12,11 @@ namespace attnscope {
 
 enum class HubFault {
   no_model,  // or it is hidden from this user
-  gated,     // its conditions were not accepted
+  gated,     // the user has not accepted its conditions
   bad_token,
   no_revision,
   no_file,
-  unreachable,  // no answer, or an incomplete one
+  unreachable,  // no response, or an incomplete one
   rate_limited,
   other,
 };
@@ -31,9 +31,9 @@ class HubError : public Error {
         wait_seconds_(wait_seconds) {}
 
   HubFault fault() const { return fault_; }
-  /// Whether the same may work a moment later.
+  /// Whether a retry may succeed a moment later.
   bool is_temporary() const { return is_temporary_; }
-  /// How long the server asks to wait; nothing if it does not say.
+  /// Returns how long the server asks to wait; nothing if it does not specify a time.
   std::optional<double> wait_seconds() const { return wait_seconds_; }
 
  private:
@@ -42,19 +42,19 @@ class HubError : public Error {
   std::optional<double> wait_seconds_;
 };
 
-/// What was requested; `file` is empty if it is the whole model.
+/// The subject of a request. `file` is empty if it is the whole model.
 struct HubSubject {
-  std::string model;  // as the user named it
+  std::string model;  // as the user typed it
   std::string repo;
   std::string revision;
   std::string file;
 };
 
-/// The error for an answer of `host` that is neither a success nor a redirect.
+/// Returns the error for a response of `host` that is neither a success nor a redirect.
 HubError error_of_answer(const WebResponse& response, const std::string& host,
                          const HubSubject& subject, const HubSettings& settings);
 
-/// The error for a missing answer.
+/// Returns the error for a missing response.
 HubError error_of_connection(const ConnectionError& error, const std::string& host,
                              const HubSubject& subject);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxPartLetters = 96;
 constexpr std::size_t kMaxRevisionLetters = 250;
-/// Somebody who types these means a file that is not there.
+/// File extensions that mark the text as a missing file, not as a model name.
 constexpr std::array<std::string_view, 8> kFileEndings = {".safetensors", ".json", ".bin",  ".pt",
                                                           ".pth",         ".ckpt", ".gguf", ".h5"};
 
@@ -28,7 +28,7 @@ bool ends_like_a_file(std::string_view name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// The hub's own rule for each half of a model's name.
+/// The hub's rule for each half of a model name.
 bool is_repo_part(std::string_view part) {
   const auto allowed = [](char letter) {
     return is_letter(letter) || letter == '-' || letter == '_' || letter == '.';
@@ -40,7 +40,7 @@ bool is_repo_part(std::string_view part) {
          !part.ends_with(".git");
 }
 
-/// The number at the front of `text`, as its digits without zeros, which are taken off it.
+/// Removes the number at the front of `text` and returns its digits without leading zeros.
 std::string_view take_digits(std::string_view& text) {
   std::size_t end = 0;
   while (end < text.size() && is_digit(text[end])) ++end;

@@ -26,7 +26,7 @@ class HubRangeSource : public RangeSource {
       try {
         read_once(*client, known.empty() ? own : known, offset, out, done);
       } catch (const HubError& error) {
-        // Where files are is known for some minutes only: the hub says it anew.
+        // File addresses expire after some minutes. The hub returns a new one.
         set_location("");
         const bool was_old = !known.empty() && error.fault() != HubFault::unreachable;
         if (done > before) tries = 0;
@@ -48,7 +48,7 @@ class HubRangeSource : public RangeSource {
     location_ = std::move(location);
   }
 
-  /// From `done` on, which counts what came.
+  /// Reads the bytes from `done` on. `done` counts the bytes received.
   void read_once(HubClient& client, const std::string& url, std::uint64_t offset,
                  std::span<std::byte> out, std::size_t& done) {
     const std::uint64_t first = offset + done, last = offset + out.size() - 1;
@@ -57,30 +57,33 @@ class HubRangeSource : public RangeSource {
     const auto refuse = [&](const std::string& problem) {
       throw Error(ErrorKind::io, {.file = subject_.model + ": " + subject_.file,
                                   .problem = problem,
-                                  .hint = "download the model: leave {remote} out"});
+                                  .hint = "download the model: omit {remote}"});
     };
     const WebReader reader{
         .on_header =
             [&](const WebResponse& response) {
               const bool is_all = response.status == 200 && first == 0 && last + 1 == bytes_;
               const std::string_view coding = response.header("content-encoding");
-              if (!coding.empty() && coding != "identity") refuse("its bytes come packed");
-              if (response.status != 206 && !is_all) refuse("the server gives no parts of files");
+              if (!coding.empty() && coding != "identity")
+                refuse("the server compresses the bytes of this file");
+              if (response.status != 206 && !is_all)
+                refuse("the server does not support range requests");
               if (!is_all && response.header("content-range") != range) {
-                refuse("another part came than was asked for: " +
+                refuse("the server sent another byte range than requested: " +
                        verbatim(std::string(response.header("content-range"))));
               }
             },
         .on_body =
             [&](std::span<const std::byte> bytes) {
-              if (bytes.size() > out.size() - done) refuse("more bytes came than were asked for");
+              if (bytes.size() > out.size() - done)
+                refuse("the server sent more bytes than requested");
               std::memcpy(out.data() + done, bytes.data(), bytes.size());
               done += bytes.size();
             }};
     std::string answered;
     const WebRequest request{.url = url, .first_byte = first, .last_byte = last};
     client.get(request, reader, &answered);
-    if (done < out.size()) refuse("fewer bytes came than were asked for");
+    if (done < out.size()) refuse("the server sent fewer bytes than requested");
     set_location(std::move(answered));
   }
 
@@ -89,7 +92,7 @@ class HubRangeSource : public RangeSource {
   const std::string commit_;
   const std::uint64_t bytes_;
   std::mutex mutex_;
-  std::string location_;  // that answered last; empty: not known
+  std::string location_;  // the last address that responded; empty: unknown
 };
 
 }  // namespace

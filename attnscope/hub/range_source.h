@@ -1,4 +1,4 @@
-// The bytes of a file on the hub, fetched range by range, without a local file.
+// The bytes of a file on the hub, fetched range by range, without a local copy.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,8 @@ class HubConnections {
   std::vector<std::unique_ptr<HubClient>> free_;
 };
 
-/// The source of the bytes of a file of a commit. `subject.file` is its path in the repository.
+/// Returns a source of the bytes of a file at a commit. `subject.file` is its path in the
+/// repository.
 std::shared_ptr<RangeSource> range_source(std::shared_ptr<HubConnections> connections,
                                           HubSubject subject, std::string commit,
                                           std::uint64_t bytes);

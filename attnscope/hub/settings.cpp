@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of several variables the first that is set, be it to nothing.
+/// Returns the first of several variables that is set, even if it is empty.
 std::optional<std::string> first_set(const Variable& variable,
                                      std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -35,7 +35,7 @@ bool is_name_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// `text` with `~` at its front, and $NAME and ${NAME} of variables that are set.
+/// Expands a leading `~`, and $NAME and ${NAME} for variables that are set.
 std::string expanded(const std::string& text, const Variable& variable) {
   std::string out;
   std::size_t at = 0;
@@ -61,7 +61,7 @@ std::string expanded(const std::string& text, const Variable& variable) {
   return out;
 }
 
-/// Without line ends, and without blanks around it.
+/// Removes line breaks, and white space at both ends.
 std::string trimmed_token(std::string text) {
   std::erase_if(text, [](char letter) { return letter == '\r' || letter == '\n'; });
   const auto begin = text.find_first_not_of(" \t");
@@ -78,7 +78,8 @@ std::string token_of_file(const fs::path& path) {
   return trimmed_token(text);
 }
 
-/// Of the system that this runs on, which need not be the one that libcurl was built for.
+/// Certificates of the system at run time. It may differ from the system that libcurl was built
+/// for.
 std::string system_certificates() {
   for (const char* file : {"/etc/ssl/certs/ca-certificates.crt",  // Debian, Arch
                            "/etc/pki/tls/certs/ca-bundle.crt",    // Fedora
@@ -94,7 +95,9 @@ void find_token(HubSettings& settings, const Variable& variable, const fs::path&
   if (is_true(value_or_empty(variable, "HF_HUB_DISABLE_IMPLICIT_TOKEN"))) return;
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
     const std::string value = value_or_empty(variable, name);
-    if (value.empty()) continue;  // one of blanks alone is set, and hides the others
+    if (value.empty())
+      continue;  // a variable of only white space counts as set and hides the
+                 // others
     settings.token = trimmed_token(value);
     settings.token_source = name;
     break;
@@ -105,7 +108,7 @@ void find_token(HubSettings& settings, const Variable& variable, const fs::path&
     settings.token = token_of_file(file);
     settings.token_source = file.string();
   }
-  // Anything else would end the header that holds it.
+  // Other characters would end the HTTP header that contains the token.
   const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; };
   if (std::any_of(settings.token.begin(), settings.token.end(), is_control)) settings.token.clear();
 }

@@ -1,4 +1,4 @@
-// Arrays that NumPy saved: .npy files of float32, float64 or bool.
+// Arrays saved by NumPy: .npy files of float32, float64 or bool.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace attnscope {
 
-/// Values are rounded to float32. Throws Error(format) for what is cut, is in another order than
-/// row by row, or holds other types. `where` names the file. Source: numpy/lib/_format_impl.py.
+/// Values are rounded to float32. Throws Error(format) for a truncated file, another order than
+/// row-major, or another type. `where` names the file. Source: numpy/lib/_format_impl.py.
 MediaInput read_npy(std::string_view bytes, const std::string& where);
 
 struct NpyBools {
   std::vector<std::int64_t> shape;
-  std::vector<bool> values;  // row by row
+  std::vector<bool> values;  // row-major
 };
 
-/// An array of bool, stored row by row or column by column (Fortran's order). Throws Error(format)
-/// for what is cut, or holds other types.
+/// An array of bool, stored row by row or column by column (Fortran order). Throws Error(format)
+/// for a truncated file or another type.
 NpyBools read_npy_bools(std::string_view bytes, const std::string& where);
 
 }  // namespace attnscope

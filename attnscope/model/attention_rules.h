@@ -1,5 +1,5 @@
-// What an architecture can say of its attention: score biases, soft cap, windows, rotary positions,
-// MLA. The file of a family in families/ fills it in; nothing here is of one model.
+// How descriptions of architectures specify attention: score biases, soft cap, windows, RoPE, MLA.
+// The files in families/ fill in these rules; nothing here is specific to one model.
 #pragma once
 
 #include <cstdint>
@@ -10,58 +10,60 @@
 
 namespace attnscope {
 
-// What is added to attention scores by the positions of query and key.
+// Terms that are added to attention scores depending on the positions of query and key.
 
-/// ALiBi: slope · (key − query), with a slope for each head. Source: arXiv 2108.12409.
+/// ALiBi: adds slope · (key − query), with one slope per head. Source: arXiv 2108.12409.
 struct Alibi {
-  /// The slopes of H heads, where H is no power of two. False: those of the next smaller power,
-  /// then every other one of twice as many heads (BLOOM, Falcon). True: of those of the next larger
-  /// power the 2nd, 4th …, then the 1st, 3rd …, as many as there are heads (MPT).
+  /// The slopes if the number of heads H is not a power of two. False: the slopes of the next
+  /// smaller power, then every second slope of twice that number (BLOOM, Falcon). True: from the
+  /// slopes of the next larger power, the 2nd, 4th, …, then the 1st, 3rd, …, until H are taken
+  /// (MPT).
   bool of_larger_power = false;
-  /// slope · key is rounded to bfloat16, and scaled as q k is (Falcon).
+  /// slope · key is rounded to bfloat16 and scaled like q k (Falcon).
   bool in_bfloat16 = false;
 
   bool operator==(const Alibi&) const = default;
 };
 
-/// A learned number for each head and each bucket of distances: small distances have a bucket each,
-/// larger ones share buckets whose widths grow like the distance. Where tokens see both ways, half
-/// of the buckets are for keys after the query. Source: T5, arXiv 1910.10683.
+/// A learned bias per head and distance bucket. Small distances have one bucket each; the widths of
+/// larger buckets grow in proportion to the distance. With bidirectional attention, half of the
+/// buckets are for keys after the query. Source: T5, arXiv 1910.10683.
 struct BucketBias {
   std::string table;           // a pattern under the prefix, (count, H)
-  std::int64_t count = 32;     // of buckets
-  std::int64_t distant = 128;  // tokens from which on all are in the last bucket
+  std::int64_t count = 32;     // number of buckets
+  std::int64_t distant = 128;  // tokens; larger distances are in the last bucket
 
   bool operator==(const BucketBias&) const = default;
 };
 
-/// Queries of later positions t are larger: q (1 + `growth` ln(1 + floor(t / `period`))).
+/// Scales queries with their position t: q (1 + `growth` ln(1 + floor(t / `period`))).
 struct TemperatureRule {
-  ConfigNumber growth = {};  // no value: queries stay as they are
+  ConfigNumber growth = {};  // no value: queries are not scaled
   ConfigKey period = {};     // tokens
   bool in_rope = true;       // both are keys of rope_parameters (Ministral 3)
   ConfigFlag enabled = {"", true};
   std::int64_t first = 0;       // t of the first token
-  bool unrotated_only = false;  // only in layers that do not rotate (Llama 4)
+  bool unrotated_only = false;  // only in layers without RoPE (Llama 4)
 };
 
-/// DeBERTa's disentangled attention: of each distance there is an embedding, with a query and a key
-/// of its own in every layer. Scores are those of query and key, of the query and the distance's
-/// key ("c2p"), and of the distance's query and the key ("p2c"), divided by the root of how many of
-/// the three there are. Source: arXiv 2006.03654; transformers, modeling_deberta_v2.py.
+/// DeBERTa's disentangled attention. Each relative distance has an embedding, from which every
+/// layer computes a query and a key. Scores sum up to three terms: query and key, query and
+/// distance key ("c2p"), distance query and key ("p2c"). The sum is divided by the square root of
+/// the number of terms. Source: arXiv 2006.03654; transformers, modeling_deberta_v2.py.
 struct DisentangledRule {
   ConfigFlag enabled = {"", true};
-  std::string kinds_key = {};  // of config.json: "c2p|p2c", or a list
-  std::string table;           // of the embeddings, under the prefix: 2 span rows of D
-  std::string norm = {};       // of them
-  std::string norm_key = {};   // of config.json: says "layer_norm" where there is that norm
+  std::string kinds_key = {};  // in config.json: "c2p|p2c", or a list
+  std::string table;           // of the embeddings, under the prefix: (2 span, D)
+  std::string norm = {};       // norm of the embeddings
+  std::string norm_key = {};   // in config.json: contains "layer_norm" if the norm exists
   ConfigKey buckets = {};      // the span; not positive: every distance has its own embedding
-  ConfigKey distant = {};  // tokens; not positive: the context. The span, if there are no buckets
-  ConfigFlag shared = {"", false};   // true: distances have queries and keys as tokens have
-  std::string query = {}, key = {};  // else the weights of theirs, patterns under the prefix
+  ConfigKey distant = {};  // tokens; not positive: the context length. This is the span if there
+                           // are no buckets
+  ConfigFlag shared = {"", false};   // true: W_Q and W_K also project the distances
+  std::string query = {}, key = {};  // otherwise their own weights, patterns under the prefix
 };
 
-/// BucketBias, by config.json.
+/// BucketBias as specified in config.json.
 struct BucketRule {
   std::string table;
   ConfigKey count = {"", 32}, distant = {"", 128};
@@ -73,41 +75,41 @@ struct ScoreRule {
   ConfigKey scale_dimension = {};     // 1 / sqrt(this) instead (Gemma 2 and 3)
   ConfigFlag scaled = {"", true};     // false: not scaled at all
   ConfigFlag by_layer = {"", false};  // true: divided by the layer's number, counted from 1
-  /// Of stretched texts: times the square of yarn's gain of `mscale_all_dim` (DeepSeek).
+  /// For extended contexts: multiplied by the square of YaRN's gain of `mscale_all_dim` (DeepSeek).
   bool times_yarn_gain = false;
   ConfigNumber soft_cap = {};  // c tanh(score / c) before the mask
   TemperatureRule temperature = {};
-  ConfigNumber clip =
-      {};  // queries, keys and values are cut to ± this after their norms; 0: are not
-  // What is added to scores; at most one of these.
+  ConfigNumber clip = {};  // clips queries, keys and values to ± this after their norms; 0: off
+  // Terms added to scores; at most one of these.
   std::optional<Alibi> alibi = {};
   std::optional<BucketRule> buckets = {};
   std::optional<DisentangledRule> disentangled = {};
-  /// A pattern under the prefix, (H,): scores of a column that has no key and no value.
+  /// A pattern under the prefix, (H,): scores of the learned sink, a column without key and value.
   std::string sinks = {};
 };
 
-/// Which layers have a window.
+/// Which layers have a sliding window.
 enum class WindowedLayers {
   all,
   even,          // layers 0, 2, 4 …
-  even_below,    // likewise, below a layer number in config.json
+  even_below,    // the same, below a layer number in config.json
   from_layer,    // from a layer number in config.json on
   but_every,     // all but every n-th
-  rotated,       // those that rotate
-  unrotated,     // those that do not
+  rotated,       // layers with RoPE
+  unrotated,     // layers without RoPE
   but_first_of,  // all but layers 0, n, 2 n …
   listed_kinds,  // "local" in GPT-Neo's attention_layers or attention_types
 };
 
-/// A token sees itself and the W - 1 tokens before it.
+/// A token attends to itself and the W - 1 tokens before it.
 struct WindowRule {
   ConfigKey size;                   // W; no value: no layer has a window
-  bool chunked = false;             // runs of W tokens see only each other instead (Llama 4)
-  ConfigFlag enabled = {"", true};  // false: no layer has one
+  bool chunked = false;             // instead, tokens attend only within consecutive chunks of W
+                                    // tokens (Llama 4)
+  ConfigFlag enabled = {"", true};  // false: no layer has a window
   WindowedLayers layers = WindowedLayers::all;
-  ConfigKey number = {};      // of even_below, from_layer, but_every and but_first_of
-  bool last_is_full = false;  // the last layer has none, whatever else is said
+  ConfigKey number = {};      // n of even_below, from_layer, but_every and but_first_of
+  bool last_is_full = false;  // the last layer has no window, regardless of other settings
   /// `layer_types` overrides `layers`: "sliding_attention", or "chunked_attention" if `chunked`.
   bool reads_layer_types = false;
 };
@@ -115,80 +117,86 @@ struct WindowRule {
 /// Which layers rotate queries and keys.
 enum class RotatedLayers {
   all,
-  windowed,           // those of the kind that has a window
-  windowed_if_sized,  // likewise, and all where the file gives windows no size
-  listed,             // 1 in a list of config.json; without it, all but every n-th
+  windowed,           // layers of the type that has a window
+  windowed_if_sized,  // the same, or all layers if the file sets no window size
+  listed,             // 1 in a list of config.json; without the list, all but every n-th
 };
 
-/// Rotary positions: the numbers of config.json that say how Q and K are rotated.
+/// RoPE: the settings of config.json that determine how Q and K are rotated.
 struct RopeRule {
   std::string theta_key = "rope_theta";
   double theta = 10000;           // if the file has none
   std::string fraction_key = {};  // share of the head that is rotated; empty: always `fraction`
   double fraction = 1;            // if the file has none
-  ConfigKey dimensions = {};      // how many dimensions of a head are rotated, in its place
-  ConfigFlag neighbors = {"", false};  // pairs are dimensions 2k, 2k + 1; else k, k + n
-  bool scales_windowed = true;     // false: only full layers are scaled, unless the file says both
-  bool scaling_is_of_all = false;  // an old `rope_scaling` is of all layers, whatever their base
+  ConfigKey dimensions = {};      // number of rotary dimensions of a head, instead of the share
+  ConfigFlag neighbors = {"", false};  // pairs are dimensions 2k, 2k + 1; otherwise k, k + n
+  bool scales_windowed = true;     // false: only full layers are scaled, unless the file specifies
+                                   // both
+  bool scaling_is_of_all = false;  // an old `rope_scaling` applies to all layers, whatever their
+                                   // base
   RotatedLayers layers = RotatedLayers::all;
-  std::string layer_list = {};        // of `listed`
-  ConfigKey interval = {};            // n of `listed`
-  std::int64_t original_context = 0;  // if the file has none; 0: its context
+  std::string layer_list = {};        // key of the list for `listed`
+  ConfigKey interval = {};            // n for `listed`
+  std::int64_t original_context = 0;  // if the file has none; 0: its context length
   std::string local_theta_key = {};   // theta of windowed layers (Gemma 3), which are never scaled
   double local_theta = 10000;
-  std::string alpha_key = {};     // of dynamic scaling, see Rope::alpha; empty: not read
-  bool yarn_is_longrope = false;  // as old files of Phi-3 name it
-  /// Frequencies theta^(-k / (n - 1)) for the first n = head_dim / 4 pairs, zero for the next n,
-  /// rotated in the opposite direction (daisy).
+  std::string alpha_key = {};     // for dynamic scaling, see Rope::alpha; empty: not read
+  bool yarn_is_longrope = false;  // old files of Phi-3 use this name
+  /// daisy: the first n = head_dim / 4 pairs have frequencies theta^(-k / (n - 1)), the next n have
+  /// zero. Pairs rotate in the opposite direction.
   bool half_truncated = false;
-  /// Scaled frequencies are those of short texts at every length, and `short_mscale` or, beyond the
-  /// original context, `long_mscale` is the gain (PhiMoE).
+  /// PhiMoE: frequencies are scaled as for short texts at every length. The gain is `short_mscale`,
+  /// or `long_mscale` beyond the original context.
   bool gains_by_length = false;
-  /// JSON: what rope_parameters are if the file has none, for all layers or for each kind. Empty:
-  /// not scaled.
+  /// JSON: the default of rope_parameters, for all layers or per layer type. Empty: not scaled.
   std::string standard = {};
 };
 
-/// Keys that let the tokens of a decoder see each other both ways, as in embedding models.
+/// Settings that make a decoder's attention bidirectional, as in embedding models.
 struct Bidirectional {
-  bool by_is_causal = true;        // config.json's "is_causal": false; windows then reach W tokens
-                                   // each way
-  ConfigFlag flag = {"", false};   // of the family (Gemma 3); windows then reach W / 2 each way
-  ConfigCondition condition = {};  // likewise (Gemma 4); windows then reach W / 2 + 1 each way
-  ConfigFlag unclear = {"", false};  // if set, transformers' attention implementations disagree
+  bool by_is_causal = true;        // "is_causal": false in config.json; windows then extend W
+                                   // tokens each way
+  ConfigFlag flag = {"", false};   // a flag of the family (Gemma 3); windows then extend W / 2 each
+                                   // way
+  ConfigCondition condition = {};  // a condition of the family (Gemma 4); windows then extend W / 2
+                                   // + 1 each way
+  ConfigFlag unclear = {"", false};  // if set, the attention implementations of transformers
+                                     // disagree
 };
 
-/// Multi-head latent attention: queries, and keys with values, are made of two narrow latents, each
-/// with a norm. A head's queries and keys are `plain` dimensions, then `rotary` ones, which alone
-/// turn; those of keys come from the stream and serve all heads. The matrices are the roles q_a,
-/// q_b, kv_a and kv_b, or q where queries have no latent. As many key/value heads as heads.
-/// Source: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
+/// Multi-head latent attention (MLA): queries, and keys with values, are computed from two
+/// low-dimensional latents, each with a norm. A head's queries and keys have `plain` dimensions,
+/// followed by `rotary` ones; only those are rotated. The rotary key is computed from the residual
+/// stream and shared by all heads. The matrices are the roles q_a, q_b, kv_a and kv_b, or q if
+/// queries have no latent. There are as many key/value heads as heads. Source: DeepSeek-V2 (arXiv
+/// 2405.04434), section 2.1.
 struct MlaRule {
   ConfigKey query_rank;  // null in the file: queries have no latent
-  ConfigKey rank;        // of the latent of keys and values
+  ConfigKey rank;        // of the KV latent
   ConfigKey plain_dim, rotary_dim;
-  ConfigKey value_dim;                     // no value: width / heads
+  ConfigKey value_dim;                     // no value: hidden size / heads
   std::string query_norm = {}, norm = {};  // of the latents, both RMS norms
-  double epsilon = 1e-6;                   // theirs, whatever that of other norms is
-  /// Keys and values are made of the stream itself, so only `query_rank` and `query_norm` count
-  /// (DeepSeek-V4).
+  double epsilon = 1e-6;                   // of these norms, whatever the epsilon of other norms
+  /// Keys and values are computed from the residual stream itself, so only `query_rank` and
+  /// `query_norm` apply (DeepSeek-V4).
   bool of_queries_alone = false;
 };
 
-/// Which keys each query sees, where a small attention beside the layer's own, the indexer, selects
-/// them. Its queries are made of the latent of queries, its one head of keys of the stream, with a
-/// LayerNorm; of both as many dimensions turn as of the layer's heads, the first ones. Key j has
-/// for query i the score Σ_h w_ih relu(q_ih · k_j), where w is made of the stream; the best are
-/// seen. Source: DeepSeek-V3.2 (arXiv 2512.02556), section 2.1.
+/// The indexer: a small attention that selects the keys that each query attends to. Its queries are
+/// computed from the query latent. Its single key head reads the residual stream and has a
+/// LayerNorm. The first dimensions of both are rotated, as many as in the layer's heads. Key j has
+/// the score Σ_h w_ih relu(q_ih · k_j) for query i, where w is computed from the residual stream.
+/// The keys with the highest scores are selected. Source: DeepSeek-V3.2 (arXiv 2512.02556), section
+/// 2.1.
 struct IndexerRule {
-  ConfigKey kept;  // keys that each query sees
+  ConfigKey kept;  // number of selected keys per query
   ConfigKey heads, head_dim;
-  bool neighbors = false;                     // which dimensions turn together
-  std::string query, key, key_norm, weights;  // tensors, the norm's without its ending
+  bool neighbors = false;                     // RoPE pairs adjacent dimensions
+  std::string query, key, key_norm, weights;  // tensors; the norm's without `.weight` or `.bias`
   double epsilon = 1e-6;                      // of the norm
-  /// Layers may see the keys that the one before them sees: those that are "shared" in a list of
-  /// all layers' kinds; without it, those that are S, and not F, in a text; without both, all but
-  /// each `period`-th from `offset` on. No names: no layer does.
+  /// Layers can reuse the keys that the previous layer selects. Which layers do: "shared" in a list
+  /// of layer types; without it, S (not F) in a string; without both, all but every `period`-th
+  /// from `offset` on. No names: no layer does.
   std::string kinds = {}, pattern = {};
   ConfigKey period = {}, offset = {};
 };

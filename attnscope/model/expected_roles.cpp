@@ -11,8 +11,8 @@
 namespace attnscope {
 namespace {
 
-/// The module that holds a weight's module: "layers.0.mlp" of "layers.0.mlp.up_proj.weight"; empty
-/// where there is none.
+/// Returns the parent module of a weight's module: "layers.0.mlp" for
+/// "layers.0.mlp.up_proj.weight". Returns an empty text if there is none.
 std::string_view parent_of(std::string_view tensor) {
   const auto last = tensor.rfind('.');
   const auto before = last == std::string_view::npos || last == 0 ? std::string_view::npos
@@ -27,9 +27,10 @@ std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t laye
   const std::string number = "layer " + std::to_string(layer);
   const auto shared = spec.sharing_of(layer).from;
   if (shared && (role == Role::key || role == Role::value)) {
-    return number + " takes keys and values of layer " + std::to_string(*shared);
+    return number + " reuses the keys and values of layer " + std::to_string(*shared);
   }
-  if (is_of_mlp(role) && spec.has_experts(layer)) return number + " has experts instead";
+  if (is_of_mlp(role) && spec.has_experts(layer))
+    return number + " has experts instead of a dense MLP";
   if (!is_beside_experts(role)) return "";
   if (!spec.has_experts(layer)) return number + " has no experts";
   if (role != Role::router && spec.dimensions.shared_width == 0) return "has no shared experts";

@@ -1,4 +1,4 @@
-// Which projections a model should have, whether its files hold them or not.
+// The projections that a model should have, whether its files contain them or not.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace attnscope {
 
-/// Why a layer of the model lacks a role that its architecture has; empty where it has it.
+/// Returns why a layer lacks a role that its architecture describes; empty if it has the role.
 std::string why_not_in_layer(const ModelSpec& spec, Role role, std::int64_t layer);
 
-/// Whether the files hold the role for at least one layer, or lack it although the description has
-/// it for one.
+/// Whether at least one layer is expected to have the role: the files contain it, or the
+/// description has it although the files do not.
 bool is_expected(const Model& model, Role role);
 
-/// Matrices of the files that stand among a layer's projections and that no rule names: a gate of
-/// an MLP which the config says is not gated, for example. Nothing reads them.
+/// Returns matrices of the files that lie among a layer's projections but that no rule names.
+/// Example: the gate of an MLP that is not gated according to the config. They are not used.
 std::vector<std::string> unread_matrices(const Model& model);
 
 }  // namespace attnscope

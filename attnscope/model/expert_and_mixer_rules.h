@@ -1,5 +1,5 @@
-// What an architecture can say of its mixtures of experts, and of layers without attention. The
-// file of a family in families/ fills it in; nothing here is of one model.
+// How descriptions of architectures specify mixtures of experts and layers without attention. The
+// files in families/ fill in these rules; nothing here is specific to one model.
 #pragma once
 
 #include <cstdint>
@@ -12,155 +12,163 @@
 
 namespace attnscope {
 
-/// How the weights of the chosen experts follow from the router's logits.
+/// How expert weights are computed from the router logits.
 enum class RouterScore {
-  softmax,            // of all logits
+  softmax,            // over all logits
   sigmoid,            // of each logit
-  softmax_of_chosen,  // the largest logits are chosen, and the softmax is over them alone
-  sigmoid_of_chosen,  // likewise, the sigmoid of each
-  /// Two experts: the largest logit, then the largest of the others. The weight of each is its
-  /// softmax among the logits x with (m - x) / max(|x|, m) <= 2 jitter, where m is the one chosen;
-  /// for the second without the first. Source: PhiMoE, arXiv:2409.12136.
+  softmax_of_chosen,  // the largest logits are selected; the softmax is over them only
+  sigmoid_of_chosen,  // the largest logits are selected; sigmoid of each
+  /// Selects two experts: the largest logit, then the largest of the others. The weight of a
+  /// selected expert with logit m is its softmax among the logits x with (m - x) / max(|x|, m) <= 2
+  /// jitter. The softmax of the second expert excludes the first. Source: PhiMoE, arXiv:2409.12136.
   sparsemixer,
 };
 
-/// What a group of experts counts for where only the best groups are chosen from.
+/// How a group of experts is scored if experts are selected only from the best groups.
 enum class GroupScore { best, sum_of_two_best };
 
-/// Which layers have experts: those for which all of this holds. The others have a dense MLP.
+/// Which layers have experts: those that meet all of these conditions. The others have a dense MLP.
 struct ExpertLayersRule {
   ConfigKey every = {"", 1};  // layer % this is the next number; none: layer + 1 is a multiple
   ConfigKey offset = {};
-  ConfigKey first = {"", 0};  // from this layer on
-  ConfigKey last = {};        // to this layer; none or -1: to the end
+  ConfigKey first = {"", 0};  // first layer
+  ConfigKey last = {};        // last layer; none or -1: the last layer of the model
   std::string dense = {};     // a key that lists layers without experts
-  std::string listed = {};    // a key that lists all layers with experts, in place of the above
-  std::string types = {};     // likewise a list of "sparse" and "dense" for all layers
-  bool by_kind = false;       // those that are experts alone, see MixerRule
+  std::string listed = {};    // a key that lists all layers with experts, instead of the above
+  std::string types = {};     // a list with "sparse" or "dense" for every layer, instead of the
+                              // above
+  bool by_kind = false;       // layers that consist of experts only, see MixerRule
 };
 
-/// One of the ways in which files hold the matrices of experts.
+/// One of the layouts in which files store the matrices of experts.
 struct ExpertTensors {
-  /// gate, up and down (or the latter two). `{expert}` in a name stands for the expert's number;
-  /// without it a tensor has a first axis of experts.
+  /// Rules for gate, up and down (or up and down). `{expert}` in a name stands for the expert's
+  /// number. Without it, the first axis of the tensor is the expert.
   std::vector<WeightRule> weights;
-  /// Stacked tensors may be (outputs, inputs) or the other way round, whichever fits; where both
-  /// fit, as the rule says.
+  /// Stacked tensors may be (outputs, inputs) or (inputs, outputs): the order that fits the sizes.
+  /// If both fit, the rule decides.
   bool either_way = false;
 };
 
-/// Norms of a mixture of experts, which then read the stream x itself, while the shared experts
-/// read what an MLP would: y = output(Σ weight · expert(input(x))) + shared_output(shared(…)).
-/// Patterns under the prefix, named as in NormRule.
+/// Norms of a mixture of experts. Routed experts then read the residual stream x itself, and shared
+/// experts read the MLP's input: y = output(Σ weight · expert(input(x))) +
+/// shared_output(shared(…)). Patterns under the prefix, named as in NormRule.
 struct ExpertNorms {
   std::string input, output, shared_output;
   /// The router reads rms(x) times this (D,), divided by √D.
   std::string router_gain;
 };
 
-/// For each token: scores of its logits; of scores + bias, the best groups, and of these the best
-/// experts; their weights by the scores alone; y = Σ weight · expert(x) + shared(x).
+/// For each token, logits are turned into scores. By score + bias, the best groups are selected,
+/// then the best experts in them. Weights use the scores without bias: y = Σ weight · expert(x) +
+/// shared(x).
 struct MoeRule {
-  /// E, by the first of these keys that the file has. 0: no layer has experts.
+  /// E, from the first of these keys that the file has. 0: no layer has experts.
   std::vector<std::string> experts;
   std::optional<std::int64_t> default_experts = {};
-  std::int64_t dense_up_to = 0;     // so few experts are a dense MLP (Jamba: 1)
-  std::vector<std::string> chosen;  // k, likewise
+  std::int64_t dense_up_to = 0;     // up to this number of experts, layers have a dense MLP (Jamba:
+                                    // 1)
+  std::vector<std::string> chosen;  // k, from the first of these keys that the file has
   std::optional<std::int64_t> default_chosen = {};
   ConfigKey width;        // F of one expert
-  ConfigKey inputs = {};  // what experts read and give, where it is not the stream's D
+  ConfigKey inputs = {};  // dimension that experts read and write, if not the hidden size D
   ExpertLayersRule layers = {};
-  std::vector<ExpertTensors> tensors;  // the first whose names the files hold
+  std::vector<ExpertTensors> tensors;  // the first layout whose names are in the files
 
   RouterScore score = RouterScore::softmax;
   ConfigNumber jitter = {};                   // of sparsemixer
-  std::vector<std::string> choice_bias = {};  // (E,), pattern; the first that a file holds, which
-                                              // must hold one. Empty: there is none
-  ConfigCondition grouped = {};               // groups count only where this holds; no key: always
-  ConfigKey groups = {"", 1};                 // equal runs of experts
-  ConfigKey kept_mlp_groups = {"", 1};        // that are chosen from
+  std::vector<std::string> choice_bias = {};  // (E,), patterns; the first one in the file is used,
+                                              // and one must exist. Empty: no bias
+  ConfigCondition grouped = {};               // groups apply only if this holds; no key: always
+  ConfigKey groups = {"", 1};                 // number of equal, consecutive groups of experts
+  ConfigKey kept_mlp_groups = {"", 1};        // number of groups that are selected
   GroupScore group_score = GroupScore::best;
   ConfigFlag normalize = {"", false};  // weights / max(their sum + epsilon, least)
   double normalize_epsilon = 0;
   ConfigNumber normalize_least = {"", 0};
   ConfigNumber times = {"", 1};  // factor of all weights
   bool weighs_input = false;     // expert(weight · x) instead of weight · expert(x)
-  /// Of gated experts, instead of the activation: with g = min(gate, clamp) and u = up clipped to
-  /// ±clamp, (u + 1) g σ(alpha g). No clamp: not so.
+  /// Gated experts with clamping: with g = min(gate, clamp) and u = up clipped to ±clamp, computes
+  /// (u + 1) g σ(alpha g) instead of the activation. No clamp: not used.
   ConfigNumber clamp = {};
   ConfigNumber alpha = {"", 1};
 
   ConfigKey shared_width = {};      // F of the shared experts together
-  ConfigKey shared_count = {};      // or how many there are, each as wide as an expert
-  std::string shared_weight = {};   // (1, D), pattern: the shared experts' output · σ(of this)
-  std::string expert_factors = {};  // (E,), pattern: factor of each expert's weight, at last
+  ConfigKey shared_count = {};      // or their number, each as wide as a routed expert
+  std::string shared_weight = {};   // (1, D), pattern: the output of the shared experts is
+                                    // multiplied by σ(this · x)
+  std::string expert_factors = {};  // (E,), pattern: factor of each expert's weight, applied last
   std::optional<ExpertNorms> norms = {};
 };
 
 // Layers that mix tokens by other means than attention: Mamba, DeltaNet, convolutions.
 
-/// What a layer has after its attention, or after what stands in its place.
+/// What follows a layer's attention, or the mixer that replaces it.
 enum class AfterMixer {
-  usual,    // what the architecture says of all layers
-  nothing,  // each layer is one block alone (Nemotron-H)
-  mlp,      // the layer is an MLP alone
-  experts,  // the layer is experts alone
+  usual,    // the same as in all other layers of the architecture
+  nothing,  // nothing: each layer is a single block (Nemotron-H)
+  mlp,      // the layer is only an MLP
+  experts,  // the layer is only experts
 };
 
-/// A kind of layer, by the name that config.json gives it.
+/// A layer type, by its name in config.json.
 struct LayerKind {
   std::string name;
   bool attends = false;
-  std::string mixer = {};  // what stands in place of attention, or beside it; empty: nothing
+  std::string mixer = {};  // the mixer instead of attention, or next to it; empty: none
   AfterMixer after = AfterMixer::usual;
 };
 
-/// Gated DeltaNet: queries, keys and values pass a causal convolution along the text, and each
-/// value head keeps a matrix S (d_k, d_v). With unit keys k, decay a and step b of a token:
-/// S = a S, S += k ⊗ b (v − Sᵀ k), and Sᵀ q is what the head gives, normed and gated. Source:
-/// arXiv 2412.06464; transformers, modeling_qwen3_next.py.
+/// Gated DeltaNet: queries, keys and values pass through a causal convolution, and each value head
+/// keeps a state S (d_k, d_v). With unit keys k, and decay a and step b of a token, S is first
+/// multiplied by a. Then S += k ⊗ b (v − Sᵀ k). The head output is Sᵀ q, normalized and gated.
+/// Source: arXiv 2412.06464; transformers, modeling_qwen3_next.py.
 struct DeltaNetRule {
   ConfigKey key_heads, value_heads;
   ConfigKey key_dim, value_dim;
-  ConfigKey kernel;   // tokens that the convolution sees, the token itself the last
-  std::string place;  // pattern of its tensors' names, up to ".in_proj"
-  /// True: each key head has its queries, keys, values and gates side by side (`in_proj_qkvz`,
-  /// `in_proj_ba`). False: tensors of their own (`in_proj_qkv`, `_z`, `_b`, `_a`).
+  ConfigKey kernel;   // tokens per convolution window, which ends with the current token
+  std::string place;  // pattern of its tensor names, up to ".in_proj"
+  /// True: queries, keys, values and gates are interleaved per key head (`in_proj_qkvz`,
+  /// `in_proj_ba`). False: they are separate tensors (`in_proj_qkv`, `_z`, `_b`, `_a`).
   bool by_head = false;
-  /// `A_log` holds −exp(A_log) instead, as GGUF has it.
+  /// `A_log` stores −exp(A_log) instead, as in GGUF.
   ConfigFlag rates_stored = {"linear_rates_kept", false};
 };
 
-/// A gated convolution: with b, c and x from `in_proj`, out_proj(c · convolution of (b · x)).
+/// A gated convolution: `in_proj` gives b, c and x; the output is out_proj(c · convolution(b · x)).
 /// Source: transformers, modeling_lfm2.py.
 struct ShortConvolutionRule {
-  ConfigKey kernel;                 // tokens, as above
-  std::string place;                // pattern of its tensors' names, up to ".in_proj"
+  ConfigKey kernel;                 // tokens per convolution window, which ends with the current
+                                    // token
+  std::string place;                // pattern of its tensor names, up to ".in_proj"
   ConfigFlag biased = {"", false};  // true: all three have biases
 };
 
-/// Which layers attend, and what the others have. The first of these that the file has: a list of
-/// kinds; a text with a letter for each layer; a list of the layers that attend; an interval.
+/// Which layers have attention, and what the others have. A file specifies it by a list of layer
+/// types, a string with one letter per layer, a list of attention layers, or an interval. The first
+/// of these that the file has is used.
 struct MixerRule {
-  std::vector<LayerKind> kinds;  // the first that attends, and the first that does not, are
-                                 // those of lists of layers and of intervals
-  std::vector<std::string> list_keys = {};  // of config.json, of kinds
-  std::string letters_key = {};             // of config.json
+  std::vector<LayerKind> kinds;  // for lists of layers and intervals, the first type with attention
+                                 // and the first one without are used
+  std::vector<std::string> list_keys = {};  // in config.json, a list of layer types
+  std::string letters_key = {};             // in config.json, a string
   std::vector<LayerKind> letters = {};
-  std::string attending_key = {};  // of config.json, a list of layers
-  std::int64_t first_layer = 0;    // the number that this list gives the first layer
-  ConfigKey interval = {};         // n; no value: all layers attend, or what `usual` says
+  std::string attending_key = {};  // in config.json, a list of layers
+  std::int64_t first_layer = 0;    // the number of the first layer in this list
+  ConfigKey interval = {};         // n; no value: all layers have attention, or `usual` decides
   ConfigKey offset = {};           // layers i with i % n = this; no value: n − 1
-  bool not_first = false;          // layer 0 does not attend even so
-  std::string usual = {};          // the kind of all layers where the file says nothing
-  std::vector<std::int64_t> usual_attending = {};  // or the layers that then attend
-  bool lists_every_layer = false;  // there are as many layers as the list or text names
-  /// Attention reads so many streams side by side; more than one: not the residual stream alone.
+  bool not_first = false;          // layer 0 has no attention in any case
+  std::string usual = {};          // the type of all layers if the file does not specify types
+  std::vector<std::int64_t> usual_attending = {};  // or the layers that have attention in that case
+  bool lists_every_layer = false;  // the length of the list or string is the number of layers
+  /// Number of concatenated streams that attention reads. If larger than one, its input is not the
+  /// residual stream alone.
   std::int64_t streams = 1;
-  /// Layers that attend take turns in sharing the weights of so many blocks, which are stored under
-  /// the first layer of each; `{group}` in a pattern is that layer. No name: each has its own.
+  /// The number of weight blocks that the attention layers share in turn. Each block is stored
+  /// under the first layer that uses it; `{group}` in a pattern is that layer. No name: each layer
+  /// has its own weights.
   ConfigKey shared_blocks = {};
-  // How the forward pass computes layers that do not attend; at most one. None: it cannot.
+  // How the forward pass computes layers without attention; at most one. None: it cannot.
   std::optional<DeltaNetRule> delta_net = {};
   std::optional<ShortConvolutionRule> short_convolution = {};
 };

@@ -32,7 +32,7 @@ class HeadJoiner {
     const std::vector<std::string> biases =
         rule.bias.empty() ? bias_names(name)
                           : std::vector{prefix + fill_pattern(rule.bias, numbers)};
-    // The bias of an output is added once, whatever its heads are stored as.
+    // The output bias is added once, however the heads are stored.
     if (rule.role == Role::output) return;
     for (const std::string& bias : biases) {
       const std::vector<const CheckpointTensor*> parts = stored_of(bias, heads);
@@ -53,12 +53,12 @@ class HeadJoiner {
   void add(const std::string& name, const std::vector<const CheckpointTensor*>& parts,
            TensorView view) {
     for (const CheckpointTensor* part : parts) taken_.insert(part->name);
-    // What is joined is (outputs, inputs), whatever the order of its parts.
+    // The joined tensor is (outputs, inputs), whatever the order of its parts.
     joined_.push_back(
         {.name = name, .view = std::move(view), .file = parts.front()->file, .is_linear = true});
   }
 
-  /// Those of all heads; none where the files lack one.
+  /// The tensors of all heads; none if one of them is missing.
   std::vector<const CheckpointTensor*> stored_of(const std::string& name,
                                                  std::int64_t heads) const {
     std::vector<const CheckpointTensor*> stored;
@@ -73,8 +73,8 @@ class HeadJoiner {
     const std::string next = name_of_head(name, heads);
     if (next == name || checkpoint_.find(next) == nullptr) return;
     refuse(ErrorKind::format, *checkpoint_.find(next), layer,
-           "is the tensor of head " + std::to_string(heads) + ", but " + spec_.source + " says " +
-               counted(heads, "head"));
+           "is the tensor of head " + std::to_string(heads) + ", but " + spec_.source +
+               " specifies " + counted(heads, "head"));
   }
 
   [[noreturn]] void refuse(ErrorKind kind, const CheckpointTensor& tensor, std::int64_t layer,
@@ -84,7 +84,7 @@ class HeadJoiner {
     throw Error(kind, std::move(parts));
   }
 
-  /// Of every part the shape that the first should have, two axes or one.
+  /// Every part must have the shape expected of the first one, with one or two axes.
   void check(const std::vector<const CheckpointTensor*>& stored, const Shape& shape,
              std::int64_t layer) const {
     for (const CheckpointTensor* part : stored) {
@@ -92,15 +92,15 @@ class HeadJoiner {
       if (found != shape) {
         const bool transposed = found == Shape(shape.rbegin(), shape.rend());
         refuse(ErrorKind::format, *part, layer,
-               "shape " + shape_text(found) + " is not the " + shape_text(shape) + " that " +
-                   spec_.source + " demands of a head",
+               "shape " + shape_text(found) + ", expected " + shape_text(shape) + " (from " +
+                   spec_.source + ", per head)",
                transposed
-                   ? "it is stored transposed: give its entry of 'weights' the other \"storage\""
+                   ? "it is stored transposed: use the other \"storage\" in its entry of 'weights'"
                    : "");
       }
       if (part->view.dtype == DType::f64 || !part->view.strides.empty()) {
         refuse(ErrorKind::unsupported, *part, layer,
-               "one tensor per head is read of row-major tensors up to 32 bits only");
+               "one tensor per head requires row-major tensors of at most 32 bits per element");
       }
     }
   }
@@ -116,7 +116,7 @@ class HeadJoiner {
     if (in_by_out) std::swap(own[0], own[1]);
     check(stored, own, layer);
     std::vector<RowPart> parts;
-    // Heads are rows of Q, K and V, and columns of O, which is joined as its transpose.
+    // Heads are rows of Q, K and V, and columns of O, so O is joined as its transpose.
     for (const CheckpointTensor* part : stored)
       parts.push_back({part->view, in_by_out != is_output});
     const TensorView joined = one_after_another(std::move(parts));

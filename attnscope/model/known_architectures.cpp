@@ -10,7 +10,8 @@
 
 namespace attnscope {
 
-// One function per family, each in the file of its name in families/ (close relatives share one).
+// One function per family, each in the file of that name in families/ (similar families share a
+// file).
 #define ATTNSCOPE_FAMILIES(FAMILY) \
   FAMILY(albert)                   \
   FAMILY(arcee)                    \
@@ -125,7 +126,7 @@ ATTNSCOPE_FAMILIES(ATTNSCOPE_DECLARE)
 namespace {
 
 struct Family {
-  std::string_view name;  // most often its model_type
+  std::string_view name;  // usually its model_type
   Architecture (*describe)();
 };
 
@@ -153,7 +154,8 @@ const std::vector<Architecture>& known_architectures() {
 }
 
 std::optional<Architecture> find_architecture_by_type(std::string_view model_type) {
-  // To describe all families takes as long as a small model's forward pass: the likely one first.
+  // Describing all families takes as long as a small model's forward pass, so the likely family
+  // comes first.
   for (const Family& family : kFamilies) {
     if (family.name != model_type) continue;
     Architecture likely = family.describe();
@@ -166,7 +168,7 @@ std::optional<Architecture> find_architecture_by_type(std::string_view model_typ
 }
 
 std::optional<Architecture> find_architecture_by_class(std::string_view class_name) {
-  // "GPT2LMHeadModel", "BertForMaskedLM", "OPTModel": the family, then what it is used for.
+  // "GPT2LMHeadModel", "BertForMaskedLM", "OPTModel": the family, then the task.
   std::size_t end = class_name.size();
   for (const std::string_view use : {"For", "LMHead", "DoubleHeads", "Model", "PreTrained"}) {
     end = std::min(end, class_name.find(use));
@@ -186,14 +188,14 @@ std::vector<std::string> architecture_names() {
 
 namespace {
 
-/// The family, or one of its layouts where files differ in more than numbers.
+/// The family, or one of its variants if files differ in more than numbers.
 template <class Has>
 bool in_any_layout(const Architecture& architecture, Has has) {
   return has(architecture) ||
          std::any_of(architecture.layouts.begin(), architecture.layouts.end(), has);
 }
 
-/// Some of its layers have what no forward pass is known for.
+/// Some layers have a mixer that the forward pass does not support.
 bool has_unknown_mixers(const Architecture& architecture) {
   const MixerRule* rule = architecture.mixers.get();
   return rule != nullptr && !rule->delta_net && !rule->short_convolution;
@@ -210,7 +212,7 @@ bool has_experts(const Architecture& architecture) {
                        [](const Architecture& layout) { return layout.experts != nullptr; });
 }
 
-// With one of its stacks, where it has several.
+// Checks the model, or one of its stacks if it has several.
 bool reads_images(const Architecture& architecture) {
   const auto& stacks = architecture.stacks;
   return architecture.patches.has_value() ||
@@ -238,31 +240,32 @@ constexpr std::array kFamilyGroups = {
                   return is_run(each) && !is_encoder(each) && !has_experts(each) && !each.mla &&
                          each.mixers == nullptr;
                 }},
-    FamilyGroup{"mixture-of-experts (MoE)",
+    FamilyGroup{"mixture of experts (MoE)",
                 [](const Architecture& each) { return is_run(each) && has_experts(each); }},
     FamilyGroup{"multi-head latent attention (MLA)",
                 [](const Architecture& each) { return is_run(each) && each.mla.has_value(); }},
-    FamilyGroup{"hybrid (attention in some layers)",
+    FamilyGroup{"hybrids (attention in some layers)",
                 [](const Architecture& each) { return is_run(each) && each.mixers != nullptr; }},
     FamilyGroup{"encoders",
                 [](const Architecture& each) {
                   return is_run(each) && is_encoder(each) && !each.patches && !each.audio;
                 }},
-    FamilyGroup{"vision encoders",
+    FamilyGroup{"vision models",
                 [](const Architecture& each) {
                   return (is_run(each) || !each.stacks.empty()) && reads_images(each);
                 }},
-    FamilyGroup{"audio encoders",
+    FamilyGroup{"audio models",
                 [](const Architecture& each) {
                   return (is_run(each) || !each.stacks.empty()) && reads_audio(each);
                 }},
     FamilyGroup{"encoder-decoders",
                 [](const Architecture& each) { return has_stack(each, "decoder"); }},
-    FamilyGroup{"weight analysis only",
+    FamilyGroup{"weights only (no forward pass)",
                 [](const Architecture& each) { return !is_run(each) && each.stacks.empty(); }},
 };
 
-/// The names of its files; those of a text model inside a multimodal one are not said twice.
+/// The model_type values of the family. The type of a text model inside a multimodal model is not
+/// listed separately.
 std::vector<std::string> types_of(const Architecture& architecture) {
   std::vector<std::string> types;
   for (const std::string& type : architecture.model_types) {
@@ -279,7 +282,7 @@ std::vector<std::string> types_of(const Architecture& architecture) {
 }  // namespace
 
 std::string family_table() {
-  std::string table = "| | `model_type` |\n|---|---|\n";
+  std::string table = "| architecture | `model_type` |\n|---|---|\n";
   for (const FamilyGroup& group : kFamilyGroups) {
     std::vector<std::string> types;
     for (const Architecture& architecture : known_architectures()) {

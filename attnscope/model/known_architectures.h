@@ -1,4 +1,4 @@
-// The list of architectures that attnscope knows.
+// The list of architectures that attnscope supports.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,22 @@
 
 namespace attnscope {
 
-/// Every architecture, in the order in which messages list them.
+/// Returns every architecture, in the order in which messages list them.
 const std::vector<Architecture>& known_architectures();
 
-/// Finds by config.json's model_type; nothing if none has it.
+/// Finds an architecture by config.json's model_type; returns nothing if it is unknown.
 std::optional<Architecture> find_architecture_by_type(std::string_view model_type);
 
-/// Finds by a class name of config.json's `architectures`, such as "GPT2LMHeadModel".
+/// Finds an architecture by a class name in config.json's `architectures`, such as
+/// "GPT2LMHeadModel".
 std::optional<Architecture> find_architecture_by_class(std::string_view class_name);
 
 /// albert, bert, …
 std::vector<std::string> architecture_names();
 
-// The families that are known, by what they are.
+// The supported families, grouped by architecture.
 
-/// A Markdown table: what families are, and the model_type of each.
+/// A Markdown table: groups of architectures, and the model_type values of each.
 std::string family_table();
 
 }  // namespace attnscope

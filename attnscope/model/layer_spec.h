@@ -1,5 +1,5 @@
-// The forward pass of a model, as data, resolved from config.json and the description of its
-// architecture. `info`, folding, rotation and the forward pass all read it.
+// The forward pass of a model as data, resolved from config.json and the description of its
+// architecture. `info`, norm folding, rotation and the forward pass all read it.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace attnscope {
 
-// A mixture of experts as a layer has it, resolved from config.json.
+// The mixture of experts of a layer, resolved from config.json.
 
-/// See MoeRule. How many experts there are, and how wide, is in Dimensions.
+/// See MoeRule. Dimensions has the number and sizes of the experts.
 struct ExpertSpec {
   std::int64_t chosen = 0;  // k
   RouterScore score = RouterScore::softmax;
@@ -31,37 +31,38 @@ struct ExpertSpec {
   bool weighs_input = false;
   std::optional<double> clamp;
   double alpha = 1;
-  std::string shared_weight;   // pattern under the prefix; empty: shared experts count in full
-  std::string expert_factors;  // likewise; empty: all are 1
+  std::string shared_weight;   // pattern under the prefix; empty: the output of shared experts is
+                               // not gated
+  std::string expert_factors;  // pattern under the prefix; empty: all factors are 1
   std::optional<ExpertNorms> norms;
 };
 
-// What each layer has for its tokens to see each other, resolved from config.json.
+// How the tokens of each layer are mixed, resolved from config.json.
 
 struct LayerMixer {
   bool attends = true;
-  std::string name;  // what stands in place of attention, or beside it; empty: nothing
+  std::string name;  // the mixer instead of attention, or next to it; empty: none
   AfterMixer after = AfterMixer::usual;
-  std::int64_t weights_of = 0;  // the layer whose attention weights it has
+  std::int64_t weights_of = 0;  // the layer whose attention weights it uses
 };
 
-/// Of a whole model. Numbers are float32, of each layer that does not attend.
+/// State sizes of the whole model, in float32 values per layer without attention.
 struct MixerSizes {
-  std::vector<LayerMixer> layers;  // as many as the model has
-  std::int64_t state = 0;          // numbers that a text leaves behind
-  std::int64_t row = 0;            // numbers of each token while the layer runs
+  std::vector<LayerMixer> layers;  // one entry per layer of the model
+  std::int64_t state = 0;          // values that remain after a text (the recurrent state)
+  std::int64_t row = 0;            // values per token while the layer runs
 };
 
 /// DeltaNetRule, resolved.
 struct DeltaNetSpec {
-  std::int64_t key_heads = 0, value_heads = 0;  // the latter a multiple of the former
+  std::int64_t key_heads = 0, value_heads = 0;  // value_heads is a multiple of key_heads
   std::int64_t key_dim = 0, value_dim = 0;      // of one head
   std::int64_t kernel = 1;
   std::string place;
   bool by_head = false;
   bool rates_stored = false;
-  double epsilon = 0;                          // of the norm of what heads give
-  Activation activation = Activation::linear;  // of what is convolved
+  double epsilon = 0;                          // of the norm of the head outputs
+  Activation activation = Activation::linear;  // applied to the output of the convolution
 
   std::int64_t keys() const { return key_heads * key_dim; }
   std::int64_t values() const { return value_heads * value_dim; }
@@ -76,7 +77,7 @@ struct ShortConvolutionSpec {
   bool biased = false;
 };
 
-/// What the forward pass computes in place of a layer's attention; one of these.
+/// The mixer that replaces a layer's attention; exactly one is set.
 struct MixerSpec {
   std::optional<DeltaNetSpec> delta_net;
   std::optional<ShortConvolutionSpec> short_convolution;
@@ -89,20 +90,20 @@ struct NormSpec {
   double epsilon = 0;
   double gain_offset = 0;  // the gain is this + the stored value
   std::string tensor;
-  bool biased = true;  // if of kind `layer`
+  bool biased = true;  // for kind `layer`
 
   bool has_gain() const { return !tensor.empty(); }
   bool has_bias() const { return has_gain() && kind == NormKind::layer && biased; }
   bool operator==(const NormSpec&) const = default;
 };
 
-/// One number of a tensor of one dimension, by its full name.
+/// One element of a 1-D tensor, by the tensor's full name.
 struct ScalarSite {
   std::string tensor;
   std::int64_t index = 0;
 };
 
-/// An embedding that is added to a layer's values of each token (daisy): v = `of_value` v +
+/// An embedding that is added to a layer's values at each token (daisy): v = `of_value` v +
 /// `of_table` row.
 struct ValueEmbeddingSpec {
   ScalarSite of_value;
@@ -110,8 +111,8 @@ struct ValueEmbeddingSpec {
   std::string table;  // full name, (V, D); empty: nothing is added
 };
 
-/// A layer's input, if it is not the stream x itself (daisy): first x += `skip` times the output of
-/// layer `skip_from`, then x = `of_stream` x + `of_embedding` times the embedding.
+/// A layer's input, if it is not the residual stream x itself (daisy): first x += `skip` times the
+/// output of layer `skip_from`, then x = `of_stream` x + `of_embedding` times the embedding.
 struct LayerInputSpec {
   std::optional<std::int64_t> skip_from;
   ScalarSite skip;
@@ -119,12 +120,13 @@ struct LayerInputSpec {
   ScalarSite of_embedding;
 };
 
-/// Which keys a query sees.
+/// The keys that a query attends to.
 struct MaskSpec {
-  bool causal = true;  // no query sees a later key
+  bool causal = true;  // no query attends to a later key
   std::optional<std::int64_t>
       reach;  // keys before the query, and after it if not causal; none: all
-  std::optional<std::int64_t> chunk;  // tokens; only keys of the query's own are seen; none: all
+  std::optional<std::int64_t> chunk;  // tokens; only keys in the query's own chunk are visible;
+                                      // none: no chunks
 };
 
 /// The query at position t is multiplied by 1 + growth ln(1 + floor(t / period)).
@@ -136,28 +138,30 @@ struct TemperatureSpec {
 
 /// DisentangledRule, resolved.
 struct DisentangledSpec {
-  bool content_to_position = false, position_to_content = false;  // at least one of them
+  bool content_to_position = false, position_to_content = false;  // at least one of them is set
   std::string table;                                              // (2 span or more, D)
   std::optional<NormSpec> norm;
-  std::int64_t span = 0;     // row span is that of the query itself, span + n of keys n before it
-  std::int64_t buckets = 0;  // 0: rows are distances; else beyond half of them they are logarithms
+  std::int64_t span = 0;     // the query's own position is row span; a key n positions before it is
+                             // row span + n
+  std::int64_t buckets = 0;  // 0: one row per distance; otherwise rows beyond half of the buckets
+                             // are logarithmic
   std::int64_t distant = 0;  // tokens, in the outermost bucket
-  bool shared = false;       // queries and keys of distances are made as those of tokens
-  std::string query, key;    // else the weights that make them
+  bool shared = false;       // W_Q and W_K project the distances, too
+  std::string query, key;    // otherwise the weights of the distances
 
   bool operator==(const DisentangledSpec&) const = default;
 };
 
-/// The norms of the latents of multi-head latent attention.
+/// The norms of the MLA latents.
 struct MlaSpec {
   std::optional<NormSpec> query_norm;  // none: queries have no latent
-  NormSpec norm;                       // of the latent of keys and values
+  NormSpec norm;                       // of the KV latent
 };
 
 /// IndexerRule, resolved for one layer.
 struct IndexerSpec {
-  bool shared = false;    // the keys that the last layer with an indexer selected are seen
-  std::int64_t kept = 0;  // keys that each query sees
+  bool shared = false;    // reuses the keys that the previous indexer selected
+  std::int64_t kept = 0;  // number of selected keys per query
   std::int64_t heads = 0, head_dim = 0;
   RotaryPairs pairs = RotaryPairs::halves;
   std::string query, key, weights;
@@ -166,12 +170,12 @@ struct IndexerSpec {
 
 struct AttentionSpec {
   std::optional<NormSpec> query_norm, key_norm, value_norm;
-  HeadNormAxis norm_axis = HeadNormAxis::head;  // of queries and keys
-  bool norms_after_rotation = false;            // likewise
+  HeadNormAxis norm_axis = HeadNormAxis::head;  // for queries and keys
+  bool norms_after_rotation = false;            // for queries and keys
   std::optional<double> clip;                   // of queries, keys and values, after their norms
-  std::optional<Rope> rope;                     // none: positions are not rotary
-  std::optional<double> patch_rotation;         // see PatchSpec; none: patches do not turn
-  double scale = 1;                             // of q k
+  std::optional<Rope> rope;                     // none: no rotary position embeddings
+  std::optional<double> patch_rotation;         // see PatchSpec; none: patches are not rotated
+  double scale = 1;                             // factor of q k
   std::optional<double> soft_cap;               // c tanh(score / c), before the mask
   MaskSpec mask;
   std::optional<TemperatureSpec> temperature;
@@ -180,70 +184,75 @@ struct AttentionSpec {
   std::optional<Alibi> alibi;  // at most one of these four changes scores
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;
-  std::optional<IndexerSpec> indexer;  // none: all keys are seen that the mask leaves
-  std::string sinks;                   // scores (H,) of a column without key and value; empty: none
+  std::optional<IndexerSpec> indexer;  // none: all keys allowed by the mask are visible
+  std::string sinks;                   // scores (H,) of the learned sink, a column without key and
+                                       // value; empty: none
 
-  /// Whether something is added to scores by the places of query and key.
+  /// Whether a term that depends on the positions of query and key is added to scores.
   bool biased_by_position() const { return alibi || buckets || disentangled; }
 };
 
-/// ConvolutionRule, of the layer that has it.
+/// ConvolutionRule of the layer that has it.
 struct ConvolutionSpec {
-  std::int64_t kernel = 1;  // odd; the token itself is its middle
-  std::string tensor;       // (D, D, kernel); its bias beside it
+  std::int64_t kernel = 1;  // odd; centered on the token
+  std::string tensor;       // (D, D, kernel); its bias is stored under the same module
   NormSpec norm;
   Activation activation = Activation::linear;
 };
 
-/// PerLayerInputRule, of one layer.
+/// PerLayerInputRule of one layer.
 struct PerLayerInputSpec {
   std::int64_t width = 0;  // P
   std::string table, projection, gate, up;
-  NormSpec projection_norm;  // of the projection's output before it is divided by √D
+  NormSpec projection_norm;  // norm of the projection's output before it is divided by √D
   NormSpec norm;
 };
 
-/// One layer. With x the stream, an absent norm the identity:
+/// One layer. x is the residual stream, and an absent norm is the identity.
 ///   sequential: x = attention_sum(x + attention_output(attention(attention_input(x))))
 ///               x = mlp_sum(x + mlp_output(mlp(mlp_input(x))))
 ///   parallel:   x = x + attention(attention_input(x)) + mlp(mlp_input(x))
-/// In the parallel form, an MLP without a norm of its own reads attention_input(x).
+/// In the parallel form, an MLP without its own norm reads attention_input(x).
 struct LayerSpec {
   std::optional<NormSpec> attention_input, attention_output, attention_sum;
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
   bool parallel = false;
-  double branch_factor = 1;                    // of what attention and MLP add to the stream
-  std::string attention_factors, mlp_factors;  // likewise: patterns, (D,); empty: none
-  bool norms_replace_stream = false;           // attention and MLP are added to their normed inputs
+  double branch_factor = 1;                    // factor of the attention and MLP outputs
+  std::string attention_factors, mlp_factors;  // factors of the attention and MLP outputs:
+                                               // patterns, (D,); empty: none
+  bool norms_replace_stream = false;           // attention and MLP outputs are added to their
+                                               // normalized inputs
   AttentionSpec attention;
-  std::optional<MixerSpec> mixer;              // in place of the attention; none: the layer attends
+  std::optional<MixerSpec> mixer;              // mixer instead of attention; none: the layer has
+                                               // attention
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
   std::optional<ExpertSpec> experts;           // none: the MLP is dense
   std::optional<LayerInputSpec> input;
-  std::optional<ConvolutionSpec> convolution;  // of the embedding, after all else
-  std::optional<PerLayerInputSpec> own_input;  // after the MLP
-  std::string output_factor;  // pattern, (1,): of what the layer gives; empty or not there: 1
+  std::optional<ConvolutionSpec> convolution;  // convolution of the embedding, added after
+                                               // everything else
+  std::optional<PerLayerInputSpec> own_input;  // applied after the MLP
+  std::string output_factor;  // pattern, (1,): factor of the layer output; empty or missing: 1
 
-  /// The last norm of what the layer gives; none where it gives a sum.
+  /// Returns the norm that gives the layer output; none if the output is an unnormalized sum.
   std::optional<NormSpec> output_norm() const {
     return convolution ? std::optional(convolution->norm) : mlp_sum;
   }
 };
 
-/// PatchRule, resolved. Where patches turn: with p = 2 (k + 0.5) / n - 1 for the k-th of n rows,
-/// the first d / 4 pairs of a head's d dimensions turn by 2π p base^(-4 m / d), m = 0, 1, …; the
-/// others likewise by column. Rows of no place do not turn. Source: transformers,
-/// modeling_dinov3_vit.py.
+/// PatchRule, resolved. For row k of n rows, let p = 2 (k + 0.5) / n - 1. The first d / 4 pairs of
+/// a head's d dimensions are rotated by 2π p base^(-4 m / d), m = 0, 1, …. The other pairs are
+/// rotated by column in the same way. Sequence rows that are not patches are not rotated. Source:
+/// transformers, modeling_dinov3_vit.py.
 struct PatchSpec {
   PatchRule rule;
-  std::int64_t image_size = 0, size = 0, channels = 0;  // pixels, pixels, and colours
+  std::int64_t image_size = 0, size = 0, channels = 0;  // pixels; pixels; color channels
   std::int64_t registers = 0;
 };
 
 enum class AudioNorm { none, channels, frames };
 
-/// One of AudioRule.
+/// One convolution of AudioRule.
 struct AudioConvolution {
   std::string name;  // under the prefix
   std::int64_t outputs = 0, kernel = 1, stride = 1, padding = 0;
@@ -264,28 +273,29 @@ struct AudioSpec {
   Activation activation = Activation::gelu;
 };
 
-/// The stream before layer 0, and after the last layer.
+/// The residual stream before layer 0 and after the last layer.
 struct StreamSpec {
   EmbeddingRule embedding;
   std::optional<NormSpec> embedding_norm;
   std::int64_t embedding_width = 0;  // E
-  bool has_projection = false;       // E → D, and D → E at the end if the architecture has one
+  bool has_projection = false;       // E → D, and D → E at the end if the architecture has that
+                                     // projection
   std::int64_t padding_token = 0;    // used if positions are counted from it
-  double embedding_factor = 1;       // of the tokens' rows
+  double embedding_factor = 1;       // factor of the token embeddings
   std::optional<std::int64_t> dropped_token;  // see EmbeddingRule::drops_masked
   std::optional<NormSpec> last_norm;
-  bool shows_last_normed = true;     // false: hidden states end before the last norm
-  std::optional<PatchSpec> patches;  // images are read
-  std::optional<AudioSpec> audio;    // sound is read; neither: tokens are
+  bool shows_last_normed = true;     // false: the last hidden state is taken before the final norm
+  std::optional<PatchSpec> patches;  // set: the model reads images
+  std::optional<AudioSpec> audio;    // set: the model reads audio. Neither is set: it reads tokens
 };
 
 struct HeadSpec {
   HeadRule rule;
-  std::optional<std::int64_t> end_token;  // of that pooling
-  std::optional<NormSpec> norm;           // of what the weight reads; its tensor is a full name
+  std::optional<std::int64_t> end_token;  // for Pooling::end_token
+  std::optional<NormSpec> norm;           // norm of the head's input; its tensor is a full name
   Activation activation = Activation::linear;
   std::optional<double> soft_cap;
-  double factor = 1;  // of logits
+  double factor = 1;  // factor of the logits
 };
 
 }  // namespace attnscope

@@ -15,7 +15,7 @@ constexpr std::string_view kBiasEnding = ".bias";
 
 std::size_t slot(Role role) { return static_cast<std::size_t>(role); }
 
-/// The rule for a role in one layer: values may be made by W_K.
+/// The weight rule of a role in one layer: W_K may also compute the values.
 WeightRule rule_in_layer(const ModelSpec& spec, const WeightRule& rule, std::int64_t layer) {
   if (rule.role != Role::value || !spec.sharing_of(layer).values_are_keys) return rule;
   for (const WeightRule& other : spec.architecture.weights) {
@@ -43,7 +43,7 @@ Model::Model(std::shared_ptr<const Checkpoint> checkpoint, ModelSpec spec, std::
           spec_.architecture.name + " has no '" + std::string(role_name(role)) + "'";
       if (is_stored(role)) continue;
       weights[slot(role)].missing =
-          "'" + std::string(role_name(role)) + "' is not stored, but made of latents";
+          "'" + std::string(role_name(role)) + "' is not stored: it is computed from latents";
     }
     for (const WeightRule& rule : spec_.architecture.weights) {
       std::string none = why_not_in_layer(spec_, rule.role, layer);
@@ -71,8 +71,8 @@ Model Model::named(std::string name) const {
 ErrorParts Model::wrong_shape(const CheckpointTensor& tensor, const Shape& expected,
                               std::optional<std::int64_t> layer) const {
   ErrorParts parts = checkpoint_->parts_of(
-      tensor, verbatim("shape " + shape_text(tensor.view.shape) + " is not the " +
-                       shape_text(expected) + " that " + spec_.source + " demands"));
+      tensor, verbatim("shape " + shape_text(tensor.view.shape) + ", expected " +
+                       shape_text(expected) + " (from " + spec_.source + ")"));
   parts.layer = layer;
   return parts;
 }
@@ -80,7 +80,7 @@ ErrorParts Model::wrong_shape(const CheckpointTensor& tensor, const Shape& expec
 void Model::choose_prefix() {
   const auto& prefixes = spec_.architecture.prefixes;
   const auto& weights = spec_.architecture.weights;
-  // Any layer will do: the first ones may be in a shard that is not there.
+  // Uses any layer, because the first ones may be in a missing shard.
   for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
     const LayerNumbers numbers = layer_numbers(dimensions(), layer);
     for (const std::string& prefix : prefixes) {
@@ -92,7 +92,7 @@ void Model::choose_prefix() {
       return;
     }
   }
-  prefix_ = prefixes.front();  // the missing tensor is then named with the usual prefix
+  prefix_ = prefixes.front();  // an error about a missing tensor then names the usual prefix
 }
 
 bool Model::has(Role role) const {
@@ -141,7 +141,7 @@ bool Model::has(Role role, std::int64_t layer) const {
 
 bool Model::has_mla_keys() const { return dimensions().mla && dimensions().mla->key_value > 0; }
 
-/// Circuits map the stream to itself: not where attention reads more than the stream.
+/// Circuits map the residual stream to itself, so attention must read nothing else.
 bool Model::has_circuits() const { return dimensions().attention_streams == 1; }
 
 bool Model::describes(Role role) const {
@@ -157,7 +157,8 @@ bool Model::describes(Role role) const {
 
 const Weight& Model::weight(std::int64_t layer, Role role) const {
   if (!is_projection(role)) {
-    throw std::invalid_argument('\'' + std::string(role_name(role)) + "' is no one projection");
+    throw std::invalid_argument('\'' + std::string(role_name(role)) +
+                                "' is not a single projection");
   }
   return layers_.at(static_cast<std::size_t>(layer))[slot(role)];
 }
@@ -200,13 +201,14 @@ Site Model::norm_bias(const NormSpec& norm, std::optional<std::int64_t> layer,
 
 InputNorm Model::input_norm(std::int64_t layer) const {
   if (spec_.layers.empty()) {
-    throw Error(ErrorKind::unsupported,
-                {.file = spec_.source, .problem = "does not say which norm feeds the projections"});
+    throw Error(
+        ErrorKind::unsupported,
+        {.file = spec_.source, .problem = "does not specify which norm feeds the projections"});
   }
   const auto spec_of = [&](std::int64_t of_layer) -> const LayerSpec& {
     return spec_.layers[static_cast<std::size_t>(of_layer)];
   };
-  // Where no norm stands before the attention, it reads what the last norm before it gave.
+  // If no norm precedes the attention, it reads the output of the last norm before it.
   std::optional<NormSpec> norm = spec_of(layer).attention_input;
   std::int64_t of_layer = layer;
   if (!norm && layer > 0) {
@@ -229,10 +231,10 @@ std::optional<std::string> why_not_analyzed(const Checkpoint& checkpoint,
   if (dtype.kind == DTypeClass::undecoded) {
     throw Error(ErrorKind::unsupported,
                 checkpoint.parts_of(tensor, "dtype " + std::string(tensor.view.storage_name()) +
-                                                " is not decoded yet"));
+                                                " is not supported"));
   }
   if (dtype.kind == DTypeClass::integer) {
-    return "dtype " + std::string(dtype.name) + " holds no real numbers";
+    return "dtype " + std::string(dtype.name) + " has no real values";
   }
   return std::nullopt;
 }

@@ -11,9 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Absolute and without a trailing slash, so that its last part is a name.
+/// Returns the absolute path without a trailing slash, so that its last component is a name.
 fs::path named_path(const fs::path& path) {
-  std::error_code ignored;  // an empty path has no absolute form, and no name
+  std::error_code ignored;  // an empty path has no absolute form and no name
   const fs::path clean = fs::absolute(path, ignored).lexically_normal();
   return clean.has_filename() ? clean : clean.parent_path();
 }

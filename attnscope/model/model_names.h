@@ -1,4 +1,4 @@
-// The names of the models of a run, as rows have them.
+// The names of the models of a run, as they appear in rows.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,11 @@
 
 namespace attnscope {
 
-/// A path's parts, from the root on.
+/// Returns the components of a path, starting at the root.
 std::vector<std::string> name_parts(const std::filesystem::path& path);
 
-/// Distinct names for several models: the last part of each, or more parts if two are equal.
+/// Returns distinct names for several models: the last component of each path, or more components
+/// if two are equal.
 std::vector<std::string> distinct_tails(const std::vector<std::vector<std::string>>& parts);
 
 /// The same for paths.

@@ -39,17 +39,17 @@ std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t 
   const LayerMixer& own = dimensions.mixers->layers[static_cast<std::size_t>(layer)];
   const std::string has = "layer " + std::to_string(layer) + " has ";
   if (is_attention(role)) {
-    return own.attends ? "" : has + own.name + " in place of attention";
+    return own.attends ? "" : has + own.name + " instead of attention";
   }
   if (own.after != AfterMixer::nothing) return "";
-  return has + (own.attends ? "attention" : own.name) + " alone";
+  return has + (own.attends ? "attention" : own.name) + " only";
 }
 
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role) {
   const std::int64_t width = dimensions.width;
   const MlaRanks ranks = dimensions.mla.value_or(MlaRanks{});
   const std::int64_t of_heads = dimensions.heads.total_dim(role);
-  const std::int64_t shared = dimensions.heads.shared_key_dim;  // once, not in every head
+  const std::int64_t shared = dimensions.heads.shared_key_dim;  // stored once, not per head
   const std::int64_t inputs = dimensions.attention_streams * width;
   switch (role) {
     case Role::key:
@@ -95,7 +95,8 @@ LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
   // Source: AlbertTransformer.forward: each pass runs all inner layers of its group.
   const auto pass = static_cast<double>(layer / dimensions.layers_per_group);
   const auto passes = static_cast<double>(dimensions.layers / dimensions.layers_per_group);
-  // In float64, as there: the quotient decides where groups begin that do not divide the passes.
+  // Computed in float64 like the source: if groups do not divide the passes, rounding of the
+  // quotient decides where groups begin.
   const double passes_of_group = passes / static_cast<double>(dimensions.layer_groups);
   return {.layer = layer,
           .group = static_cast<std::int64_t>(pass / passes_of_group),
@@ -105,24 +106,24 @@ LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
 void check_dimensions(const Dimensions& dimensions, std::string_view where) {
   const HeadShape& heads = dimensions.heads;
   if (dimensions.layers > kMaxLayers) {
-    refuse_spec(where, std::to_string(dimensions.layers) + " layers are over the limit of " +
+    refuse_spec(where, std::to_string(dimensions.layers) + " layers exceed the limit of " +
                            std::to_string(kMaxLayers));
   }
   if (heads.heads % heads.kv_heads != 0) {
-    refuse_spec(where, counted(heads.heads, "head is", "heads are") + " no multiple of " +
+    refuse_spec(where, counted(heads.heads, "head is", "heads are") + " not a multiple of " +
                            counted(heads.kv_heads, "key/value head"));
   }
   const MlaRanks ranks = dimensions.mla.value_or(MlaRanks{});
   if (ranks.key_value > kMaxSize - heads.shared_key_dim) {
-    refuse_spec(where, "a latent of " + counted(ranks.key_value, "dimension") +
-                           " beside a key of " + std::to_string(heads.shared_key_dim) +
-                           " is over the limit of " + std::to_string(kMaxSize));
+    refuse_spec(where, "a KV latent of " + counted(ranks.key_value, "dimension") +
+                           " and a rotary key of " + std::to_string(heads.shared_key_dim) +
+                           " exceed the limit of " + std::to_string(kMaxSize));
   }
-  // What is computed from these sizes then stays far inside 64 bits.
+  // Products of these sizes then stay far below the 64-bit limit.
   for (const std::int64_t size : {heads.head_dim, heads.value_dim, heads.inner_dim(Role::kv_up)}) {
     if (heads.heads > kMaxSize / size) {
       refuse_spec(where, counted(heads.heads, "head") + " of " + counted(size, "dimension") +
-                             (heads.heads == 1 ? " is" : " are") + " over the limit of " +
+                             (heads.heads == 1 ? " is" : " are") + " above the limit of " +
                              std::to_string(kMaxSize));
     }
   }

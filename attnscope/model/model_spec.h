@@ -16,38 +16,40 @@
 
 namespace attnscope {
 
-/// Ranks of the latents of multi-head latent attention.
+/// Ranks of the MLA latents.
 struct MlaRanks {
   std::int64_t query = 0;      // 0: queries have no latent
-  std::int64_t key_value = 0;  // c; 0: keys and values have none, but W_K and W_V
+  std::int64_t key_value = 0;  // c; 0: W_K and W_V are stored instead of a KV latent
 };
 
 struct Dimensions {
   std::int64_t layers = 0;        // counted as run; ALBERT runs its groups several times
-  std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own
+  std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own weights
   std::int64_t layers_per_group = 1;
   HeadShape heads;
-  std::int64_t width = 0;          // D
-  std::int64_t mlp_width = 0;      // F; 0 if no MLP is described
-  std::int64_t experts = 0;        // in each layer that has experts; 0: no layer has
+  std::int64_t width = 0;          // D (hidden_size)
+  std::int64_t mlp_width = 0;      // F (intermediate_size); 0 if no MLP is described
+  std::int64_t experts = 0;        // per MoE layer; 0: no layer has experts
   std::int64_t expert_width = 0;   // F of one expert
-  std::int64_t expert_inputs = 0;  // what it reads and gives; D but for latent experts
+  std::int64_t expert_inputs = 0;  // dimension that an expert reads and writes; D unless it reads a
+                                   // projection
   std::int64_t shared_width = 0;   // F of the shared experts together; 0: there are none
   std::optional<std::int64_t> vocabulary;
   std::optional<std::int64_t> context;  // tokens
   std::optional<MlaRanks> mla;          // none: W_Q, W_K and W_V are stored
-  std::int64_t attention_streams = 1;   // so many of width D, side by side, are attention's input
-  std::shared_ptr<const MixerSizes> mixers;  // null: every layer attends, and has nothing beside
+  std::int64_t attention_streams = 1;   // number of concatenated streams of size D that attention
+                                        // reads
+  std::shared_ptr<const MixerSizes> mixers;  // null: every layer has attention and no other mixer
 
   bool attends(std::int64_t layer) const {
     return mixers == nullptr || mixers->layers[static_cast<std::size_t>(layer)].attends;
   }
-  /// Those that attend, ascending.
+  /// Layers with attention, ascending.
   std::vector<std::int64_t> attention_layers() const;
 };
 
-/// Why a layer has no matrix of that role: it does not attend, or is one block alone. Empty where
-/// neither is so.
+/// Returns why a layer has no matrix of that role: it has no attention, or is a single block. Empty
+/// if neither applies.
 std::string why_not_mixed(const Dimensions& dimensions, Role role, std::int64_t layer);
 
 /// The quantization_config of a config.json.
@@ -59,19 +61,19 @@ struct Quantization {
 struct ModelSpec {
   Architecture architecture;
   Dimensions dimensions;
-  std::vector<Dimensions> own_dimensions;   // of each layer; empty: all have `dimensions`
-  std::vector<KeyValueSharing> key_values;  // of each layer; empty: all make their own
+  std::vector<Dimensions> own_dimensions;   // per layer; empty: all layers have `dimensions`
+  std::vector<KeyValueSharing> key_values;  // per layer; empty: all layers compute their own
   bool tied = false;                        // tie_word_embeddings
-  bool causal = true;                       // a decoder, which keeps a KV cache
+  bool causal = true;                       // a decoder, which has a KV cache
   std::vector<LayerSpec> layers;            // empty if the forward pass is not described
   std::vector<bool> expert_layers;          // which layers have experts; empty: none
   StreamSpec stream;
   HeadSpec head;
   std::string not_run;      // why the forward pass cannot be computed; empty: it can
-  bool multimodal = false;  // the files hold other models beside this one
+  bool multimodal = false;  // the files also contain other models
   Quantization quantization;
   std::string source;  // the file that describes the model, for messages
-  std::string text;    // that file's text
+  std::string text;    // text of that file
 
   bool has_experts(std::int64_t layer) const {
     return !expert_layers.empty() && expert_layers[static_cast<std::size_t>(layer)];
@@ -84,24 +86,23 @@ struct ModelSpec {
   }
 };
 
-/// Of each size the largest that a layer has: what memory is estimated by.
+/// The maximum of each size over all layers, used to estimate memory.
 Dimensions largest_dimensions(const ModelSpec& spec);
 
-/// Shape in canonical orientation, (rows, cols). Of the MLP's roles, the shape in layers without
-/// experts.
+/// Returns the shape in canonical orientation, (rows, cols). For roles of the MLP: the shape in
+/// layers without experts.
 std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensions, Role role);
 
-/// The same model's with `mlp_width` and `width` of one expert.
+/// Returns the sizes with `mlp_width` and `width` of one expert.
 Dimensions of_expert(const Dimensions& dimensions);
 
-/// The group and inner layer of a layer's weights; the layer's own number if none are shared.
+/// The group and inner layer of a layer's weights; the layer's own number if no weights are shared.
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
 
-/// Throws Error(format) for numbers that contradict each other or
-/// are over a limit.
+/// Throws Error(format) for sizes that contradict each other or exceed a limit.
 void check_dimensions(const Dimensions& dimensions, std::string_view where);
 
-/// The largest accepted number of layers and of anything else.
+/// The limits for the number of layers and for all other sizes.
 inline constexpr std::int64_t kMaxLayers = 10'000;
 inline constexpr std::int64_t kMaxSize = 1'000'000'000;
 

@@ -1,4 +1,4 @@
-// A model from its checkpoint and what describes it: config.json, or a layout file.
+// Opens a model from its checkpoint and its description: config.json or a layout file.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -23,13 +23,13 @@ namespace fs = std::filesystem;
 constexpr const char* kConfig = "config.json";
 constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
 
-/// The same error, with the command that writes a layout file.
+/// Adds the command that writes a layout file to the error.
 Error with_offer(const Error& error) {
   ErrorParts parts = error.parts();
   parts.problem.resize(std::min(parts.problem.size(), parts.problem.find("; known: ")));
   parts.hint =
-      "its tensors have known names: write a layout file with "
-      "'info MODEL {suggest_layout} FILE.json', and give it with {layout}";
+      "its tensor names are known: write a layout file with 'info MODEL {suggest_layout} "
+      "FILE.json', then pass it with {layout}";
   return {error.kind(), std::move(parts)};
 }
 
@@ -45,26 +45,27 @@ std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::
   }
 }
 
-/// Throws Error(unsupported) that names the kind of adapter and its base model if the folder has an
+/// Throws Error(unsupported) with the adapter type and its base model if the folder has an
 /// adapter_config.json.
 void refuse_adapter(const CheckpointFolder& folder) {
   if (!folder.has(kAdapterConfigName)) return;
   const nlohmann::json config =
       parse_python_json(folder.read_text(kAdapterConfigName, kMaxAdapterConfigBytes),
                         folder.place_of(kAdapterConfigName));
-  std::string base = "of a base model";
+  std::string base = "for an unnamed base model";
   if (config.is_object() && config.contains("base_model_name_or_path") &&
       config["base_model_name_or_path"].is_string()) {
-    base = "of '" + config["base_model_name_or_path"].get<std::string>() + "'";
+    base = "for '" + config["base_model_name_or_path"].get<std::string>() + "'";
   }
   throw Error(ErrorKind::unsupported,
               {.file = folder.path().string(),
-               .problem = verbatim("holds an adapter (" + adapter_kind(config) + ") " + base +
+               .problem = verbatim("contains an adapter (" + adapter_kind(config) + ") " + base +
                                    ", not a model"),
-               .hint = "name the folder of the base model, or merge the adapter into it"});
+               .hint = "pass the folder of the base model, or merge the adapter into it"});
 }
 
-/// What a layout file, the checkpoint itself or the config.json beside it says.
+/// Returns the specs of the model from a layout file, the checkpoint itself, or the config.json in
+/// its folder.
 std::vector<ModelSpec> specs_of(const Checkpoint& checkpoint,
                                 const std::optional<fs::path>& layout) {
   if (!layout && checkpoint.config()) {
@@ -77,16 +78,16 @@ std::vector<ModelSpec> specs_of(const Checkpoint& checkpoint,
   }
   if (!layout && !folder.has(kConfig)) {
     refuse_adapter(folder);
-    throw Error(ErrorKind::io, {.file = source,
-                                .problem = "no such file; the weights need their config.json "
-                                           "beside them",
-                                .hint = "or describe them with {layout} FILE.json"});
+    throw Error(ErrorKind::io,
+                {.file = source,
+                 .problem = "file not found: the weights require a config.json in the same folder",
+                 .hint = "or describe the model with {layout} FILE.json"});
   }
   if (layout) return {parse_layout(read_text_file(*layout, kMaxConfigBytes), source)};
   return specs_of_config(checkpoint, folder.read_text(kConfig, kMaxConfigBytes), source);
 }
 
-/// Whether the files hold any of the stack's projections.
+/// Whether the files contain any projection of the stack.
 bool holds(const Checkpoint& checkpoint, const ModelSpec& spec) {
   const auto& tensors = checkpoint.tensors();
   const Architecture& architecture = spec.architecture;
@@ -116,7 +117,7 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
     std::vector<ModelSpec> held;
     std::copy_if(specs.begin(), specs.end(), std::back_inserter(held),
                  [&](const ModelSpec& spec) { return holds(*shared, spec); });
-    if (held.empty()) held.push_back(specs.front());  // whose error names what is missing
+    if (held.empty()) held.push_back(specs.front());  // its error names what is missing
     specs = std::move(held);
   }
   std::vector<Model> models;
@@ -129,7 +130,7 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
   return models;
 }
 
-/// Tells each stack which tensors are those of the others, and which others there are.
+/// Sets the siblings of each stack, and which tensors belong to them.
 void Model::share_out(std::vector<Model>& stacks) {
   std::set<std::string> all, taken;
   const Checkpoint& checkpoint = stacks.front().checkpoint();
@@ -173,7 +174,7 @@ Model Model::open_stack(Checkpoint checkpoint, const std::string& name, std::str
     if (model.stack() == stack) return std::move(model);
   }
   throw Error(ErrorKind::format, {.file = stacks.front().checkpoint().main_file().string(),
-                                  .problem = "holds no " + std::string(stack)});
+                                  .problem = "contains no " + std::string(stack)});
 }
 
 Model Model::open(const fs::path& path, const std::optional<fs::path>& layout, std::string name) {
@@ -185,7 +186,7 @@ Model Model::open(Checkpoint checkpoint, const std::optional<fs::path>& layout, 
   std::vector<Model> stacks = open_stacks(std::move(checkpoint), layout, std::move(name));
   if (stacks.size() == 1) return std::move(stacks.front());
   throw Error(ErrorKind::unsupported, {.file = stacks.front().spec().source,
-                                       .problem = "describes a model of several stacks"});
+                                       .problem = "describes a model with several stacks"});
 }
 
 void compose_by_config(Checkpoint& checkpoint) {

@@ -11,16 +11,16 @@
 namespace attnscope {
 namespace {
 
-// Models compute all this in float32, some of it in Python's float64: each step below is in the
-// type that it has there, since positions in the thousands show the last bits.
+// Models compute this in float32, and some steps in Python's float64. Each step below uses the same
+// type, because at positions in the thousands the last bits matter.
 
-/// theta^(2 pair / rotated), by whose inverse a pair turns.
+/// Returns theta^(2 pair / rotated). A pair rotates by the inverse of this value per position.
 float wave_number(double theta, std::int64_t pair, std::int64_t rotated) {
   const float exponent = static_cast<float>(2 * pair) / static_cast<float>(rotated);
   return static_cast<float>(std::pow(static_cast<double>(static_cast<float>(theta)), exponent));
 }
 
-/// Long waves are stretched by `factor`, short ones kept, those between interpolated.
+/// Scales long wavelengths by `factor`, keeps short ones, and interpolates those in between.
 float llama3_frequency(const Rope& rope, float frequency, double factor) {
   const auto stretched = [&](float of) { return of / static_cast<float>(factor); };
   const float wave_length = static_cast<float>(2 * std::numbers::pi) * (1 / frequency);  // tokens
@@ -34,8 +34,8 @@ float llama3_frequency(const Rope& rope, float frequency, double factor) {
   return stretched((1 - smooth) * frequency) + smooth * frequency;
 }
 
-/// YaRN: pairs that turn often within the original context are kept, those that turn less than once
-/// are stretched, those between interpolated.
+/// YaRN: keeps pairs that rotate often within the original context, scales pairs that rotate less
+/// than once, and interpolates those in between.
 class YarnRamp {
  public:
   YarnRamp(const Rope& rope, std::int64_t rotated) {
@@ -55,7 +55,7 @@ class YarnRamp {
     if (first_ == last_) last_ += 0.001;
   }
 
-  /// 0: kept, 1: stretched.
+  /// 0: kept, 1: scaled.
   float operator()(std::int64_t pair) const {
     const float at = (static_cast<float>(pair) - static_cast<float>(first_)) /
                      static_cast<float>(last_ - first_);
@@ -80,7 +80,8 @@ double longrope_gain(const Rope& rope, double factor) {
   return factor <= 1 ? 1.0 : std::sqrt(1 + std::log(factor) / std::log(rope.original_context));
 }
 
-/// The first pairs turn as they would if all of the head did; the others do not (Gemma 4).
+/// The first pairs are rotated as if all pairs of the head were; the others are not rotated (Gemma
+/// 4).
 std::vector<float> proportional_frequencies(const Rope& rope, std::int64_t head_dim) {
   const auto turning =
       static_cast<std::int64_t>(std::floor(rope.fraction * static_cast<double>(head_dim) / 2));
@@ -92,7 +93,7 @@ std::vector<float> proportional_frequencies(const Rope& rope, std::int64_t head_
   return frequencies;
 }
 
-/// The base that stretches the longest wave `growth` times.
+/// Returns the base that makes the longest wavelength `growth` times longer.
 double stretched_theta(double theta, double growth, std::int64_t rotated) {
   const double power = static_cast<double>(rotated) / static_cast<double>(rotated - 2);
   return theta * std::pow(growth, power);
@@ -104,7 +105,8 @@ double dynamic_theta(const Rope& rope, double factor, std::int64_t rotated, std:
   return stretched_theta(rope.theta, growth, rotated);
 }
 
-/// Source: jonathanmiddleton/daisy-wee, models/gpt2/attention.py. Negative: turned the other way.
+/// Source: jonathanmiddleton/daisy-wee, models/gpt2/attention.py. Negative: rotated in the opposite
+/// direction.
 std::vector<float> half_truncated_frequencies(double theta, std::int64_t head_dim) {
   const std::int64_t pairs = head_dim / 2;
   const std::int64_t rotary = head_dim / 4 > 0 ? head_dim / 4 : pairs;
@@ -145,7 +147,7 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t head_dim, std::i
   const bool goes_beyond = static_cast<double>(tokens) > rope.original_context;
   RopeFrequencies out;
   double theta = rope.theta;
-  std::span<const double> factors;  // longrope's, of each pair
+  std::span<const double> factors;  // for longrope, one per pair
   if (rope.scaling == RopeScaling::dynamic && rotated > 2) {
     theta = rope.alpha ? stretched_theta(rope.theta, *rope.alpha, rotated)
                        : dynamic_theta(rope, factor, rotated, tokens);

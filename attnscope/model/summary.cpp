@@ -13,8 +13,8 @@ namespace {
 /// copy → original.
 using Copies = std::map<const CheckpointTensor*, const CheckpointTensor*>;
 
-/// None if the model has no output head over tokens: a head of labels, or one that compares texts
-/// with images, has no logits of tokens.
+/// None if the model has no logits over tokens: its head predicts labels, or compares texts with
+/// images.
 std::optional<bool> is_tied(const Model& model, const Copies& copies) {
   const Checkpoint& checkpoint = model.checkpoint();
   const Architecture& architecture = model.spec().architecture;
@@ -77,7 +77,8 @@ void add_mixers(const Dimensions& dimensions, ModelSummary& summary) {
   summary.mixer = join(names, ", ");
 }
 
-/// `parameters`: of the files; `of_experts`: those of all experts among them. The model has some.
+/// `parameters`: all parameters in the files. `of_experts`: those of the experts. The model must
+/// have experts.
 ExpertSummary summarize_experts(const Model& model, std::int64_t parameters,
                                 std::int64_t of_experts) {
   const ModelSpec& spec = model.spec();
@@ -91,7 +92,7 @@ ExpertSummary summarize_experts(const Model& model, std::int64_t parameters,
     if (layer.experts) summary.chosen = layer.experts->chosen;
   }
   const std::int64_t chosen = summary.chosen.value_or(summary.count);
-  // Each expert has as many as any other.
+  // All experts have the same size.
   summary.active_parameters = parameters - of_experts / summary.count * (summary.count - chosen);
   return summary;
 }
@@ -161,7 +162,7 @@ Inventory take_inventory(const Model& model, std::span<const TensorPair> copies)
     row.role = role.role;
     row.layer = role.layer;
     row.tied_to = name;
-    row.bytes = 0;  // it has none of its own
+    row.bytes = 0;  // the layer stores none of its own
     inventory.tensors.push_back(std::move(row));
   }
 

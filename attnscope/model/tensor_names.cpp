@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 4> kNumbers = {kLayer, "{group}", "{inner
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The placeholder at the front of `pattern`, or an empty text.
+/// Returns the placeholder at the front of `pattern`, or an empty text.
 std::string_view placeholder(std::string_view pattern) {
   for (const std::string_view number : kNumbers) {
     if (pattern.starts_with(number)) return number;
@@ -42,7 +42,7 @@ std::string fill_pattern(std::string_view pattern, const LayerNumbers& numbers) 
 }
 
 std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view name) {
-  // Greedy with one point to come back to, the last `*`: enough for glob patterns, never
+  // Greedy, with one backtracking point: the last `*`. This suffices for glob patterns and is never
   // exponential.
   PatternMatch match;
   std::optional<std::pair<std::string_view, std::string_view>> retry;
@@ -78,8 +78,8 @@ std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_
 
 std::vector<std::string> bias_names(std::string_view weight) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kEndings = {{
-      {"weight", "bias"},  // of PyTorch
-      {"kernel", "bias"},  // of Keras and Flax
+      {"weight", "bias"},  // PyTorch
+      {"kernel", "bias"},  // Keras and Flax
       {".w", ".b"},
       {"_w", "_b"},
   }};

@@ -17,21 +17,21 @@ struct LayerNumbers {
   std::int64_t expert = 0;
 };
 
-/// The pattern with its numbers filled in.
+/// Returns the pattern with its numbers filled in.
 std::string fill_pattern(std::string_view pattern, const LayerNumbers& numbers);
 
 struct PatternMatch {
-  std::optional<std::int64_t> layer;   // the number that stood for `{layer}`
-  std::optional<std::int64_t> expert;  // likewise
+  std::optional<std::int64_t> layer;   // the number that matched `{layer}`
+  std::optional<std::int64_t> expert;  // the numbers that matched the other placeholders
 };
 
-/// Matches the whole of `name`, in time at most proportional to the product of the lengths.
+/// Matches the whole of `name`. The time is at most proportional to the product of the lengths.
 std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view name);
 
-// How files name the bias of a weight.
+// Names of the bias of a weight.
 
-/// The names that it may have, the likeliest first: `q.bias` of `q.weight`, `in_proj_bias` of
-/// `in_proj_weight`, `fc_b` of `fc_w`, `wq.bias` and `wq_bias` of `wq`.
+/// Returns the possible names, most likely first: `q.bias` for `q.weight`, `in_proj_bias` for
+/// `in_proj_weight`, `fc_b` for `fc_w`, `wq.bias` and `wq_bias` for `wq`.
 std::vector<std::string> bias_names(std::string_view weight);
 
 }  // namespace attnscope

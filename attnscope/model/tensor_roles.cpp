@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// Names of everything the tensor holds: "q+k+v" for a fused one.
+/// Returns the roles of everything in the tensor: "q+k+v" for a fused one.
 std::string weight_label(const WeightRule& rule) {
   if (rule.fused.empty()) return std::string(role_name(rule.role));
   std::vector<std::string> names;
@@ -17,7 +17,7 @@ std::string weight_label(const WeightRule& rule) {
   return join(names, "+");
 }
 
-/// A stacked tensor is named by several rules: "q+k+v+o".
+/// Several rules name a stacked tensor: "q+k+v+o".
 void add_label(std::map<const CheckpointTensor*, RoleOfTensor>& roles,
                const CheckpointTensor* tensor, const std::string& label, std::int64_t layer,
                bool stacked) {
@@ -36,7 +36,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// "lm_head" or its bias; empty for tensors of no head.
+/// Returns "lm_head" or its bias; empty for tensors outside of heads.
 std::string role_in_head(const Architecture& architecture, const std::string& name) {
   const HeadRule& head = architecture.head;
   if (contains(head.weight, name)) return "lm_head";

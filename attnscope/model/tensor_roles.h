@@ -1,4 +1,4 @@
-// What each tensor of a checkpoint is to its model, as `info` names it.
+// The role of each tensor of a checkpoint in its model, as `info` shows it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attnscope {
 
-/// Before the roles of experts' tensors.
+/// Prefix of the roles of expert tensors.
 inline constexpr std::string_view kOfExpert = "expert.";
 
 struct RoleOfTensor {
@@ -22,18 +22,18 @@ struct RoleOfTensor {
   std::optional<std::int64_t> expert = {};
 };
 
-/// Of the tensors that hold projections and their biases.
+/// Returns the roles of tensors that contain projections and their biases.
 std::map<const CheckpointTensor*, RoleOfTensor> projection_roles(const Model& model);
 
-/// Patterns under the prefix of all tensors beside projections and token embedding.
-/// `with_optional`: those too without which files are valid, such as biases.
+/// Returns patterns under the prefix of all tensors except projections and token embedding.
+/// `with_optional`: includes tensors that valid files may lack, such as biases.
 std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_optional = true);
 
-/// Of a tensor that holds no projection; "other" where nothing names it.
+/// Returns the role of a tensor that contains no projection; "other" if no rule names it.
 RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites,
                         const std::string& name);
 
-/// Of all the checkpoint's tensors and aliases, those that the model's description names.
+/// Returns the checkpoint's tensors and aliases that the model's description names.
 std::set<std::string> named_tensors(const Model& model);
 
 }  // namespace attnscope

@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// Where a matrix lies: equal for what is one matrix under several names or in several layers.
+/// The location of a matrix. It is equal for a matrix under several names or in several layers.
 using StoredSlice = std::tuple<const CheckpointTensor*, std::int64_t, std::int64_t, std::int64_t,
                                std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
@@ -20,7 +20,8 @@ StoredSlice slice_of(const Weight& weight) {
           matrix.row_stride, matrix.col_stride, matrix.block_rows, matrix.block_stride};
 }
 
-/// The layers that share each matrix of a role, by the first of them.
+/// Groups the layers by the matrix of a role that they share; the key is the first layer of a
+/// group.
 std::vector<std::vector<std::int64_t>> layers_that_share(const Model& model, Role role) {
   std::map<std::vector<StoredSlice>, std::vector<std::int64_t>> layers;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
@@ -39,7 +40,8 @@ std::vector<std::vector<std::int64_t>> layers_that_share(const Model& model, Rol
   return shared;
 }
 
-/// The pairs under these names that the files hold as two tensors of one dtype and shape.
+/// Returns the pairs of these names that the files store as two tensors of the same dtype and
+/// shape.
 void add_pairs(std::vector<TensorPair>& pairs, const Checkpoint& checkpoint,
                std::span<const std::pair<std::string, std::string>> names) {
   for (const auto& [copy_name, original_name] : names) {
@@ -66,7 +68,7 @@ std::vector<TensorPair> find_pairs(const Model& model, bool with_head) {
   return pairs;
 }
 
-/// Tensors that differ usually differ early. Remote bytes are therefore fetched in growing parts.
+/// Different tensors usually differ early, so remote bytes are fetched in growing chunks.
 bool same_bytes(const Checkpoint& checkpoint, std::span<const std::byte> one,
                 std::span<const std::byte> other) {
   bool same = one.size() == other.size();

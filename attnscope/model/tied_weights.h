@@ -1,5 +1,5 @@
-// Weights that a model uses several times: matrices that layers share, and tensors that the files
-// hold twice.
+// Weights that a model uses several times: matrices shared by layers, and tensors that the files
+// contain twice.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-/// Roles that are the same matrix in all of these layers.
+/// Roles that have the same matrix in all of these layers.
 struct SharedWeights {
   std::vector<Role> roles;           // in the order of Role
   std::vector<std::int64_t> layers;  // ascending, at least two
@@ -18,13 +18,13 @@ struct SharedWeights {
   bool operator==(const SharedWeights&) const = default;
 };
 
-/// The layers that use one matrix of the files: ALBERT's, or weights that are tied by name.
-/// Each layer occurs at most once for a role. Roles with the same layers are one entry. A product
-/// or stacked role is shared if both of its factors are. Copies with the same bytes are separate
+/// Returns the layers that use the same stored matrix: ALBERT's layers, or weights tied by name.
+/// Each layer occurs at most once per role. Roles with the same layers form one entry. A product or
+/// stack is shared if both of its components are. Copies with the same bytes count as separate
 /// matrices. Reads no weights.
 std::vector<SharedWeights> shared_weights(const Model& model);
 
-/// Two tensors of a model's files, one of which may repeat the other.
+/// Two tensors of a model's files, one of which may be a copy of the other.
 struct TensorPair {
   const CheckpointTensor* copy = nullptr;
   const CheckpointTensor* original = nullptr;
@@ -32,16 +32,16 @@ struct TensorPair {
   bool operator==(const TensorPair&) const = default;
 };
 
-/// Pairs of equal dtype and shape that may be repetitions in this architecture: an output head
-/// that repeats the embedding, biases under two names. Reads no weights.
+/// Returns pairs of equal dtype and shape that may be copies in this architecture: an LM head that
+/// repeats the embedding, biases under two names. Reads no weights.
 std::vector<TensorPair> possible_copies(const Model& model);
 
-/// The possible copies that architecture and config declare to be one parameter (an output head
-/// that the config ties), whatever their bytes. Reads no weights.
+/// Returns the possible copies that architecture and config declare to be one parameter, such as a
+/// tied LM head, whatever their bytes. Reads no weights.
 std::vector<TensorPair> declared_copies(const Model& model);
 
-/// Whether both hold the same bytes. Reads all bytes, so schedule it as work. Throws Error(io) if
-/// the file was truncated.
+/// Whether both contain the same bytes. Reads all bytes, so run it as scheduled work. Throws
+/// Error(io) if the file was truncated.
 bool has_same_bytes(const Model& model, const TensorPair& pair);
 
 }  // namespace attnscope

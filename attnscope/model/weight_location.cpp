@@ -1,5 +1,6 @@
-// Finds each projection in the tensor that stores it (fused, stacked, transposed), by the rules of
-// the architecture. Which slice of a tensor is which head is said by the family, in families/.
+// Locates each projection in the tensor that stores it (fused, stacked, transposed), by the rules
+// of the architecture. The family in families/ specifies which slice of a tensor belongs to which
+// head.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -19,12 +20,12 @@ std::int64_t output_size(const Dimensions& dimensions, Role role) {
   return canonical_shape(dimensions, role).first;
 }
 
-/// Where one role's outputs lie on the output axis of a tensor that may hold several.
+/// Where the outputs of one role lie on the output axis of a tensor that may contain several roles.
 struct OutputSlice {
-  std::int64_t total = 0;       // outputs that the tensor holds
-  std::int64_t first = 0;       // the role's first
+  std::int64_t total = 0;       // outputs of the tensor
+  std::int64_t first = 0;       // the first output of the role
   std::int64_t block = 0;       // consecutive outputs of the role
-  std::int64_t block_step = 0;  // from one block's first output to the next's
+  std::int64_t block_step = 0;  // from the first output of one block to the next block's
   std::int64_t row_step = 1;    // from one output of a block to the next
 };
 
@@ -50,7 +51,7 @@ OutputSlice output_slice(const WeightRule& rule, const Dimensions& dimensions) {
           .row_step = slice.block_step};
 }
 
-/// The shape that the numbers demand; -1 for the free first axis of a stacked tensor.
+/// Returns the expected shape; -1 for the free first axis of a stacked tensor.
 Shape expected_shape(const WeightRule& rule, Storage storage, std::int64_t outputs,
                      std::int64_t inputs) {
   Shape shape = storage == Storage::out_by_in ? Shape{outputs, inputs} : Shape{inputs, outputs};
@@ -58,7 +59,7 @@ Shape expected_shape(const WeightRule& rule, Storage storage, std::int64_t outpu
   return shape;
 }
 
-/// Axes of 1 at the end do not matter: Conv1d keeps (outputs, inputs, 1).
+/// Trailing axes of size 1 are ignored: Conv1d stores (outputs, inputs, 1).
 bool shape_fits(const Shape& found, const Shape& expected) {
   if (found.size() < expected.size()) return false;
   const auto end = found.begin() + std::ssize(expected);
@@ -69,7 +70,7 @@ bool shape_fits(const Shape& found, const Shape& expected) {
          std::all_of(end, found.end(), [](std::int64_t size) { return size == 1; });
 }
 
-/// Of a tensor for each head, the name of the first that the files lack; of others their own.
+/// For one tensor per head: the name of the first missing one. For other tensors: their own name.
 std::string first_absent_head(const Checkpoint& checkpoint, const std::string& name,
                               std::int64_t heads) {
   for (std::int64_t head = 0; head < heads; ++head) {
@@ -81,7 +82,7 @@ std::string first_absent_head(const Checkpoint& checkpoint, const std::string& n
 
 std::string transposed_hint(Storage storage) {
   const bool by_rows = storage == Storage::out_by_in;
-  return std::string("it is stored transposed: give its entry of 'weights' \"storage\": \"") +
+  return std::string("it is stored transposed: in its entry of 'weights', set \"storage\": \"") +
          (by_rows ? "in_by_out" : "out_by_in") + "\"";
 }
 
@@ -100,7 +101,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   const bool quantized = !method.empty() && !is_known_quantization(method);
   const auto not_read = [&]() -> std::string {
     if (!quantized) return "";
-    return "quantised checkpoint: " + verbatim(method) + " is not read yet";
+    return "quantized checkpoint: " + verbatim(method) + " is not supported";
   };
   const CheckpointTensor* tensor = checkpoint_->find(tensor_name);
   if (tensor == nullptr) {
@@ -125,8 +126,8 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
     throw Error(kind, std::move(parts));
   };
   if (rule.groups > 1 && output_size(sizes, rule.role) % rule.groups != 0) {
-    fail(ErrorKind::format, "the rows of '" + std::string(role_name(rule.role)) +
-                                "' are no multiple of its " + std::to_string(rule.groups) +
+    fail(ErrorKind::format, "the row count of '" + std::string(role_name(rule.role)) +
+                                "' is not a multiple of its " + std::to_string(rule.groups) +
                                 " groups");
   }
   const OutputSlice slice = output_slice(rule, sizes);
@@ -135,8 +136,8 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   const Shape expected = expected_shape(rule, storage, slice.total, inputs);
   const Shape& found = tensor->view.shape;
   if (!shape_fits(found, expected) || (rule.index && *rule.index >= found[0])) {
-    std::string problem = "shape " + shape_text(found) + " is not the " + expected_text(expected) +
-                          " that " + spec_.source + " demands";
+    std::string problem = "shape " + shape_text(found) + ", expected " + expected_text(expected) +
+                          " (from " + spec_.source + ")";
     if (rule.index && shape_fits(found, expected)) {
       problem = "shape " + shape_text(found) + " has no slice " + std::to_string(*rule.index);
     }
@@ -150,7 +151,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   }
   const DTypeInfo& dtype = dtype_info(tensor->view.dtype);
   if (quantized && dtype.kind == DTypeClass::integer) {
-    fail(ErrorKind::unsupported, "dtype " + std::string(dtype.name) + " holds no real numbers");
+    fail(ErrorKind::unsupported, "dtype " + std::string(dtype.name) + " has no real values");
   }
 
   const std::size_t axes = expected.size();
@@ -196,10 +197,10 @@ const CheckpointTensor* Model::find_bias(const WeightRule& rule, const std::stri
   throw Error(ErrorKind::format, {.file = checkpoint_->main_file().string(),
                                   .layer = layer,
                                   .problem = verbatim(site.missing),
-                                  .hint = "a bias in " + spec_.source});
+                                  .hint = "a bias setting in " + spec_.source});
 }
 
-// Where the matrices of each expert are.
+// The rules that locate the matrices of each expert.
 namespace {
 
 constexpr std::string_view kExpertNumber = "{expert}";
@@ -238,7 +239,7 @@ const ExpertTensors* Model::choose_expert_tensors() const {
       if (fits) return &tensors;
     }
   }
-  return &all.front();  // the missing tensor is then named as usual
+  return &all.front();  // the error about a missing tensor then uses the usual name
 }
 
 bool Model::describes_of_expert(Role role) const {

@@ -37,7 +37,7 @@ void decode_as(const TensorView& tensor, std::int64_t first, std::int64_t stride
                std::int64_t count, T* out, Convert convert) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(Bits));
   const std::byte* start = tensor.bytes.data() + first * kSize;
-  if (stride == 1) {  // said apart so that the compiler sees contiguous loads
+  if (stride == 1) {  // a separate case, so that the compiler sees contiguous loads
     for (std::int64_t index = 0; index < count; ++index) {
       out[index] = static_cast<T>(convert(load<Bits>(start + index * kSize)));
     }
@@ -48,7 +48,7 @@ void decode_as(const TensorView& tensor, std::int64_t first, std::int64_t stride
   }
 }
 
-/// Of a source: stretches of one row at a time where elements lie side by side.
+/// Decodes a source in runs of one row if the elements are contiguous.
 template <class T>
 void decode_of_source(const TensorView& tensor, std::int64_t first, std::int64_t stride,
                       std::int64_t count, T* out) {
@@ -110,7 +110,7 @@ void decode_elements(const TensorView& tensor, std::int64_t first, std::int64_t 
     case DType::packed: break;
   }
   throw std::invalid_argument("elements of " + std::string(dtype_name(tensor.dtype)) +
-                              " are not decoded");
+                              " cannot be decoded");
 }
 
 template void decode_elements(const TensorView&, std::int64_t, std::int64_t, std::int64_t, float*);

@@ -1,4 +1,4 @@
-// Element types of checkpoint tensors, as safetensors names them.
+// Element types of checkpoint tensors, with the names of safetensors.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ enum class DType {
   u32,
   u16,
   u8,
-  boolean,  // listed, refused for analysis
+  boolean,  // listed, but rejected for analysis
   f6_e2m3,
   f6_e3m2,
   f4,
   c64,
-  packed,  // listed, not decoded; of `packed`, TensorView says what it is
+  packed,  // listed, but not decoded; TensorView has the details of `packed`
 };
 
 enum class DTypeClass { real, integer, undecoded };
 
 struct DTypeInfo {
   DType dtype;
-  std::string_view name;  // in the file
+  std::string_view name;  // as stored in the file
   int bits;               // per element
   DTypeClass kind;
 };
 
 const DTypeInfo& dtype_info(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
-/// The dtypes that safetensors files name: all but `packed`.
+/// All dtypes of safetensors files: all but `packed`.
 std::span<const DTypeInfo> all_dtypes();
 
 inline std::string_view dtype_name(DType dtype) { return dtype_info(dtype).name; }

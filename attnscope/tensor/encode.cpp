@@ -13,18 +13,18 @@
 namespace attnscope {
 namespace {
 
-/// The float32 that a later rounding to fewer bits takes to the right neighbour: where the value
-/// lies between two, the one whose last bit is 1.
+/// Returns the float32 that a later rounding to fewer bits rounds correctly (round to odd): of the
+/// two floats around the value, the one whose last bit is 1.
 float rounded_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   if (!std::isfinite(nearest) || static_cast<double>(nearest) == value) return nearest;
   const bool beyond = std::abs(static_cast<double>(nearest)) > std::abs(value);
   auto bits = std::bit_cast<std::uint32_t>(nearest);
-  if (beyond) --bits;  // the neighbour towards zero
+  if (beyond) --bits;  // the adjacent float towards zero
   return std::bit_cast<float>(bits | 1);
 }
 
-/// The upper bits of a float32, to the nearest, ties to even.
+/// Returns the upper bits of a float32, rounded to nearest, ties to even.
 std::uint16_t nearest_bf16_bits(double value) {
   const auto bits = std::bit_cast<std::uint32_t>(rounded_to_odd(value));
   if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
@@ -35,7 +35,7 @@ std::uint16_t nearest_f16_bits(double value) {
   const auto bits = std::bit_cast<std::uint32_t>(rounded_to_odd(value));
   const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
   if (magnitude > 0x7F800000) return static_cast<std::uint16_t>(sign | 0x7E00);
-  if (magnitude < 0x38800000) {  // below 2^-14: a whole number of 2^-24
+  if (magnitude < 0x38800000) {  // below 2^-14: an integer multiple of 2^-24
     const double steps = std::nearbyint(std::abs(value) * 0x1p24);
     return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(steps));
   }
@@ -73,7 +73,7 @@ std::vector<std::byte> encode(std::span<const double> values, DType dtype) {
     case DType::f16: return encode_each<std::uint16_t>(values, nearest_f16_bits);
     case DType::bf16: return encode_each<std::uint16_t>(values, nearest_bf16_bits);
     default:
-      throw std::invalid_argument("no numbers are written as " + std::string(dtype_name(dtype)));
+      throw std::invalid_argument("cannot encode numbers as " + std::string(dtype_name(dtype)));
   }
 }
 
@@ -86,7 +86,7 @@ std::vector<std::byte> encoded_elements(const TensorView& tensor, DType dtype) {
     decode_elements(tensor, 0, 1, std::ssize(values), values.data());
     return encode(values, dtype);
   }
-  // The last axis has one step; the others are walked.
+  // The last axis has a single step; the other axes are iterated.
   const std::int64_t cols = tensor.cols();
   const std::size_t axes = tensor.shape.size();
   for (std::int64_t row = 0; row < tensor.rows(); ++row) {

@@ -1,4 +1,4 @@
-// Numbers as the elements of a file.
+// Encodes numbers as elements of a file.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 
 namespace attnscope {
 
-/// Whether encode() knows it: f64, f32, f16, bf16.
+/// Whether encode() supports the dtype: f64, f32, f16, bf16.
 bool can_encode(DType dtype);
 
-/// Whether its numbers, in whatever order, are stored in a dtype that is written: else they are
-/// quantised.
+/// Whether the tensor's values are stored in a dtype that can be encoded, in any order. If not,
+/// they are quantized.
 bool is_plain(const TensorView& tensor);
 
-/// Each value rounded once to the nearest one of `dtype`, ties to even; little-endian. Throws
-/// std::invalid_argument for a dtype that can_encode() does not name.
+/// Rounds each value once to the nearest one of `dtype`, ties to even; little-endian. Throws
+/// std::invalid_argument if can_encode() is false for the dtype.
 std::vector<std::byte> encode(std::span<const double> values, DType dtype);
 
-/// The elements of a tensor, row by row, as `dtype`: the bytes of the file where they are that
-/// already. Of class `real`, or of `dtype` itself.
+/// Returns the elements of a tensor, row by row, as `dtype`. If they are stored in this form
+/// already, returns the bytes of the file. The tensor's dtype must be of class `real`, or `dtype`
+/// itself.
 std::vector<std::byte> encoded_elements(const TensorView& tensor, DType dtype);
 
 /// Whether both have the same shape and values.

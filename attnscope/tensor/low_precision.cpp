@@ -22,7 +22,7 @@ template <class T>
 }
 
 #ifdef __x86_64__
-/// The same with vectors of twice the width, where the CPU has them: half as many steps.
+/// The same loop with vectors of twice the width (AVX2), if the CPU has them: half as many steps.
 template <class T>
 [[gnu::target("avx2")]] void decode_line_avx2(const std::byte* at, std::int64_t count, T* out) {
   decode_line(at, count, out);
@@ -45,12 +45,12 @@ template void decode_f16(const std::byte*, std::int64_t, double*);
 namespace {
 
 enum class Specials {
-  infinity_and_nan,  // as in IEEE 754: the largest exponent is for nothing else
+  infinity_and_nan,  // as in IEEE 754: the largest exponent encodes only Inf and NaN
   last_is_nan,       // S.1111.111 only
-  minus_zero_is_nan  // "fnuz": finite, and a NaN where others have -0
+  minus_zero_is_nan  // "fnuz": no infinities; the bit pattern of -0 is NaN
 };
 
-/// Sign, exponent, fraction, from the highest bit on.
+/// Sign, exponent and fraction, from the highest bit down.
 struct Float8Layout {
   int fraction_bits;
   int bias;
@@ -118,7 +118,7 @@ const std::array<float, 256>& float8_values(DType dtype) {
     case DType::f8_e4m3fnuz: return e4m3fnuz;
     case DType::f8_e5m2fnuz: return e5m2fnuz;
     case DType::f8_e8m0: return e8m0;
-    default: throw std::invalid_argument(std::string(dtype_name(dtype)) + " is no 8-bit float");
+    default: throw std::invalid_argument(std::string(dtype_name(dtype)) + " is not an 8-bit float");
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using Bytes = std::vector<std::span<const std::byte>>;
 
-/// Decodes a block of a tensor, be it plain or of a source.
+/// Decodes a block of a tensor, stored plainly or behind a source.
 void decode_part(const TensorView& tensor, std::int64_t first_row, std::int64_t first_col,
                  MatrixView<float> out) {
   if (tensor.source != nullptr) return tensor.source->decode(first_row, first_col, out);
@@ -20,7 +20,7 @@ void decode_part(const TensorView& tensor, std::int64_t first_row, std::int64_t 
   }
 }
 
-/// The stretches that hold those rows.
+/// Returns the byte ranges of those rows.
 Bytes bytes_of_rows(const TensorView& tensor, std::int64_t first, std::int64_t rows) {
   if (tensor.source != nullptr) return tensor.source->reads(first, rows, 0, tensor.cols());
   const std::int64_t row_bytes = tensor.cols() * dtype_info(tensor.dtype).bits / 8;
@@ -28,7 +28,7 @@ Bytes bytes_of_rows(const TensorView& tensor, std::int64_t first, std::int64_t r
                                static_cast<std::size_t>(rows * row_bytes))};
 }
 
-/// What stands for a tensor of another order or shape.
+/// Returns a view of a source that presents a tensor in another order or shape.
 TensorView view_of(const TensorView& stored, Shape shape, std::shared_ptr<const ValueSource> by) {
   return {.dtype = stored.dtype,
           .shape = std::move(shape),
@@ -56,7 +56,8 @@ class RowsInOrder : public ValueSource {
     std::sort(stored.begin(), stored.end());
     Bytes out;
     for (std::size_t begin = 0, end = 0; begin < stored.size(); begin = end) {
-      // Rows of one half of a head lie two apart: what is between costs less than many reads.
+      // The rows of one half of a head are two rows apart. Reading the rows in between costs less
+      // than many small reads.
       for (end = begin + 1; end < stored.size() && stored[end] - stored[end - 1] <= 2; ++end) {
       }
       const std::int64_t count = stored[end - 1] + 1 - stored[begin];
@@ -70,7 +71,7 @@ class RowsInOrder : public ValueSource {
   RowOrder order_;
 };
 
-/// A tensor of one axis: its elements are what rows are elsewhere.
+/// A tensor with one axis: its elements take the role of rows.
 class ElementsInOrder : public ValueSource {
  public:
   ElementsInOrder(TensorView stored, RowOrder order) : stored_(std::move(stored)), order_(order) {}
@@ -114,7 +115,7 @@ class ColumnsInOrder : public ValueSource {
   RowOrder order_;
 };
 
-/// A block of the transpose.
+/// Decodes a block of the transpose.
 void decode_columns(const TensorView& stored, std::int64_t first_row, std::int64_t first_col,
                     MatrixView<float> out) {
   Matrix<float> block(out.cols, out.rows);
@@ -139,7 +140,7 @@ class Turned : public ValueSource {
   }
 
  private:
-  TensorView stored_;  // of a source
+  TensorView stored_;  // for a source
 };
 
 class RowsOfParts : public ValueSource {
@@ -165,7 +166,7 @@ class RowsOfParts : public ValueSource {
     Bytes out;
     in_each(first_row, rows,
             [&](const RowPart& part, std::int64_t first, std::int64_t, std::int64_t count) {
-              // A column takes bytes of every row.
+              // A column touches every row.
               const bool all = part.transposed;
               const auto own =
                   bytes_of_rows(part.stored, all ? 0 : first, all ? part.stored.shape[0] : count);
@@ -175,8 +176,8 @@ class RowsOfParts : public ValueSource {
   }
 
  private:
-  /// Calls `use` with each part that has some of the rows: the first of them in the part, how many
-  /// came before, and how many there are.
+  /// Calls `use` for each part that contains some of the rows, with three values: the first row
+  /// within the part, the number of rows before it, and the row count.
   template <class Use>
   void in_each(std::int64_t first_row, std::int64_t rows, const Use& use) const {
     auto at = std::upper_bound(ends_.begin(), ends_.end(), first_row);
@@ -189,7 +190,7 @@ class RowsOfParts : public ValueSource {
   }
 
   std::vector<RowPart> parts_;
-  std::vector<std::int64_t> ends_;  // of each part, the row after its last
+  std::vector<std::int64_t> ends_;  // for each part, the row after its last one
 };
 
 class Zeros : public ValueSource {

@@ -1,4 +1,4 @@
-// Tensors whose rows a file keeps in another order, transposed, or in several tensors.
+// Tensors whose rows are stored in another order, transposed, or in several tensors.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// Rows in groups of outer * inner * run, each of which the file keeps as (inner, outer, run): row
-/// (group, a, b, c) of the tensor is row (group, b, a, c) of the file.
+/// A permutation of rows. Rows form groups of outer * inner * run, stored as (inner, outer, run).
+/// Row (group, a, b, c) of the tensor is row (group, b, a, c) of the file.
 struct RowOrder {
   std::int64_t groups = 1;
   std::int64_t outer = 1;
@@ -20,19 +20,19 @@ struct RowOrder {
   std::int64_t stored_row(std::int64_t row) const;
 };
 
-/// The tensor with its rows in the model's order. For a tensor of one axis, the elements are
-/// reordered. `stored` has order.rows() rows (or elements) and one or two axes. It is not float64,
-/// because sources give float32.
+/// Returns the tensor with its rows in the model's order. For a tensor with one axis, the elements
+/// are reordered. `stored` has order.rows() rows (or elements) and one or two axes. Its dtype is
+/// not float64, because sources return float32.
 TensorView with_rows_in_order(const TensorView& stored, const RowOrder& order);
 
-/// The same of the columns of a tensor of two axes, of which there are order.rows().
+/// Reorders the columns of a tensor with two axes and order.rows() columns.
 TensorView with_columns_in_order(const TensorView& stored, const RowOrder& order);
 
-/// The transpose of a tensor of two axes.
+/// Returns the transpose of a tensor with two axes.
 TensorView transposed(const TensorView& stored);
 
-/// Some rows of a tensor: those of `stored`, which has two axes and is not transposed by strides,
-/// or of its transpose.
+/// Returns some rows of `stored`, or of its transpose. `stored` has two axes and is not transposed
+/// by strides.
 struct RowPart {
   TensorView stored;
   bool transposed = false;
@@ -41,11 +41,12 @@ struct RowPart {
   std::int64_t cols() const { return stored.shape[transposed ? 0 : 1]; }
 };
 
-/// The rows of all parts, one part after another. There is at least one; all have as many columns,
-/// and none is float64.
+/// Returns the rows of all parts, one part after another. Requires at least one part, equal column
+/// counts, and no float64.
 TensorView one_after_another(std::vector<RowPart> parts);
 
-/// Rows of zeros, of the dtype and width of `like`, which has two axes. They take no bytes.
+/// Returns rows of zeros with the dtype and column count of `like`, which has two axes. They take
+/// no memory.
 TensorView rows_of_zeros(const TensorView& like, std::int64_t rows);
 
 }  // namespace attnscope

@@ -14,7 +14,7 @@ namespace attnscope {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "SafetensorsWriter stores elements as they lie in memory");
+              "SafetensorsWriter requires a little-endian machine");
 
 constexpr std::uint64_t kMaxFile = std::numeric_limits<std::int64_t>::max();
 
@@ -25,13 +25,14 @@ std::string header_of(const std::vector<SavedTensor>& tensors,
   std::uint64_t at = 0;
   for (const SavedTensor& tensor : tensors) {
     const std::uint64_t end = at + saved_bytes(tensor);
-    if (end > kMaxFile) throw Error(ErrorKind::unsupported, tensor.name, "is too large for a file");
+    if (end > kMaxFile)
+      throw Error(ErrorKind::unsupported, tensor.name, "is too large for a safetensors file");
     header[tensor.name] = {
         {"dtype", dtype_name(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = header.dump();
-  constexpr std::size_t kAlignment = 8;  // of the first element
+  constexpr std::size_t kAlignment = 8;  // position of the first element
   while (text.size() % kAlignment != 0) text += ' ';
   return text;
 }
@@ -43,7 +44,7 @@ std::uint64_t saved_bytes(const SavedTensor& tensor) {
   for (const std::int64_t size : tensor.shape) {
     const auto product = checked_mul(bits, static_cast<std::uint64_t>(size));
     if (!product || *product > kMaxFile) {
-      throw Error(ErrorKind::unsupported, tensor.name, "is too large for a file");
+      throw Error(ErrorKind::unsupported, tensor.name, "is too large for a safetensors file");
     }
     bits = *product;
   }
@@ -71,7 +72,7 @@ void SafetensorsWriter::skip_whole() {
 void SafetensorsWriter::take(DType type, std::uint64_t bytes) {
   while (bytes > 0) {
     if (tensor_ == tensors_.size() || tensors_[tensor_].type != type) {
-      throw std::logic_error("elements that the file's header does not announce");
+      throw std::logic_error("more elements than the file's header declares");
     }
     const std::uint64_t taken = std::min<std::uint64_t>(bytes, left_);
     bytes -= taken;
@@ -95,7 +96,7 @@ void SafetensorsWriter::write(DType type, std::span<const std::byte> elements) {
 }
 
 void SafetensorsWriter::end() {
-  if (tensor_ < tensors_.size()) throw std::logic_error("a tensor was not written to its end");
+  if (tensor_ < tensors_.size()) throw std::logic_error("a tensor was not written completely");
 }
 
 }  // namespace attnscope

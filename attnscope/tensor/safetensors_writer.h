@@ -1,4 +1,4 @@
-// Tensors as a .safetensors file, written as they are made. Source: the format's description in
+// Writes tensors to a .safetensors file as they are computed. Source: the format description in
 // safetensors/safetensors/README.md.
 #pragma once
 
@@ -15,34 +15,34 @@
 
 namespace attnscope {
 
-/// A tensor of a file that is written: its element type and its shape.
+/// The element type and shape of a tensor to be written.
 struct SavedTensor {
   std::string name;
   DType type = DType::f32;
   Shape shape;
 };
 
-/// The bytes that it takes in the file. Throws Error(unsupported) where they pass what a file can
-/// hold.
+/// Returns its size in the file in bytes. Throws Error(unsupported) if the size exceeds the limit
+/// of a file.
 std::uint64_t saved_bytes(const SavedTensor& tensor);
 
-/// Writes the header, which needs all shapes, and then elements in the order of the tensors.
-/// Tensors of larger elements should come first, as the format aligns elements so.
+/// Writes the header, which needs all shapes, and then the elements in the order of the tensors.
+/// Tensors with larger elements should come first, because the format requires aligned elements.
 class SafetensorsWriter {
  public:
-  /// `out` must outlive it. `metadata`: free texts in the header. Throws Error(unsupported) where
-  /// sizes pass what a file can hold.
+  /// `out` must outlive the writer. `metadata`: free texts in the header. Throws Error(unsupported)
+  /// if a size exceeds the limit of a file.
   SafetensorsWriter(std::vector<SavedTensor> tensors, std::ostream& out,
                     const std::map<std::string, std::string>& metadata = {});
 
-  /// The next elements, row-major, any number: they may end one tensor and begin others of the
-  /// same type. Of another type, or more than there are: std::logic_error.
+  /// Writes the next elements, row-major, any number of them: they may end one tensor and begin
+  /// others of the same type. Throws std::logic_error for another type or too many elements.
   void write(std::span<const float> elements);
   void write(std::span<const std::int64_t> elements);
-  /// The same of any type, as bytes of whole elements.
+  /// Writes elements of any type, as bytes of whole elements.
   void write(DType type, std::span<const std::byte> elements);
 
-  /// All elements were written; else std::logic_error.
+  /// Throws std::logic_error unless all elements were written.
   void end();
 
  private:
@@ -51,8 +51,8 @@ class SafetensorsWriter {
 
   std::vector<SavedTensor> tensors_;
   std::ostream& out_;
-  std::size_t tensor_ = 0;  // that is being written
-  std::uint64_t left_ = 0;  // bytes of it that are not
+  std::size_t tensor_ = 0;  // index of the current tensor
+  std::uint64_t left_ = 0;  // bytes of the current tensor that are still missing
 };
 
 }  // namespace attnscope

@@ -8,8 +8,8 @@
 namespace attnscope {
 namespace {
 
-/// Rows of the matrix are columns of the tensor: reads its rows, which are contiguous, and
-/// scatters a strip of them at a time so that the writes stay in cache.
+/// Rows of the matrix are columns of the tensor. Reads the contiguous rows of the tensor and
+/// scatters a strip of them at a time, so that the writes stay in cache.
 template <class T>
 void decode_transposed(const TensorMatrix& matrix, std::int64_t first_row, std::int64_t first_col,
                        MatrixView<T> out) {
@@ -17,7 +17,7 @@ void decode_transposed(const TensorMatrix& matrix, std::int64_t first_row, std::
   const std::int64_t block_rows = std::min(matrix.block_rows, matrix.rows);
   std::vector<T> line(static_cast<std::size_t>(kStrip));
   for (std::int64_t at = 0; at < out.rows;) {
-    // A strip ends at the end of its block, where its columns jump.
+    // A strip ends at the end of its block, because the column offset changes there.
     const std::int64_t row = first_row + at;
     const std::int64_t left_in_block = block_rows - row % block_rows;
     const std::int64_t count = std::min({kStrip, left_in_block, out.rows - at});
@@ -32,7 +32,7 @@ void decode_transposed(const TensorMatrix& matrix, std::int64_t first_row, std::
   }
 }
 
-/// The rows and columns of a source among which the matrix lies.
+/// The rows and columns of a source that contain the matrix.
 struct SourceBlock {
   std::int64_t first_row = 0, rows = 0, first_col = 0, cols = 0;
 };
@@ -45,7 +45,7 @@ SourceBlock block_of_source(const TensorMatrix& matrix) {
   return {first_row, last / width + 1 - first_row, 0, width};
 }
 
-/// How many rows from `row` on lie one below the other in rows of the source.
+/// Returns how many rows, starting at `row`, are consecutive rows of the source.
 std::int64_t rows_below(const TensorMatrix& matrix, std::int64_t row, std::int64_t most) {
   const std::int64_t width = matrix.tensor.cols();
   std::int64_t count = 1;
@@ -55,12 +55,12 @@ std::int64_t rows_below(const TensorMatrix& matrix, std::int64_t row, std::int64
   return count;
 }
 
-/// Sources decode whole blocks: their cost is that of a block, not of an element.
+/// Sources decode whole blocks, so a single element costs as much as a block.
 void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std::int64_t first_col,
                          MatrixView<float> out) {
   const std::int64_t width = matrix.tensor.cols();
   const ValueSource& source = *matrix.tensor.source;
-  constexpr std::int64_t kStrip = 256;  // a whole number of blocks of every format
+  constexpr std::int64_t kStrip = 256;  // a multiple of the block size of every format
   for (std::int64_t row = 0; row < out.rows;) {
     const std::int64_t start = matrix.row_start(first_row + row) + first_col * matrix.col_stride;
     if (matrix.col_stride == 1 && start % width + out.cols <= width) {
@@ -69,8 +69,8 @@ void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std
       row += count;
     } else if (width > 1 && matrix.row_stride > 0 && matrix.row_stride < kStrip &&
                matrix.col_stride == width) {
-      // Rows of the matrix are columns of the source, as long as they stay in one block. Between
-      // them may be those of another matrix.
+      // Rows of the matrix are columns of the source, as long as they stay in one block. Columns of
+      // another matrix may lie between them.
       const std::int64_t block = std::min(matrix.block_rows, matrix.rows);
       const std::int64_t step = matrix.row_stride;
       const std::int64_t left_in_source = (width - 1 - start % width) / step + 1;
@@ -129,7 +129,7 @@ std::vector<std::span<const std::byte>> byte_ranges(const TensorMatrix& matrix) 
 template <class T>
 void decode_block(const TensorMatrix& matrix, std::int64_t first_row, std::int64_t first_col,
                   MatrixView<T> out) {
-  // An empty tensor may claim any number of rows: there is nothing to visit them for.
+  // An empty tensor can declare any number of rows, but has no elements to visit.
   if (out.rows == 0 || out.cols == 0) return;
   if (matrix.tensor.source != nullptr) {
     return decode_source_block(matrix, first_row, first_col, out);

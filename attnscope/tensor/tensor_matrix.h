@@ -1,5 +1,5 @@
-// A matrix in canonical orientation, described by the place of its elements in a tensor of a file.
-// Unrelated to the rows that a store keeps.
+// A matrix in canonical orientation, described by the positions of its elements in a tensor of a
+// file. It is unrelated to the rows that a store contains.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace attnscope {
 
 /// Element (row, col) is element
 ///   first + (row / block_rows) * block_stride + (row % block_rows) * row_stride + col * col_stride
-/// of `tensor`, counted from the first in its bytes; elements of a source are counted row by row.
-/// Blocks express rows that are interleaved with other matrices' rows, as in GPT-NeoX's
-/// query_key_value; a plain matrix is one block. Whoever makes one has checked the strides.
+/// of `tensor`, counted from the first one in its bytes. Elements of a source are counted row by
+/// row. Blocks describe rows that are interleaved with rows of other matrices, as in GPT-NeoX's
+/// query_key_value. A plain matrix is one block. The creator must have checked the strides.
 struct TensorMatrix {
   TensorView tensor;
   std::int64_t rows = 0;
@@ -27,30 +27,30 @@ struct TensorMatrix {
   std::int64_t block_rows = 0;
   std::int64_t block_stride = 0;
 
-  /// The index in `tensor` of element (row, 0).
+  /// Returns the index in `tensor` of element (row, 0).
   std::int64_t row_start(std::int64_t row) const {
     return first + row / block_rows * block_stride + row % block_rows * row_stride;
   }
 };
 
-/// A whole tensor with two axes, its rows as in the file.
+/// Returns a whole tensor with two axes, with its rows as in the file.
 TensorMatrix whole_matrix(const TensorView& tensor);
 
-/// The stretches of files that hold the matrix: for a plain tensor, its bytes from the matrix's
-/// first element to its last. Some bytes between may belong to other matrices.
+/// Returns the byte ranges that contain the matrix. For a plain tensor: its bytes from the first
+/// element of the matrix to the last. Bytes in between may belong to other matrices.
 std::vector<std::span<const std::byte>> byte_ranges(const TensorMatrix& matrix);
 
-/// The dense, row-major copy. The dtype must be of class `real`.
+/// Returns a dense, row-major copy. The dtype must be of class `real`.
 template <class T>
 Matrix<T> decode(const TensorMatrix& matrix);
 
-/// Decodes the block of out's shape that starts at (first_row, first_col) into `out`, which has
+/// Decodes a block with the shape of `out` that starts at (first_row, first_col). `out` has
 /// contiguous rows.
 template <class T>
 void decode_block(const TensorMatrix& stored, std::int64_t first_row, std::int64_t first_col,
                   MatrixView<T> out);
 
-/// float64 for a float64 tensor, else float32; exact in both cases.
+/// float64 for a float64 tensor, otherwise float32. Both are exact.
 WeightMatrix decode_exact(const TensorMatrix& matrix);
 
 }  // namespace attnscope

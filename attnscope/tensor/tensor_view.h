@@ -17,20 +17,19 @@ namespace attnscope {
 
 // Values that are not stored one by one in a file.
 
-/// The values of a tensor that is quantised in blocks, scaled, packed, or stored in another order.
-/// The tensor counts as (rows, cols): cols is its last axis, rows are all others; a tensor of one
-/// axis is one row. The bytes that it reads must outlive it.
+/// The values of a tensor that is block-quantized, scaled, packed, or stored in another order. The
+/// tensor counts as (rows, cols): cols is its last axis, rows are all others. A tensor with one
+/// axis is one row. The underlying bytes must outlive the source.
 class ValueSource {
  public:
   virtual ~ValueSource() = default;
 
-  /// Decodes the block of out's shape that starts at (first_row, first_col) to exactly the values
-  /// of the format's reference library. `out` has contiguous rows. Several threads may call it at
-  /// the same time.
+  /// Decodes a block with the shape of `out` that starts at (first_row, first_col). The values are
+  /// exactly those of the format's reference library. `out` has contiguous rows. Thread-safe.
   virtual void decode(std::int64_t first_row, std::int64_t first_col,
                       MatrixView<float> out) const = 0;
 
-  /// The bytes of files that decode() of such a block reads: codes, scales and all others.
+  /// Returns the byte ranges that decode() of such a block reads, including codes and scales.
   virtual std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
                                                         std::int64_t first_col,
                                                         std::int64_t cols) const = 0;
@@ -38,17 +37,18 @@ class ValueSource {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Little-endian elements, which may start at any byte, or a source of values. Valid as long as the
-/// file stays mapped. The reader that made it has checked that every element lies in `bytes`.
+/// Either little-endian elements, which may start at any byte, or a source of values. Valid as long
+/// as the file is mapped. The reader that created the view has checked that every element lies in
+/// `bytes`.
 struct TensorView {
-  DType dtype = DType::f32;  // of a source: the dtype that its values are rounded to
+  DType dtype = DType::f32;  // for a source: the dtype that its values are rounded to
   Shape shape;
   std::span<const std::byte> bytes = {};  // empty if there is a source
-  /// Step from an element to the next along each axis, in elements, never negative. Empty:
+  /// The step from one element to the next along each axis, in elements, never negative. Empty:
   /// row-major.
   Shape strides = {};
   std::shared_ptr<const ValueSource> source = nullptr;
-  std::string stored_as = {};  // a source's storage as output names it: "Q4_K"
+  std::string stored_as = {};  // the storage format of a source, as printed: "Q4_K"
 
   std::int64_t element_count() const {
     // The other sizes of an empty tensor are unchecked: their product may overflow.
@@ -58,11 +58,12 @@ struct TensorView {
     return count;
   }
 
-  /// The last axis, and all others together, as a ValueSource counts columns and rows.
+  /// Returns the size of the last axis, and the product of all others. A ValueSource counts columns
+  /// and rows the same way.
   std::int64_t cols() const { return shape.empty() ? 1 : shape.back(); }
   std::int64_t rows() const { return cols() == 0 ? 0 : element_count() / cols(); }
 
-  /// Step from an element to the next along the axis, in elements.
+  /// Returns the step from one element to the next along the axis, in elements.
   std::int64_t stride(std::size_t axis) const {
     if (!strides.empty()) return strides[axis];
     std::int64_t step = 1;
@@ -75,19 +76,20 @@ struct TensorView {
   }
 };
 
-/// How the bytes are read: the dtype; for a source, its storage and the dtype that it rounds to.
+/// Returns the storage format: the dtype; for a source, its storage format and the dtype that it
+/// rounds to.
 std::string storage_text(const TensorView& tensor);
 
-/// How many bytes of the files the tensor takes.
+/// Returns the number of bytes that the tensor takes in the files.
 std::uint64_t stored_bytes(const TensorView& tensor);
 
-/// All stretches of the files that hold it.
+/// Returns all byte ranges of the files that contain the tensor.
 std::vector<std::span<const std::byte>> all_bytes(const TensorView& tensor);
 
-// Which bytes a part of a table occupies.
+// Byte ranges of a part of a table.
 
-/// Bytes [begin, end) of each of these rows of `row_bytes` bytes. Whole rows are returned as one
-/// stretch.
+/// Returns bytes [begin, end) of each of these rows of `row_bytes` bytes. Complete rows are
+/// returned as a single range.
 std::vector<std::span<const std::byte>> row_stretches(std::span<const std::byte> table,
                                                       std::int64_t row_bytes,
                                                       std::int64_t first_row, std::int64_t rows,

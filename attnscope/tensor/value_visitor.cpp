@@ -15,16 +15,15 @@
 namespace attnscope {
 namespace {
 
-/// Whether elements are taken row by row: in the direction in which they lie side by side. Those of
-/// a view go as in a tensor of its shape without strides, so that sums are the same to the last
-/// digit.
+/// Whether elements are visited row by row, the direction in which they are contiguous. A strided
+/// view uses the order of an unstrided tensor of its shape, so that sums agree to the last digit.
 bool goes_by_rows(const TensorMatrix& matrix) {
   const Shape& strides = matrix.tensor.strides;
   if (!strides.empty()) return matrix.col_stride == strides.back();
   return matrix.row_stride != 1 || matrix.col_stride == 1;
 }
 
-/// Calls visit(first, stride, count) for runs of elements that together are the part.
+/// Calls visit(first, stride, count) for runs of elements that together cover the part.
 template <class Visit>
 void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visit) {
   if (part.count() == 0) return;
@@ -46,7 +45,7 @@ void for_each_run(const TensorMatrix& matrix, const MatrixPart& part, Visit visi
   }
 }
 
-/// The part of a source in tiles that are large enough for it to decode at its full speed.
+/// Visits the part of a source in tiles that are large enough to decode at full speed.
 template <class T>
 void for_each_tile(const TensorMatrix& matrix, const MatrixPart& part,
                    const std::function<void(std::span<const T>)>& visit) {
@@ -103,7 +102,7 @@ void count_pairs_of_bytes(const std::byte* at, std::int64_t stride, std::int64_t
 void visit_values(const TensorMatrix& matrix, const MatrixPart& part,
                   const std::function<void(std::span<const double>)>& visit) {
   if (matrix.tensor.source != nullptr) return for_each_tile<double>(matrix, part, visit);
-  constexpr std::int64_t kBlock = 4096;  // 32 kB: stays in the first cache
+  constexpr std::int64_t kBlock = 4096;  // 32 kB: fits in the L1 cache
   std::array<double, kBlock> block;
   std::int64_t filled = 0;
   const auto flush = [&] {
@@ -127,9 +126,10 @@ std::vector<double> sample_values(const TensorMatrix& matrix, const MatrixPart& 
   const std::int64_t count = part.count();
   const std::int64_t size = std::min(wanted, count);
   std::vector<double> sample(static_cast<std::size_t>(size));
-  std::mt19937_64 random(1);  // the same numbers everywhere
+  std::mt19937_64 random(1);  // the same numbers on every machine
   for (std::int64_t index = 0; index < size; ++index) {
-    // Stretches of length count / size, the first count % size of them longer by one.
+    // Divides the part into runs of length count / size; the first count % size of them are longer
+    // by one.
     const std::int64_t length = count / size, longer = count % size;
     const std::int64_t begin = index * length + std::min(index, longer);
     const auto own = static_cast<std::uint64_t>(length + (index < longer ? 1 : 0));
@@ -160,8 +160,8 @@ const PatternTable& pattern_table(DType dtype) {
   }();
   const auto found = tables.find(dtype);
   if (found != tables.end()) return found->second;
-  throw std::invalid_argument("the patterns of " + std::string(dtype_name(dtype)) +
-                              " are not counted");
+  throw std::invalid_argument("the bit patterns of " + std::string(dtype_name(dtype)) +
+                              " cannot be counted");
 }
 
 void count_patterns(const TensorMatrix& matrix, const MatrixPart& part,

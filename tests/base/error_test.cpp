@@ -40,12 +40,13 @@ TEST(Error, KeepsItsPartsAndFrontEndsSpellParameters) {
                                        .problem = "needs {fold_norm} or {\"a\": 1}",
                                        .beside = {"per_head", "values", "rank"},
                                        .hint = "name a {layout}"});
-  EXPECT_STREQ(error.what(),
-               "rope_offset: needs fold_norm or {\"a\": 1}, so per_head, values and rank have no "
-               "meaning beside it (name a layout)");
+  EXPECT_STREQ(
+      error.what(),
+      "rope_offset: needs fold_norm or {\"a\": 1}; cannot be combined with per_head, values "
+      "and rank (name a layout)");
   const auto flag = [](std::string_view name) { return "--" + std::string(name); };
   EXPECT_EQ(error_text({.parameter = "rank", .problem = "is none", .beside = {"mla"}}, flag),
-            "--rank: is none, so --mla has no meaning beside it");
+            "--rank: is none; cannot be combined with --mla");
   EXPECT_EQ(error_text({.file = "a.bin", .tensor = "w", .problem = "is cut {"}, flag),
             "a.bin: tensor 'w': is cut {");
   EXPECT_EQ(error.parts().parameter, "rope_offset");

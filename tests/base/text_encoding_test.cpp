@@ -28,7 +28,8 @@ TEST(TextEncoding, NamesTheEncodingOfAMark) {
                 {"\0\0\xFE\xFF\0\0\0T"s, "UTF-32"}};
   for (const auto& one : marked) {
     EXPECT_ERROR_SAYING(ErrorKind::format, without_byte_order_mark(one.bytes, {.file = "t.txt"}),
-                        "t.txt: is ", one.name, " text, expected UTF-8 (convert it: iconv -f ");
+                        "t.txt: the text is ", one.name,
+                        ", expected UTF-8 (convert the file: iconv -f ");
   }
 }
 

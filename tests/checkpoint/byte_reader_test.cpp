@@ -32,7 +32,7 @@ TEST(ByteReader, SaysWhatEndsAndWhere) {
   ByteReader in(bytes, {"f", "a part"}, "the list");
   in.take(4);
   EXPECT_ERROR_SAYING(ErrorKind::format, in.take(3), "f: a part: ",
-                      "the list ends early: 3 bytes are wanted at byte 4, 2 are left");
+                      "the list ends early: 3 bytes are needed at byte 4, 2 are left");
   EXPECT_ERROR_SAYING(ErrorKind::format, in.take_number<double>("a key"),
                       "the list ends within a key at byte 4 (truncated download?)");
   EXPECT_EQ(in.position(), 4u);

@@ -58,7 +58,7 @@ TEST(Checkpoint, OfSeveralFormatsTakesTheFileThatOpens) {
   }
   const fs::path two = make("two", false);
   for (const char* name : {"one.pt", "other.pth"}) fs::copy(torch, two / name);
-  EXPECT_ERROR_SAYING(ErrorKind::usage, Checkpoint::open(two), "several", "name one of them");
+  EXPECT_ERROR_SAYING(ErrorKind::usage, Checkpoint::open(two), "several", "pass one of them");
 }
 
 TEST(Checkpoint, OpensAFolderOrAFile) {
@@ -141,15 +141,17 @@ TEST(Checkpoint, TakesTheUnionWhereIndexAndShardsDisagree) {
   const std::string first = (folder.path() / "1.safetensors").string();
   const std::string second = (folder.path() / "2.safetensors").string();
   const std::string index = (folder.path() / kIndexName).string();
-  EXPECT_EQ(warning_texts(checkpoint),
-            (std::vector<std::string>{
-                first + ": tensor 'unlisted' is not in the index",
-                second + ": tensor 'moved' is listed in 1.safetensors by the index",
-                index + ": tensor 'absent' is listed in 2.safetensors, which lacks it",
-                index + ": tensor 'also\\x0aabsent' is listed in 2.safetensors, which lacks it",
-            }));
+  EXPECT_EQ(
+      warning_texts(checkpoint),
+      (std::vector<std::string>{
+          first + ": tensor 'unlisted' is not listed in the index",
+          second + ": tensor 'moved' is assigned to 1.safetensors in the index",
+          index + ": tensor 'absent' is assigned to 2.safetensors by the index, but is not in it",
+          index + ": tensor 'also\\x0aabsent' is assigned to 2.safetensors by the index, but is "
+                  "not in it",
+      }));
   EXPECT_EQ(checkpoint.missing_note("absent"),
-            ": the index puts it in 2.safetensors, which lacks it");
+            ": the index assigns it to 2.safetensors, which does not contain it");
   EXPECT_EQ(checkpoint.missing_note("moved"), "");
   EXPECT_EQ(checkpoint.missing_note("never heard of"), "");
 }
@@ -167,15 +169,17 @@ TEST(Checkpoint, SomeShardsAreEnough) {
   const std::string place = folder.path().string() + "/";
   EXPECT_EQ(warning_texts(checkpoint),
             (std::vector<std::string>{
-                place + "1.safetensors: this shard is named by " + kIndexName +
-                    " but is missing, and with it 2 tensors (download it)",
-                place + "3.safetensors: this shard is named by " + kIndexName +
-                    " but is missing, and with it 1 tensor (download it)",
-                place + kIndexName + ": tensor 'gone' is listed in 2.safetensors, which lacks it",
+                place + "1.safetensors: this shard is listed in " + kIndexName +
+                    " but is missing, which affects 2 tensors (download it)",
+                place + "3.safetensors: this shard is listed in " + kIndexName +
+                    " but is missing, which affects 1 tensor (download it)",
+                place + kIndexName +
+                    ": tensor 'gone' is assigned to 2.safetensors by the index, but is not in it",
             }));
-  EXPECT_EQ(checkpoint.missing_note("a"), ": the index puts it in 1.safetensors, which is missing");
+  EXPECT_EQ(checkpoint.missing_note("a"),
+            ": the index assigns it to 1.safetensors, which is missing");
   EXPECT_EQ(checkpoint.missing_note("gone"),
-            ": the index puts it in 2.safetensors, which lacks it");
+            ": the index assigns it to 2.safetensors, which does not contain it");
 }
 
 TEST(Checkpoint, LetsTheIndexChooseBetweenTwoTensorsOfOneName) {
@@ -253,19 +257,18 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
       {"newline in the path", folder.path() / "a\nb", ErrorKind::io, "a\\x0ab", "no such file"},
       {"path too long", folder.path() / long_name, ErrorKind::io, long_name, "no such file"},
       {"empty folder", folder.write("empty/config.json", "{}").parent_path(), ErrorKind::io,
-       "empty: ", "holds no weights"},
+       "empty: ", "contains no weights"},
       {"only weights of TensorFlow", folder.write("h5/tf_model.h5", "").parent_path(),
-       ErrorKind::unsupported, "h5: ", "holds only tf_model.h5"},
+       ErrorKind::unsupported, "h5: ", "contains only tf_model.h5"},
       {"an empty pickle", folder.write("pickle/pytorch_model.bin", "").parent_path(),
-       ErrorKind::format, "pickle/pytorch_model.bin",
-       "does not begin as a file of its ending does"},
+       ErrorKind::format, "pickle/pytorch_model.bin", "does not match its file extension"},
       {"an empty GGUF file", folder.write("gguf/tiny.gguf", "").parent_path(), ErrorKind::format,
-       "gguf/tiny.gguf", "does not begin as a file of its ending does"},
+       "gguf/tiny.gguf", "does not match its file extension"},
       {"several GGUF files",
        (folder.write("ggufs/a.gguf", ""), folder.write("ggufs/b.gguf", "").parent_path()),
        ErrorKind::usage, "ggufs: ", "several .gguf files"},
       {"its config.json", folder.write("config.json", "{}"), ErrorKind::unsupported, "config.json",
-       "not a format that is read"},
+       "unsupported file format"},
       {"several indices",
        (folder.write("two/a.safetensors.index.json", ""),
         folder.write("two/b.safetensors.index.json", "").parent_path()),
@@ -275,7 +278,7 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
       {"a git-lfs pointer",
        folder.write("pointer.safetensors",
                     "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123\n"),
-       ErrorKind::format, "pointer.safetensors", "is a git-lfs pointer"},
+       ErrorKind::format, "pointer.safetensors", "is a Git LFS pointer"},
       {"the root of a cache folder",
        (folder.write("models--a--b/snapshots/11/config.json", "{}"),
         folder.write("models--a--b/snapshots/22/config.json", "{}"),
@@ -294,7 +297,7 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
       {"missing shard", sharded("missing-shard", "shard.safetensors"), ErrorKind::io,
        "missing-shard/shard.safetensors", "is missing"},
       {"shard out of the folder", sharded("escape", "../config.json"), ErrorKind::format,
-       "escape/" + kIndexName, "not the plain name"},
+       "escape/" + kIndexName, "not a plain file name"},
       {"shard is a folder", sharded("shard-folder", "shard.safetensors"), ErrorKind::io,
        "shard-folder/shard.safetensors", "is a directory"},
       {"shard is no safetensors file", sharded("bad-shard", "shard.safetensors"), ErrorKind::format,
@@ -302,7 +305,7 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
       {"shard with a name too long", sharded("long-shard", long_name), ErrorKind::io, long_name,
        "is missing"},
       {"shard is the index", sharded("self", kIndexName), ErrorKind::unsupported,
-       "self/" + kIndexName, "not a format that is read"},
+       "self/" + kIndexName, "unsupported file format"},
   };
   for (const auto& wrong : cases) {
     SCOPED_TRACE(wrong.fault);

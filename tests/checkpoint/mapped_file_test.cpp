@@ -101,7 +101,7 @@ TEST(MappedFile, NoticesThatTheFileWasWrittenTo) {
   const MappedFile file(path);
   // A later time, as a write leaves it; an actual write could fall on the same clock tick.
   fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(1));
-  EXPECT_ERROR_SAYING(ErrorKind::io, file.check_intact(), path.string(), "was written to");
+  EXPECT_ERROR_SAYING(ErrorKind::io, file.check_intact(), path.string(), "was modified");
 }
 
 TEST(MappedFile, TextFilesHaveALimit) {
@@ -144,7 +144,7 @@ TEST_F(TruncatedFile, IsAnErrorAndNotACrash) {
   fs::resize_file(path_, page_size());
   EXPECT_LT(sum(checkpoint), kRows * kCols);
   EXPECT_ERROR_SAYING(ErrorKind::io, checkpoint.check_intact(*checkpoint.find("w")), path_.string(),
-                      "became shorter");
+                      "was truncated");
 }
 
 TEST_F(TruncatedFile, ToNothing) {

@@ -70,9 +70,9 @@ TEST_F(WeightFileNames, ATensorThatIsNeededAndInNoShardIsSkipped) {
   EXPECT_EQ(report["rows"].size(), 2u);
   ASSERT_EQ(report["skipped"].size(), 1u);
   EXPECT_EQ(report["skipped"][0]["layer"], 2);
-  EXPECT_EQ(report["skipped"][0]["reason"], "tensor '" + missing +
-                                                "' is missing: the index puts it in " +
-                                                "model-00002-of-00002.safetensors, which lacks it");
+  EXPECT_EQ(report["skipped"][0]["reason"],
+            "tensor '" + missing + "' is missing: the index assigns it to " +
+                "model-00002-of-00002.safetensors, which does not contain it");
 }
 
 TEST_F(WeightFileNames, OneShardOfTwoGivesWhatIsThere) {
@@ -95,7 +95,7 @@ TEST_F(WeightFileNames, OneShardOfTwoGivesWhatIsThere) {
     const RunResult run = run_attnscope(command + Words{"--format", "json"});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_TRUE(contains(run.err, "warning: " + folder + "/" + gone)) << run.err;
-    EXPECT_TRUE(contains(run.err, "is missing, and with it")) << run.err;
+    EXPECT_TRUE(contains(run.err, "is missing, which affects")) << run.err;
     if (!contains(command_text(command), "kv")) continue;
     // Each row is as in the whole model, or in `skipped` with the tensor and its shard.
     const json report = json::parse(run.out);

@@ -134,7 +134,8 @@ TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
     with_config(other, json{{"model_type", other}}.dump());
     const RunResult run = run_attnscope({"info", path(other)});
     EXPECT_TRUE(contains(run.err, "is not known; known: albert")) << other << ": " << run.err;
-    EXPECT_TRUE(contains(run.err, "(describe others with --layout FILE.json)")) << run.err;
+    EXPECT_TRUE(contains(run.err, "(describe unknown architectures with --layout FILE.json)"))
+        << run.err;
   }
 }
 

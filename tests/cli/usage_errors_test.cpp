@@ -177,7 +177,8 @@ TEST(CliErrors, ATextThatIsTooShortForOneSequence) {
   const std::string text = folder.write("short.txt", "To be").string();
   const Words attention = {"attention", source_path("examples/shakespeare-gpt2"), "--text-file",
                            text};
-  expect_refusal(attention, kUsage, {"fewer than the 100 of one sequence", "or --length"});
+  expect_refusal(attention, kUsage,
+                 {"fewer than the 100 required for one sequence", "or set --length"});
   expect_refusal(attention + Words{"--length", "1", "--sequences", "99"}, kUsage,
                  {"not for the 99 of --sequences"});
 }

@@ -141,10 +141,9 @@ TEST(Commands, SayInOneWayWhatHasNoMeaningBesideWhat) {
   const Command& spectrum = command("spectrum");
   EXPECT_EQ(
       message_of(spectrum, {"m", "--tensor", "x", "--layers", "0", "--per-head", "--matrix=q"}),
-      "--tensor: analyzes a single tensor, so --matrix, --layers and --per-head have no meaning "
-      "beside it");
+      "--tensor: names one tensor; cannot be combined with --matrix, --layers and --per-head");
   EXPECT_EQ(message_of(command("info"), {"m", "--system"}),
-            "--system: reports on this machine, so MODEL has no meaning beside it");
+            "--system: says what this machine has; cannot be combined with MODEL");
   try {
     parse_words(spectrum, Words{"m", "--mla", "--rank", "3"});
     FAIL() << "no error";

@@ -275,24 +275,24 @@ TEST(ScoredPositions, WhatCannotBeScoredIsRefused) {
        {"lines of ids", lens({"--lines"}), {"--lines", "--tokens"}}});
   expect_refusals(
       kBadFile,
-      {{"no mask", lens(mask("words.txt", "0101\nyes\n")), {"words.txt", "line 2 holds 'y'"}},
-       {"another digit", lens(mask("two.txt", "0121\n")), {"two.txt", "line 1 holds '2'"}},
+      {{"no mask", lens(mask("words.txt", "0101\nyes\n")), {"words.txt", "line 2 contains 'y'"}},
+       {"another digit", lens(mask("two.txt", "0121\n")), {"two.txt", "line 1 contains '2'"}},
        {"a cut array", lens(mask("cut.npy", "\x93NUMPY")), {"cut.npy"}},
        {"an array of integers",
         lens(mask("bytes.npy", npy_text("|u1", "(1, 4)", 4))),
-        {"bytes.npy", "it holds no bool"}},
+        {"bytes.npy", "its values are not of type bool"}},
        {"an array of numbers",
         lens(mask("floats.npy", npy_text("<f4", "(1, 4)", 16))),
-        {"floats.npy", "it holds no bool"}},
+        {"floats.npy", "its values are not of type bool"}},
        {"three axes",
         lens(mask("axes.npy", npy_text("|b1", "(1, 2, 2)", 4))),
         {"axes.npy", "has 3 axes"}},
        {"a shape of more values",
         lens(mask("more.npy", npy_text("|b1", "(2, 4)", 4))),
-        {"more.npy", "needs 8 bytes, and it has 4 bytes", "save bool values"}},
+        {"more.npy", "requires 8 bytes, but it has 4 bytes", "save bool values"}},
        {"no order",
         lens(mask("columns.npy", npy_text("|b1", "(1, 4)", 4, "Maybe"))),
-        {"columns.npy", "the order of its values cannot be read", "save bool values"}}});
+        {"columns.npy", "it does not specify the order of its values", "save bool values"}}});
 }
 
 }  // namespace

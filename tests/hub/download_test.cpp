@@ -77,7 +77,7 @@ TEST_F(HubDownload, ReadsTheCacheWhereTheHubIsAway) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(run.out, expected("llama"));
   EXPECT_TRUE(contains(run.err, "cannot reach 127.0.0.1")) << run.err;
-  EXPECT_TRUE(contains(run.err, "taken from the cache: commit " + commit())) << run.err;
+  EXPECT_TRUE(contains(run.err, "using the cached commit " + commit())) << run.err;
 }
 
 TEST_F(HubDownload, TakesAPathBeforeAName) {
@@ -117,7 +117,7 @@ TEST_F(HubDownload, GoesOnWhereAConnectionWasCut) {
 
 TEST_F(HubDownload, GoesOnWhereAnotherRunStopped) {
   hub.set_faults({{{"match", "GET cdn"}, {"status", 403}}});
-  expect_refusal({"info", "org/llama"}, 3, {"answers 403"}, hub.options());
+  expect_refusal({"info", "org/llama"}, 3, {"HTTP status 403"}, hub.options());
   hub.set_faults({});
   const std::string first = read_file(data_path("llama") + "/model-00001-of-00002.safetensors");
   const fs::path blobs = hub.cached("org/llama") / "blobs";
@@ -153,7 +153,7 @@ TEST_F(HubDownload, BelievesNoWrongBytes) {
   } cases[] = {
       {{{"match", "GET cdn"}, {"wrong_bytes", true}}, "its SHA-256 is "},
       {{{"match", "/config.json"}, {"wrong_bytes", true}}, "its SHA-1 is "},
-      {{{"match", "HEAD hub"}, {"wrong_size", -1}}, "more bytes come than the "},
+      {{{"match", "HEAD hub"}, {"wrong_size", -1}}, "the server sent more than the "},
   };
   for (const auto& [fault, said] : cases) {
     fs::remove_all(hub.home());
@@ -173,7 +173,7 @@ TEST_F(HubDownload, WaitsWhereTheHubAsksForIt) {
   const RunResult run = run_attnscope(kSpectrum + Words{"org/llama"}, hub.options());
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_EQ(run.err, "attnscope: note: org/llama: the hub asks for fewer requests; waiting 2 s\n");
+  EXPECT_EQ(run.err, "attnscope: note: org/llama: the hub limits the request rate; waiting 2 s\n");
 }
 
 TEST_F(HubDownload, SaysWhatIsWrongInOneLine) {
@@ -195,20 +195,20 @@ TEST_F(HubDownload, SaysWhatIsWrongInOneLine) {
   } cases[] = {
       {"org/absent",
        3,
-       {"no such file or folder here, and no such model on 127.0.0.1", "HF_TOKEN"}},
+       {"no such local file or folder, and no such model on 127.0.0.1", "HF_TOKEN"}},
       {"absent", 3, {"absent: ", "no such model on 127.0.0.1"}},
       {"org/gated", 3, {"accepted its conditions", hub.address() + "/org/gated", "HF_TOKEN"}},
       {"org/llama@mian", 3, {"has no revision 'mian'", "did you mean 'main'?"}},
-      {"org/llama@step*", 2, {"no branch or tag is named so", "main"}},
+      {"org/llama@step*", 2, {"no branch or tag matches", "main"}},
       {"org/llama/absent", 3, {"no such file or folder"}},
-      {"org/two", 2, {"holds several .safetensors files", "name one of them"}},
-      {"org/no-weights", 3, {"holds no weights"}},
+      {"org/two", 2, {"holds several .safetensors files", "pass one of them"}},
+      {"org/no-weights", 3, {"contains no weights"}},
       {"org/lla--ma", 3, {"no such file or folder"}},
   };
   for (const auto& [model, exit_code, said] : cases) {
     expect_refusal({"info", model}, exit_code, said, hub.options());
   }
-  expect_refusal({"info", "org/llama"}, 3, {"not whole in the cache", "HF_HUB_OFFLINE"},
+  expect_refusal({"info", "org/llama"}, 3, {"not complete in the cache", "HF_HUB_OFFLINE"},
                  hub.offline());
   output_of({"info", "org/two/one.safetensors"}, hub.options());
   output_of({"info", "org/old"}, hub.options());
@@ -222,15 +222,15 @@ TEST_F(HubDownload, SaysWhatServersDo) {
       {{{"match", "/revision/"},
         {"status", 403},
         {"headers", {{"X-Error-Message", "go\x1b away"}}}},
-       {"answers 403: go"}},
+       {"HTTP status 403: go"}},
       {{{"match", "/revision/"}, {"redirect", "/api/models/org/llama/revision/main"}},
-       {"from one address to the next without end"}},
+       {"redirects too many times"}},
       {{{"match", "/revision/"},
         {"status", 302},
         {"headers", {{"Location", "file:///etc/passwd"}}}},
-       {"is no address that is followed"}},
+       {"unsupported URL"}},
       {{{"match", "HEAD hub"}, {"status", 200}, {"headers", {{"ETag", "\"../../evil\""}}}},
-       {"no ETag that names its contents"}},
+       {"no valid ETag"}},
   };
   for (const auto& [fault, said] : cases) {
     hub.set_faults({fault});

@@ -96,7 +96,7 @@ TEST(HubRemote, RefusesServersWithoutRanges) {
   hub.offer("org/gpt2", "gpt2");
   hub.set_faults({{{"match", "GET cdn"}, {"ignore_range", true}}});
   expect_refusal({"spectrum", "org/gpt2", "--remote"}, 3,
-                 {"gives no parts of files", "leave --remote out"}, hub.options());
+                 {"does not support range requests", "omit --remote"}, hub.options());
   EXPECT_EQ(hub.sent_bytes() > 0, true);
 }
 

@@ -99,7 +99,7 @@ TEST_F(HeadTensors, OfAnotherNumberOrShapeAreRefused) {
   json turned = layout();
   for (json& entry : turned["weights"]) entry["storage"] = "in_by_out";
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, turned), "heads.0.query",
-                      "[2, 6] is not the [6, 2]", "transposed");
+                      "[2, 6], expected [6, 2]", "transposed");
   const fs::path wide = write("F64");
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_with(wide, layout()), "heads.0", "32 bits");
 }
@@ -119,7 +119,8 @@ TEST_F(HeadTensors, BelongToAttentionAlone) {
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, wrong), "only q, k, v and o have heads");
   wrong = layout();
   wrong["weights"][0]["index"] = 0;
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, wrong), "excludes 'fused' and 'index'");
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, wrong),
+                      "cannot be combined with 'fused' and 'index'");
 }
 
 /// A tensor that is stored the other way round than the layout says.
@@ -130,7 +131,7 @@ TEST(TransposedLayout, TheErrorNamesTheFieldToSet) {
   json layout = small_layout();
   layout["head_dim"] = 3;
   layout["weights"] = {{{"role", "q"}, {"tensor", "q"}, {"storage", "in_by_out"}}};
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "[6, 4] is not the [4, 6]",
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "[6, 4], expected [4, 6]",
                       "transposed", "\"storage\": \"out_by_in\"");
 }
 

@@ -36,7 +36,7 @@ TEST(CliHybrid, ALayerThatIsAskedForIsSkippedWithTheReason) {
   for (const json& skipped : report["skipped"]) {
     EXPECT_EQ(skipped["layer"], 1);
     EXPECT_TRUE(contains(skipped["reason"].get<std::string>(),
-                         "layer 1 has Gated DeltaNet in place of attention"))
+                         "layer 1 has Gated DeltaNet instead of attention"))
         << skipped;
   }
 }
@@ -50,9 +50,9 @@ TEST(CliHybrid, ABlockAloneHasNothingElse) {
   std::vector<std::string> reasons;
   for (const json& skipped : report["skipped"]) reasons.push_back(skipped["reason"]);
   EXPECT_EQ(reasons, (std::vector<std::string>{
-                         "layer 0 has Mamba-2 alone", "layer 0 has Mamba-2 in place of attention",
-                         "layer 1 has an MLP in place of attention", "layer 2 has attention alone",
-                         "layer 3 has experts in place of attention"}));
+                         "layer 0 has Mamba-2 only", "layer 0 has Mamba-2 instead of attention",
+                         "layer 1 has an MLP instead of attention", "layer 2 has attention only",
+                         "layer 3 has experts instead of attention"}));
 }
 
 TEST(CliHybrid, OtherCommandsReadTheAttentionToo) {
@@ -73,9 +73,9 @@ TEST(CliHybrid, AttentionMeasuresTheMapsThatThereAre) {
   const json rows = report_of(Words{"attention", model, "--quiet"} + text)["rows"];
   EXPECT_EQ(layers_of(rows), (std::vector{3, 3, 3}));  // two heads and their layer
   expect_refusal(Words{"attention", model, "--layers", "0-1"} + text, 2,
-                 {"layer 0 has Gated DeltaNet in place of attention"});
+                 {"layer 0 has Gated DeltaNet instead of attention"});
   expect_refusal(Words{"attention", model, "--heatmap", "0,0"} + text, 2,
-                 {"layer 0 has Gated DeltaNet in place of attention"});
+                 {"layer 0 has Gated DeltaNet instead of attention"});
 }
 
 TEST(CliHybrid, SavedMapsAreThoseOfLayersThatAttend) {
@@ -129,8 +129,9 @@ TEST(CliHybrid, TheAttentionGateIsAMatrixOfItsOwn) {
 TEST(CliHybrid, WeightsThatAreLeftOutAreNamed) {
   const struct {
     const char *model, *command, *note;
-  } cases[] = {{"hybrid/zamba2", "weights", "6 tensors are not analyzed: adapters"},
-               {"weights_only/deepseek_v4", "spectrum", "not analyzed: outputs in two factors"}};
+  } cases[] = {{"hybrid/zamba2", "weights", "6 tensors are listed and not analysed: adapters"},
+               {"weights_only/deepseek_v4", "spectrum",
+                "not analysed: the output projection has two factors"}};
   for (const auto& [model, command, note] : cases) {
     const RunResult run = run_attnscope({command, data_path(model)});
     EXPECT_EQ(run.exit_code, 0) << run.err;

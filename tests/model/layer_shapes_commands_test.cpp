@@ -48,8 +48,8 @@ TEST(CliLayerShapes, LayersThatShareAreSkippedWithTheReason) {
   std::map<std::string, int> reasons;
   for (const json& skipped : report["skipped"]) ++reasons[skipped["reason"].get<std::string>()];
   EXPECT_EQ(reasons.size(), 2u) << report["skipped"];
-  EXPECT_TRUE(reasons.contains("a factor: layer 2 takes keys and values of layer 0"));
-  EXPECT_TRUE(reasons.contains("a factor: layer 3 takes keys and values of layer 1"));
+  EXPECT_TRUE(reasons.contains("a factor: layer 2 reuses the keys and values of layer 0"));
+  EXPECT_TRUE(reasons.contains("a factor: layer 3 reuses the keys and values of layer 1"));
 }
 
 TEST(CliLayerShapes, EveryAnalysisOfWeightsRuns) {
@@ -71,7 +71,7 @@ TEST(CliLayerShapes, InfoSaysWhatDiffers) {
   const RunResult run = run_attnscope({"info", data_path(kGemma4)});
   EXPECT_TRUE(
       contains(run.out + run.err, "layers 1, 3 have 2 key/value heads, heads of 12 dimensions"));
-  EXPECT_TRUE(contains(run.out + run.err, "layers 2, 3 have an MLP with intermediate size 80"));
+  EXPECT_TRUE(contains(run.out + run.err, "layers 2, 3 have an MLP of width 80"));
   EXPECT_TRUE(contains(run.out + run.err, "layer 2 reuses the keys and values of layer 0"));
   const json facts = report_of({"info", data_path(kGemma4), "--quiet"})["models"][0];
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 12));
@@ -82,7 +82,7 @@ TEST(CliLayerShapes, WhatIsNotRunSaysWhy) {
     const std::string path = data_path(std::string("weights_only/") + family);
     const RunResult run = run_attnscope({"attention", path, "--tokens", "1,2,3"});
     EXPECT_NE(run.exit_code, 0);
-    EXPECT_TRUE(contains(run.err, "which is not computed")) << run.err;
+    EXPECT_TRUE(contains(run.err, "which is not supported")) << run.err;
     const json report = report_of({"spectrum", path, "--matrix", "q,k,v", "--per-head", "--quiet"});
     EXPECT_FALSE(report["rows"].empty());
   }

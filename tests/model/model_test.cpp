@@ -172,7 +172,7 @@ TEST(Model, OneShardOfTwoIsEnough) {
   EXPECT_TRUE(model.has(Role::query, 1));
   EXPECT_EQ(
       model.weight(0, Role::query).missing,
-      "tensor '" + first + "' is missing: the index puts it in 1.safetensors, which is missing");
+      "tensor '" + first + "' is missing: the index assigns it to 1.safetensors, which is missing");
 }
 
 TEST(Model, WeightsAreThoseOfOneProjection) {
@@ -201,7 +201,7 @@ TEST(Model, MissingTensorsOfTheIndexAreNamedWithTheirShard) {
                R"({"weight_map":{"transformer.h.0.attn.c_attn.weight":"shard.safetensors"}})");
   EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()),
                       "model.safetensors.index.json: tensor 'transformer.h.0.attn.c_attn.weight'",
-                      "the index puts it in shard.safetensors, which lacks it");
+                      "the index assigns it to shard.safetensors, which does not contain it");
 }
 
 TEST(Model, UnknownQuantizationsAreUnsupported) {
@@ -249,7 +249,8 @@ TEST(Model, AnAdapterNamesItsBaseModel) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), folder.path().string(),
                       "LoRA", "'org/base-7b'");
   folder.write("adapter_config.json", "{}");
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()), "of a base model");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(folder.path()),
+                      "for an unnamed base model");
 }
 
 // "mllama" is near "llama", and is another thing.
@@ -267,7 +268,7 @@ TEST(Model, MultimodalModelsAreSaidToBeThat) {
     EXPECT_EQ(said.find("did you mean"), std::string::npos) << said;
     for (const char* part :
          {"'mllama' is not known", "multimodal", "its language model is 'mllama_text_model'",
-          "describe others with layout FILE.json"}) {
+          "describe unknown architectures with layout FILE.json"}) {
       EXPECT_NE(said.find(part), std::string::npos) << said;
     }
   }

@@ -51,7 +51,7 @@ TEST(Model, QuantizedWeightsAreLinearLayers) {
   EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);  // it is in the weight
   const Weight& key = model.weight(0, Role::key);
   ASSERT_NE(key.tensor, nullptr);
-  EXPECT_EQ(key.tensor->view.storage_name(), "INT8, a scale for each row");
+  EXPECT_EQ(key.tensor->view.storage_name(), "INT8, one scale per row");
   const Matrix<float> values = decode<float>(key.matrix);  // rows 2 and 3, scaled by these numbers
   EXPECT_EQ(values(0, 0), 4.0f * 2.0f * (1.0f / 127));
   EXPECT_EQ(values(0, 1), 5.0f * 2.0f * (1.0f / 127));
@@ -75,11 +75,11 @@ TEST(Model, WhyNotAnalyzed) {
       EXPECT_EQ(why_not_analyzed(checkpoint, tensor), std::nullopt) << info.name;
     } else if (info.kind == DTypeClass::integer) {
       EXPECT_EQ(why_not_analyzed(checkpoint, tensor),
-                "dtype " + std::string(info.name) + " holds no real numbers");
+                "dtype " + std::string(info.name) + " has no real values");
     } else {
       EXPECT_ERROR_SAYING(ErrorKind::unsupported, why_not_analyzed(checkpoint, tensor),
                           "model.safetensors: tensor '" + std::string(info.name) + "'",
-                          "is not decoded yet");
+                          "is not supported");
     }
   }
 }

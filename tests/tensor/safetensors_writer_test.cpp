@@ -73,7 +73,7 @@ TEST(SafetensorsWriter, RefusesSizesThatNoFileHas) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
   EXPECT_ERROR_SAYING(ErrorKind::unsupported,
                       SafetensorsWriter({{.name = "maps", .shape = {kHuge, kHuge}}}, out),
-                      "maps: is too large for a file");
+                      "maps: is too large for a safetensors file");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace attnscope {
 namespace {
 
-// Source: ggml-org/llama.cpp, ggml/include/ggml.h, ggml_type. Ids that are left out were withdrawn.
+// Source: ggml-org/llama.cpp, ggml/include/ggml.h, ggml_type. Missing ids were withdrawn.
 constexpr std::array kTypes = {
     GgmlType{0, "F32", 1, 4, nullptr, DType::f32},
     GgmlType{1, "F16", 1, 2, nullptr, DType::f16},

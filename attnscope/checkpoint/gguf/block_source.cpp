@@ -13,7 +13,7 @@ namespace {
 /// The largest block.
 constexpr std::size_t kBlockValues = 256;
 
-// Elements of big-endian files are decoded as blocks of one.
+// Elements of big-endian files are decoded as blocks of one value.
 
 void decode_big_f32(const std::uint8_t* at, float* out) {
   *out = load_number<float>(at, /*big_endian=*/true);
@@ -28,7 +28,7 @@ void decode_big_bf16(const std::uint8_t* at, float* out) {
                               << 16);
 }
 
-/// The type as a big-endian file has it: only plain numbers of up to 32 bits are decoded.
+/// The type in a big-endian file. Only plain numbers of up to 32 bits are decoded.
 GgmlType big_endian_type(GgmlType type) {
   type.decode = nullptr;
   if (type.plain == DType::f32) type.decode = decode_big_f32;

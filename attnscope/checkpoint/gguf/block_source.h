@@ -1,4 +1,4 @@
-// Quantised tensors: rows of blocks.
+// Quantized tensors: rows of blocks.
 #pragma once
 
 #include "attnscope/checkpoint/gguf/gguf_file.h"
@@ -6,10 +6,10 @@
 
 namespace attnscope {
 
-/// Rows of whole blocks. Each block is decoded independently. The bytes must outlive it.
+/// Rows of whole blocks. Each block is decoded independently. The bytes must outlive the source.
 class BlockSource : public ValueSource {
  public:
-  /// `bytes`: rows * (cols / type.block_values) blocks; type.decode is not null.
+  /// `bytes`: rows * (cols / type.block_values) blocks. type.decode must not be null.
   BlockSource(const GgmlType& type, std::span<const std::byte> bytes, std::int64_t cols);
 
   void decode(std::int64_t first_row, std::int64_t first_col, MatrixView<float> out) const override;
@@ -23,8 +23,8 @@ class BlockSource : public ValueSource {
   std::int64_t row_bytes_;
 };
 
-/// A view of the tensor: plain values in place, others by a source. A tensor whose type is not
-/// decoded can only be listed.
+/// Returns a view of the tensor: plain values in place, others through a source. A tensor of an
+/// unsupported type can only be listed.
 TensorView view_of(const GgufTensor& tensor, bool big_endian);
 
 }  // namespace attnscope

@@ -1,5 +1,5 @@
-// Decodes GGUF's blocks to float32. First blocks of 32 values: codes of 4 bits are in 16 bytes,
-// whose low halves are values 0 to 15 and high halves values 16 to 31.
+// Decodes GGUF's blocks to float32. Blocks of 32 values come first: 4-bit codes are in 16 bytes,
+// with values 0 to 15 in the low nibbles and values 16 to 31 in the high nibbles.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -16,17 +16,17 @@ std::uint16_t two_bytes(const std::uint8_t* at) {
 
 float scale_at(const std::uint8_t* at) { return f16_to_float(two_bytes(at)); }
 
-/// IQ4_NL and IQ4_XS: steps that are finer near zero.
+/// IQ4_NL and IQ4_XS: smaller steps near zero.
 constexpr std::array<float, 16> kIq4Values = {-127, -104, -83, -65, -49, -35, -22, -10,
                                               1,    13,   25,  38,  53,  69,  89,  113};
 
 constexpr int kHalf = 16;
 
-/// What the codes of E2M1 stand for, twice over. Code 8 is +0 here, as ggml has it.
+/// Twice the values of the codes of E2M1. Code 8 is +0 here, as in ggml.
 constexpr std::array<float, 16> kMxfp4Values = {0, 1,  2,  3,  4,  6,  8,  12,
                                                 0, -1, -2, -3, -4, -6, -8, -12};
 
-/// Where bit `index` of four bytes is set: 16, the fifth bit of a code.
+/// Returns 16, the fifth bit of a code, if bit `index` of four bytes is set.
 std::array<std::int32_t, 2 * kHalf> fifth_bits(const std::uint8_t* at) {
   std::array<std::int32_t, 2 * kHalf> bits;
   const std::uint32_t all = two_bytes(at) | static_cast<std::uint32_t>(two_bytes(at + 2)) << 16;
@@ -101,21 +101,21 @@ void decode_iq4_nl(const std::uint8_t* block, float* out) {
 }
 
 void decode_mxfp4(const std::uint8_t* block, float* out) {
-  // 2^(e - 128), half of what the byte means, as the table is of doubled values; the least two
-  // exponents are subnormal.
+  // 2^(e - 128), half of the encoded scale, because the table contains doubled values. The two
+  // smallest exponents are subnormal.
   const std::uint32_t exponent = block[0];
   const std::uint32_t bits = exponent < 2 ? 0x00200000U << exponent : (exponent - 1) << 23;
   decode_table(kMxfp4Values, std::bit_cast<float>(bits), block + 1, out);
 }
 
-// Blocks of 256 values ("K" and IQ4_XS). Each 16 or 32 values have a scale of 4 to 8 bits, which is
-// multiplied by one or two float16 scales of the whole block.
+// Blocks of 256 values ("K" and IQ4_XS). Each group of 16 or 32 values has a scale of 4 to 8 bits,
+// which is multiplied by one or two float16 scales of the whole block.
 
 namespace {
 
 /// Q4_K and Q5_K: eight scales and eight minima of 6 bits in 12 bytes. Those of the first four
-/// stretches fill the low bits of bytes 0 to 7; of the others the low 4 bits are in bytes 8 to 11,
-/// and the high 2 above those of the first four.
+/// groups are in the low bits of bytes 0 to 7. For the other groups, the low 4 bits are in bytes 8
+/// to 11, and the high 2 bits are in the upper bits of bytes 0 to 7.
 struct PackedScales {
   explicit PackedScales(const std::uint8_t* at) {
     for (unsigned index = 0; index < 4; ++index) {
@@ -158,7 +158,7 @@ void decode_q3_k(const std::uint8_t* block, float* out) {
     const std::uint8_t* third = high + 16 * (stretch % 2);
     const int shift = 2 * (stretch / 2 % 4), bit = stretch / 2;
     for (int index = 0; index < 16; ++index) {
-      // The third bit is kept inverted: 4 is taken off where it is 0.
+      // The third bit is stored inverted: 4 is subtracted if it is 0.
       const int code = (from[index] >> shift & 3) + (third[index] >> bit & 1) * 4 - 4;
       out[index] = step * static_cast<float>(code);
     }
@@ -202,7 +202,7 @@ void decode_q6_k(const std::uint8_t* block, float* out) {
   const float scale = scale_at(block + 208);
   for (int stretch = 0; stretch < 16; ++stretch, out += 16) {
     const float step = scale * static_cast<float>(static_cast<std::int8_t>(scales[stretch]));
-    const int within = stretch % 8;  // of the half
+    const int within = stretch % 8;  // within the half
     const std::uint8_t* from = low + 64 * (stretch / 8) + 16 * (within % 4);
     const std::uint8_t* upper = high + 32 * (stretch / 8) + 16 * (within % 2);
     const int shift = within < 4 ? 0 : 4, upper_shift = 2 * (within / 2);

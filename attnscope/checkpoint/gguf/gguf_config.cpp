@@ -19,10 +19,10 @@ constexpr std::string_view kKvHeads = "attention.head_count_kv";
 [[noreturn]] void refuse_differing(const GgufFile& file, const std::string& key) {
   throw Error(ErrorKind::unsupported,
               {.file = file.name,
-               .problem = "layers differ in '" + verbatim(key) + "', which is not read"});
+               .problem = "layers differ in '" + verbatim(key) + "', which is not supported"});
 }
 
-/// A whole number, or a list of one for each layer where all are equal.
+/// Reads an integer, or a list with one equal integer per layer.
 std::optional<std::int64_t> size_at(const GgufFile& file, const std::string& key) {
   const auto found = file.values.find(key);
   if (found == file.values.end()) return std::nullopt;
@@ -41,7 +41,7 @@ std::int64_t required_size(const GgufFile& file, const std::string& key) {
   return *size;
 }
 
-/// The kv heads of each layer, where the file lists them.
+/// Returns the number of key/value heads per layer, if the file lists them.
 std::optional<std::vector<std::int64_t>> listed_kv_heads(const GgufFile& file,
                                                          const GgufFamily& family) {
   const std::string key = family_key(family, kKvHeads);
@@ -52,7 +52,8 @@ std::optional<std::vector<std::int64_t>> listed_kv_heads(const GgufFile& file,
   return file.wholes(key);
 }
 
-/// Those of a layer; where some layers do not attend, of one that does.
+/// Returns the number of key/value heads of a layer. If some layers have no attention: of a layer
+/// with attention.
 std::optional<std::int64_t> kv_heads_of(const GgufFile& file, const GgufFamily& family) {
   const std::string key = family_key(family, kKvHeads);
   const auto listed = listed_kv_heads(file, family);
@@ -67,7 +68,7 @@ std::optional<std::int64_t> kv_heads_of(const GgufFile& file, const GgufFamily& 
   return out.value_or(0);
 }
 
-/// DeepSeek-V2 and V3 choose among groups of experts; older files do not say so.
+/// DeepSeek-V2 and V3 select among groups of experts. Older files do not specify the groups.
 void add_expert_groups(json& config, const GgufFamily& family, std::vector<std::string>& notes) {
   const auto experts = config.value("n_routed_experts", std::int64_t{0});
   if (!config.contains("n_group")) {
@@ -75,8 +76,8 @@ void add_expert_groups(json& config, const GgufFamily& family, std::vector<std::
     config["n_group"] = large ? 8 : 1;
     config["topk_group"] = !large ? 1 : experts == 160 ? 3 : 4;
     if (large) {
-      notes.push_back("its " + std::to_string(experts) +
-                      " experts are taken to be in groups as those of the published models");
+      notes.push_back("assuming that its " + std::to_string(experts) +
+                      " experts are grouped as in the published models");
     }
   }
   const bool grouped = config["n_group"] != 1;
@@ -93,19 +94,20 @@ void add_mla_sizes(json& config, const GgufFile& file, const GgufFamily& family,
   if (!key) file.refuse("has no '" + family_key(family, "attention.key_length") + "'");
   const auto rotary = required_size(file, family_key(family, "rope.dimension_count"));
   if (rotary >= *key) {
-    file.refuse("keys of " + counted(*key, "dimension") + " leave none beside " +
-                std::to_string(rotary) + " that rotate");
+    file.refuse("keys of " + counted(*key, "dimension") +
+                " leave no dimensions without RoPE next to " + std::to_string(rotary) +
+                " rotary dimensions");
   }
   config["qk_rope_head_dim"] = rotary;
   config["qk_nope_head_dim"] = *key - rotary;
   const auto value = either("attention.value_length_mla", "attention.value_length");
-  // MiniCPM3's files do not say.
+  // Files of MiniCPM3 do not specify it.
   if (value || facts.values_width) {
     config["v_head_dim"] = value ? *value : *facts.values_width / heads.heads;
   }
 }
 
-/// Falcon's layouts, by the numbers of heads.
+/// Falcon's variants, by the numbers of heads.
 void add_falcon_layout(json& config, const GgufFacts& facts, const GgufHeads& heads) {
   const bool two_norms = config["num_ln_in_parallel_attn"] == 2;
   config["multi_query"] = heads.kv_heads == 1;
@@ -122,7 +124,7 @@ void check_listed(const GgufFile& file, const std::string& key, std::size_t list
   file.refuse("'" + key + "' lists " + std::to_string(listed) + " of " + counted(layers, "layer"));
 }
 
-/// The kind of each layer, where the file lists which have a window, or which attend.
+/// The type of each layer, if the file lists which layers have a window or attention.
 void add_layer_types(json& config, const GgufFile& file, const GgufFamily& family,
                      std::int64_t layers) {
   const std::string windows = family_key(family, kWindowPattern);
@@ -147,7 +149,7 @@ void add_layer_types(json& config, const GgufFile& file, const GgufFamily& famil
   config["layer_types"] = types;
 }
 
-/// Puts a value under a key, or into the object that the key names before a dot.
+/// Sets a value at a key. A dot in the key leads into an object.
 void put(json& config, std::string_view key, json value) {
   const std::size_t dot = key.find('.');
   if (dot == std::string_view::npos) {
@@ -157,8 +159,9 @@ void put(json& config, std::string_view key, json value) {
   }
 }
 
-/// What Gemma 2 and 3 divide scores by the root of. The files do not say: the largest model of each
-/// is the only one that differs, and llama.cpp tells it by its layers, too.
+/// Gemma 2 and 3 divide scores by the square root of this size, which files do not specify. Only
+/// the largest model of each differs from the others. llama.cpp also recognizes it by its number of
+/// layers.
 std::int64_t score_dimension(const GgufFamily& family, std::int64_t layers,
                              const GgufHeads& heads) {
   const bool largest = layers == (family.name == "gemma2" ? 46 : 62);
@@ -174,21 +177,21 @@ GgufLinearHeads linear_heads_of(const GgufFile& file, const GgufFamily& family) 
                             .key_dim = size("ssm.state_size"),
                             .values = size("ssm.inner_size")};
   if (out.value_heads % out.key_heads != 0 || out.values % out.value_heads != 0) {
-    file.refuse(counted(out.values, "value") + " of linear attention cannot be shared out to " +
-                counted(out.value_heads, "value head") + " of " +
-                counted(out.key_heads, "key head"));
+    file.refuse(
+        counted(out.values, "value") + " of linear attention cannot be divided evenly among " +
+        counted(out.value_heads, "value head") + " of " + counted(out.key_heads, "key head"));
   }
   return out;
 }
 
-/// Whether the first positions are cut off.
+/// Whether the first position rows are cut off.
 bool after_padding(const GgufFamily& family) {
   return std::any_of(family.tensors.begin(), family.tensors.end(), [](const GgufName& name) {
     return name.conversion == Conversion::after_padding;
   });
 }
 
-/// Whether the model's name, which says nothing else, says that it is a Mistral.
+/// Whether the model's name contains "Mistral"; the name has no other use.
 bool names_mistral(const GgufFile& file) {
   std::string all;
   for (const char* key : {"general.name", "general.basename"}) {
@@ -212,15 +215,15 @@ GgufHeads heads_of(const GgufFile& file, const GgufFamily& family) {
   if (out.kv_heads == 0) file.refuse("has no '" + key(kKvHeads) + "'");
   out.head_dim = size_at(file, key("attention.key_length")).value_or(out.width / out.heads);
   out.padding_rows = file.whole("tokenizer.ggml.padding_token_id").value_or(1) + 1;
-  if (out.padding_rows > kFarthestPadding) out.padding_rows = 2;  // 2^32 - 1 stands for none
+  if (out.padding_rows > kFarthestPadding) out.padding_rows = 2;  // 2^32 - 1 means none
   if (family.linear_attention) out.linear = linear_heads_of(file, family);
   const auto value_dim = size_at(file, key("attention.value_length"));
   if (family.mla) return out;
   if (value_dim && *value_dim != out.head_dim) {
     throw Error(ErrorKind::unsupported,
                 {.file = file.name,
-                 .problem = "values of " + counted(*value_dim, "dimension") + " beside keys of " +
-                            std::to_string(out.head_dim) + " are not read"});
+                 .problem = "values of " + counted(*value_dim, "dimension") + " with keys of " +
+                            std::to_string(out.head_dim) + " are not supported"});
   }
   return out;
 }
@@ -234,7 +237,7 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
     if (key.gguf == kWindowPattern && file.flags(family_key(family, kWindowPattern))) continue;
     if (key.gguf == kKvHeads) continue;  // heads_of() reads it
     const auto size = size_at(file, family_key(family, key.gguf));
-    // Zero means that there is none: no window.
+    // Zero means that the size does not apply: no window.
     if (size && *size > 0) put(config, key.transformers, *size);
   }
   for (const GgufKey& key : family.counts) {
@@ -253,7 +256,7 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
     return std::any_of(family.sizes.begin(), family.sizes.end(),
                        [&](const GgufKey& known) { return known.transformers == key; });
   };
-  // Where these are absent, transformers would take a number of its own.
+  // If these are absent, transformers would use its own default.
   if (has_key("num_key_value_heads") && !family.mla) {
     config["num_key_value_heads"] = heads.kv_heads;
   }
@@ -263,8 +266,8 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   const auto drafts = file.whole(family_key(family, "nextn_predict_layers")).value_or(0);
   if (drafts > 0) {
     if (drafts >= blocks) {
-      file.refuse("says that " + counted(drafts, "layer") + " of " + std::to_string(blocks) +
-                  " draft tokens");
+      file.refuse("specifies that " + counted(drafts, "layer") + " of " + std::to_string(blocks) +
+                  " draft future tokens");
     }
     config["num_hidden_layers"] = blocks - drafts;
     config["num_nextn_predict_layers"] = drafts;
@@ -309,7 +312,7 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
       {"pad_token_id", "tokenizer.ggml.padding_token_id"}};
   for (const auto& [ours, theirs] : kTokens) {
     const auto id = file.whole(theirs);
-    if (id && *id < facts.vocabulary) config[ours] = *id;  // 2^32 - 1 stands for none
+    if (id && *id < facts.vocabulary) config[ours] = *id;  // 2^32 - 1 means none
   }
   if (after_padding(family) && config.contains("max_position_embeddings")) {
     config["max_position_embeddings"] =
@@ -318,7 +321,7 @@ std::string gguf_config(const GgufFile& file, const GgufFamily& family, const Gg
   }
   if (!family.lost.empty()) notes.emplace_back(family.lost);
   if (family.model_type == "llama" && names_mistral(file)) {
-    notes.emplace_back("GGUF does not keep Mistral's sliding window: none is taken");
+    notes.emplace_back("GGUF does not store Mistral's sliding window: assuming none");
   }
   return config.dump();
 }

@@ -8,7 +8,7 @@ namespace attnscope {
 namespace {
 
 const std::vector<GgufFamily>& gguf_families() {
-  // Of those with the same name, the first whose condition holds is used.
+  // If several have the same name, the first whose condition holds is used.
   static const std::vector<GgufFamily> all = [] {
     std::vector<GgufFamily> made;
     for (const auto& some :
@@ -44,14 +44,14 @@ bool all_digits(std::string_view text) {
 
 constexpr std::string_view kNumber = "{number}";
 
-/// What the pattern's `{number}` stands for; empty for a pattern without; nothing if it is of
-/// another name.
+/// Returns the text that `{number}` in the pattern matches; empty for a pattern without it; nothing
+/// if the name does not match.
 std::optional<std::string_view> number_in(std::string_view pattern, std::string_view name) {
   const std::size_t at = pattern.find(kNumber);
   if (at == std::string_view::npos) {
     return pattern == name ? std::optional<std::string_view>("") : std::nullopt;
   }
-  // The number ends the names that have one.
+  // In names with a number, it comes last.
   if (!name.starts_with(pattern.substr(0, at))) return std::nullopt;
   const std::string_view number = name.substr(at);
   return all_digits(number) ? std::optional(number) : std::nullopt;

@@ -13,13 +13,14 @@ namespace {
 constexpr std::string_view kGgufMagic = "GGUF";
 constexpr std::string_view kAlignmentKey = "general.alignment";
 constexpr std::uint64_t kUsualAlignment = 32;
-constexpr std::uint64_t kMaxKeyBytes = 65'535;   // the format's own limit
-constexpr std::uint32_t kMaxGgufDimensions = 4;  // likewise
+constexpr std::uint64_t kMaxKeyBytes = 65'535;   // the limit of the format
+constexpr std::uint32_t kMaxGgufDimensions = 4;  // the limit of the format
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
 constexpr int kMaxNesting = 8;
-constexpr std::size_t kStepBytes = 256 * 1024;  // heads hold a vocabulary, and are megabytes
+constexpr std::size_t kStepBytes = 256 * 1024;  // file heads contain a vocabulary and are megabytes
+                                                // large
 
-/// Zero for texts and arrays, which differ in size.
+/// Zero for texts and arrays, whose sizes vary.
 std::uint64_t item_bytes(GgufType type) {
   switch (type) {
     case GgufType::u8:
@@ -66,14 +67,14 @@ GgufArray take_array(ByteReader& in, const std::string& key, std::span<const std
     const auto total = checked_mul(array.count, size);
     if (!total) {
       refuse(in.where(), "the value of '" + verbatim(key) + "' has " +
-                             counted(array.count, "item") + ", more than a file can hold");
+                             counted(array.count, "item") + ", more than a file can contain");
     }
     in.take(*total, "an array");
   } else {
-    // Each item takes some bytes: a count that is too large ends with the file.
+    // Each item takes at least one byte, so a count that is too large reaches the end of the file.
     for (std::uint64_t item = 0; item < array.count; ++item) {
       if (array.item == GgufType::text) {
-        take_text(in, "a text of an array");
+        take_text(in, "a text in an array");
       } else {
         take_array(in, key, whole_file, depth + 1);
       }
@@ -107,19 +108,19 @@ GgufValue take_value(ByteReader& in, const std::string& key,
   return scalar(in.take(item_bytes(type), "a value").data(), type, in.big_endian());
 }
 
-/// A tensor's entry, its place in the file not yet checked against the others'.
+/// A tensor's entry. Its position is not yet checked against other entries.
 struct TensorEntry {
   GgufTensor tensor;
   std::uint64_t offset = 0;  // bytes from the start of the data
   std::uint64_t size = 0;    // bytes
 };
 
-/// Of the name of a key or tensor, which messages repeat.
+/// Checks the name of a key or tensor, because messages repeat it.
 std::string take_name(ByteReader& in, const char* what) {
   const std::string_view name = take_text(in, what);
   if (name.size() > kMaxKeyBytes) {
     refuse(in.where(), std::string(what) + " has " + std::to_string(name.size()) +
-                           " bytes, over the limit of " + std::to_string(kMaxKeyBytes));
+                           " bytes, exceeding the limit of " + std::to_string(kMaxKeyBytes));
   }
   if (const auto broken = first_broken_utf8(name)) {
     refuse(in.where(), std::string(what) + " is not UTF-8 at byte " + std::to_string(*broken));
@@ -155,7 +156,7 @@ TensorEntry take_entry(ByteReader& in, const std::string& file) {
   }
   const std::int64_t line = tensor.shape.empty() ? 1 : tensor.shape.back();
   if (line % tensor.type->block_values != 0) {
-    refuse(ErrorKind::format, "rows of " + counted(line, "value") + " are no whole number of " +
+    refuse(ErrorKind::format, "rows of " + counted(line, "value") + " cannot be divided into " +
                                   std::string(tensor.type->name) + " blocks of " +
                                   std::to_string(tensor.type->block_values));
   }
@@ -177,7 +178,7 @@ std::uint64_t alignment_of(const GgufFile& file) {
   return *value;
 }
 
-/// Gives each tensor its bytes. `data`: where the head ends, before its padding.
+/// Assigns its bytes to each tensor. `data`: the position where the head ends, before its padding.
 void place_tensors(GgufFile& file, std::vector<TensorEntry> entries,
                    std::span<const std::byte> bytes, std::uint64_t head_end) {
   const std::uint64_t alignment = alignment_of(file);
@@ -195,7 +196,7 @@ void place_tensors(GgufFile& file, std::vector<TensorEntry> entries,
                                       .hint = std::move(hint)});
     };
     if (entry.offset % alignment != 0) {
-      refuse("its offset " + std::to_string(entry.offset) + " is no multiple of the alignment " +
+      refuse("its offset " + std::to_string(entry.offset) + " is not a multiple of the alignment " +
              std::to_string(alignment));
     }
     const auto end = checked_add(entry.offset, entry.size);
@@ -222,7 +223,8 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
     refuse(in.where(), "does not start with 'GGUF'", "not a GGUF file?");
   }
   auto version = in.take_number<std::uint32_t>("the version");
-  if ((version & 0xFFFF) == 0) {  // of a big-endian file: read the other way it is a small number
+  if ((version & 0xFFFF) == 0) {  // in a big-endian file; it is a small number in the other byte
+                                  // order
     file.big_endian = true;
     in.set_big_endian(true);
     version = __builtin_bswap32(version);
@@ -230,17 +232,18 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
   if (version != 2 && version != 3) {
     throw Error(ErrorKind::unsupported,
                 {.file = file.name,
-                 .problem = "version " + std::to_string(version) + " of GGUF is not read",
-                 .hint = "versions 2 and 3 are"});
+                 .problem = "version " + std::to_string(version) + " of GGUF is not supported",
+                 .hint = "supported: versions 2 and 3"});
   }
   const auto tensors = in.take_number<std::uint64_t>("the number of tensors");
   const auto values = in.take_number<std::uint64_t>("the number of values");
-  // Neither count is believed: what they promise is read one by one until the file ends.
+  // Both counts are untrusted: entries are read one at a time until the end of the file, never
+  // allocated up front.
   for (std::uint64_t index = 0; index < values; ++index) {
     std::string key = take_name(in, "a key");
     GgufValue value = take_value(in, key, bytes);
     if (!file.values.emplace(key, value).second) {
-      refuse(in.where(), "the key '" + verbatim(key) + "' is there twice");
+      refuse(in.where(), "the key '" + verbatim(key) + "' occurs twice");
     }
   }
   std::vector<TensorEntry> entries;
@@ -248,7 +251,7 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
   for (std::uint64_t index = 0; index < tensors; ++index) {
     entries.push_back(take_entry(in, file.name));
     if (!names.insert(entries.back().tensor.name).second) {
-      refuse(in.where(), "tensor '" + verbatim(entries.back().tensor.name) + "' is there twice");
+      refuse(in.where(), "tensor '" + verbatim(entries.back().tensor.name) + "' occurs twice");
     }
   }
   place_tensors(file, std::move(entries), bytes, in.position());

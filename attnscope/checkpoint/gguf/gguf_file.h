@@ -1,4 +1,4 @@
-// Parses a GGUF file as it is stored: values by key, and tensors. gguf_reader.h is the entry.
+// Parses a GGUF file as stored: values by key, and tensors. The entry point is gguf_reader.h.
 // Source: ggml-org/ggml, docs/gguf.md.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace attnscope {
 
-/// Ids of the types of values in the file.
+/// Ids of value types in the file.
 enum class GgufType : std::uint32_t {
   u8,
   i8,
@@ -36,15 +36,15 @@ enum class GgufType : std::uint32_t {
   f64
 };
 
-/// Items in place in the file. Each is checked to lie in the file completely.
+/// Items that remain in the file. Each is checked to lie completely in the file.
 struct GgufArray {
   GgufType item = GgufType::u8;
   std::uint64_t count = 0;
   std::span<const std::byte> bytes;
 };
 
-/// Whole numbers, real numbers (float32 keeps its type, because its shortest decimal is the
-/// intended number), true or false, text (a view of the file), array.
+/// Integers, real numbers (float32 is kept, because its shortest decimal is the intended number),
+/// booleans, text (a view of the file), or an array.
 using GgufValue =
     std::variant<std::int64_t, std::uint64_t, float, double, bool, std::string_view, GgufArray>;
 
@@ -59,10 +59,10 @@ struct GgufFile {
   std::string name;  // for messages
   bool big_endian = false;
   std::map<std::string, GgufValue, std::less<>> values;
-  std::vector<GgufTensor> tensors;  // in the order of their bytes
+  std::vector<GgufTensor> tensors;  // ordered by the position of their bytes
 
-  /// Nothing if the key is absent. Throws Error(format) that names the key for a value of another
-  /// type or out of range.
+  /// Returns nothing if the key is absent. Throws Error(format) that names the key for a value of
+  /// another type or out of range.
   std::optional<std::int64_t> whole(std::string_view key) const;  // not negative
   std::optional<double> number(std::string_view key) const;       // finite
   std::optional<bool> flag(std::string_view key) const;
@@ -70,18 +70,18 @@ struct GgufFile {
   std::optional<std::vector<std::string_view>> texts(std::string_view key) const;
   std::optional<std::vector<std::int64_t>> wholes(std::string_view key) const;
   std::optional<std::vector<float>> numbers(std::string_view key) const;
-  /// One for each item of a list; nothing also for a value that is no list.
+  /// Returns one value per item of a list. Also returns nothing for a value that is not a list.
   std::optional<std::vector<bool>> flags(std::string_view key) const;
   bool has(std::string_view key) const { return values.count(key) > 0; }
 
   [[noreturn]] void refuse(std::string problem) const;
 };
 
-/// Checks everything that is not tensor data: sizes before use, names, types, and that tensors lie
-/// in the file completely, aligned and without overlap. Calls `need` for stretches of the file
-/// before reading them; empty: all bytes are there. Texts and tensors are views of `bytes`. Throws
-/// Error(format) with the file's `name` and the fault, Error(unsupported) for a version of the
-/// format that this does not read.
+/// Checks everything except tensor data: sizes before use, names, types, and that tensors lie
+/// completely in the file, aligned and without overlap. Calls `need` for ranges of the file before
+/// reading them; empty: all bytes are available. Texts and tensors are views of `bytes`. Throws
+/// Error(format) that names the file as `name`, and Error(unsupported) for unsupported versions of
+/// the format.
 GgufFile parse_gguf(std::span<const std::byte> bytes, std::string_view name,
                     const NeedBytes& need = {});
 

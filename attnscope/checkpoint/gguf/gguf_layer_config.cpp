@@ -23,7 +23,8 @@ class Sizes {
     check_length("attention.sliding_window_pattern", windowed_.size());
   }
 
-  /// One for each layer, be it kept as a list or not; empty where the file does not say.
+  /// Returns one value per layer, whether stored as a list or not; empty if the file does not
+  /// specify it.
   std::vector<std::int64_t> of_layers(std::string_view key) const {
     const std::string name = family_key(family_, key);
     const auto found = file_.values.find(name);
@@ -36,8 +37,8 @@ class Sizes {
     return listed;
   }
 
-  /// That of all layers of a kind; null where there is none. Throws Error(unsupported) where they
-  /// differ.
+  /// Returns the value shared by all layers of a type; null if there is none. Throws
+  /// Error(unsupported) if they differ.
   json of_kind(std::string_view key, bool windowed) const {
     const std::vector<std::int64_t> all = of_layers(key);
     json out;
@@ -46,8 +47,8 @@ class Sizes {
       if (!out.is_null() && out != all[layer]) {
         throw Error(ErrorKind::unsupported,
                     {.file = file_.name,
-                     .problem = "layers of one kind differ in '" +
-                                verbatim(family_key(family_, key)) + "', which is not read"});
+                     .problem = "layers of one type differ in '" +
+                                verbatim(family_key(family_, key)) + "', which is not supported"});
       }
       out = all[layer];
     }
@@ -123,7 +124,8 @@ json of_full_layers(const GgufFile& file, const GgufFamily& family, const GgufFa
     return rope;
   }
   if (!facts.rope_divisors.empty()) {
-    // What is left of Llama 3's scaling. Frequencies divided one by one is what longrope is too.
+    // The effect of Llama 3's scaling: frequencies with individual divisors, which is what longrope
+    // is, too.
     rope["rope_type"] = "longrope";
     rope["long_factor"] = rope["short_factor"] = facts.rope_divisors;
     rope["attention_factor"] = 1;
@@ -143,7 +145,8 @@ json of_full_layers(const GgufFile& file, const GgufFamily& family, const GgufFa
     copy("beta_fast", "rope.scaling.yarn_beta_fast");
     copy("beta_slow", "rope.scaling.yarn_beta_slow");
     copy("attention_factor", "rope.scaling.yarn_attn_factor");
-    // All published models have this number twice. Of DeepSeek's, the converter writes a tenth.
+    // All published models have the same number twice. For DeepSeek, the converter writes a tenth
+    // of it.
     const auto multiplier = number("rope.scaling.yarn_log_multiplier");
     if (multiplier) {
       rope["mscale"] = rope["mscale_all_dim"] = *multiplier * (family.mla ? 10 : 1);
@@ -155,10 +158,10 @@ json of_full_layers(const GgufFile& file, const GgufFamily& family, const GgufFa
   return rope;
 }
 
-/// Of layers with a window, which are never scaled.
+/// For layers with a window, which are never scaled.
 json windowed_rope(const GgufFile& file, const GgufFamily& family, const json& full) {
   json rope = {{"rope_type", "default"}, {"rope_theta", 10000}};
-  // Olmo 3's have the same base as the others.
+  // In Olmo 3, they have the same base as the others.
   if (!family.base_by_kind) rope["rope_theta"] = full["rope_theta"];
   const auto own = file.number(family_key(family, "rope.freq_base_swa"));
   if (own) rope["rope_theta"] = *own;

@@ -1,4 +1,4 @@
-// Sizes of files whose layers with a window differ from those without (Gemma 4).
+// Sizes of files in which layers with a window differ from other layers (Gemma 4).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,18 +10,19 @@
 
 namespace attnscope {
 
-/// Puts them into a config.json that has the others. Throws Error(format) for lists of another
-/// length than the number of layers.
+/// Adds them to a config.json that contains the other sizes. Throws Error(format) for lists whose
+/// length is not the number of layers.
 void add_sizes_by_kind(nlohmann::json& config, const GgufFile& file, const GgufFamily& family,
                        const GgufFacts& facts);
 
-/// Their rotary positions: of full layers as many pairs turn as the file has divisors of one.
+/// Returns their RoPE settings. In full layers, as many pairs are rotated as the file has divisors
+/// equal to one.
 nlohmann::json rope_by_kind(const GgufFile& file, const GgufFamily& family, const GgufFacts& facts);
 
-// Rotary positions of a GGUF file's model. Include it only from .cpp files.
+// RoPE settings of a GGUF file's model. Include this header only from .cpp files.
 
-/// As config.json's rope_parameters, of transformers 5: the kind of scaling with its numbers, for
-/// layers with and without a window where they differ.
+/// Returns rope_parameters of config.json in transformers 5: the type of scaling with its numbers.
+/// Separate objects for layers with and without a window, if they differ.
 nlohmann::json rope_parameters(const GgufFile& file, const GgufFamily& family,
                                const GgufFacts& facts, const GgufHeads& heads);
 

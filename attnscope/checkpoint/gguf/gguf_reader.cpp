@@ -15,20 +15,20 @@
 namespace attnscope {
 namespace {
 
-/// What keeps the parts of a split file from being one model.
+/// Checks that the parts of a split file form one model.
 void check_parts(std::span<const GgufFile> parts) {
   const auto count = parts.front().whole("split.count").value_or(1);
   if (count != std::ssize(parts) && count > 1) {
     parts.front().refuse("is part of " + std::to_string(count) +
-                         " files, and its name does not say which");
+                         " files, but its name does not specify which");
   }
   std::int64_t tensors = 0;
   for (std::size_t index = 0; index < parts.size(); ++index) {
     const GgufFile& part = parts[index];
     const auto number = part.whole("split.no").value_or(static_cast<std::int64_t>(index));
     if (number != static_cast<std::int64_t>(index)) {
-      part.refuse("says that it is part " + std::to_string(number + 1) + ", and is named part " +
-                  std::to_string(index + 1));
+      part.refuse("contains part number " + std::to_string(number + 1) +
+                  ", but its name specifies part " + std::to_string(index + 1));
     }
     if (part.big_endian != parts.front().big_endian) {
       part.refuse("differs in byte order from the first part");
@@ -37,8 +37,8 @@ void check_parts(std::span<const GgufFile> parts) {
   }
   const auto expected = parts.front().whole("split.tensors.count").value_or(tensors);
   if (expected != tensors) {
-    parts.front().refuse("all parts hold " + counted(tensors, "tensor") + ", it says " +
-                         std::to_string(expected));
+    parts.front().refuse("all parts together contain " + counted(tensors, "tensor") +
+                         ", but the header specifies " + std::to_string(expected));
   }
 }
 
@@ -91,7 +91,7 @@ std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const N
       }
     }
     first.notes.push_back("its architecture '" + printable(architecture) +
-                          "' is not known: tensors keep their names");
+                          "' is not known: tensors keep their GGUF names");
   } else {
     const GgufHeads heads = heads_of(head, *family);
     const GgufFacts facts = gguf_facts(parts, need);
@@ -118,7 +118,7 @@ std::vector<FileContents> read_gguf(std::span<const MappedFile> parts) {
     files.push_back(parse_gguf(part.bytes(), part.path().string(),
                                [&](std::span<const std::byte> bytes) { part.need(bytes); }));
   }
-  // need() looks at the bytes of its own file alone.
+  // need() ignores the bytes of other files.
   return gguf_contents(files, [&](std::span<const std::byte> bytes) {
     for (const MappedFile& part : parts) part.need(bytes);
   });

@@ -31,8 +31,8 @@ bool ends_with_any(std::span<const GgufFile> parts,
   return found;
 }
 
-/// Old files repeat the embedding of tied models. Compared piece by piece: those of a model that is
-/// not tied differ in the first.
+/// Old files repeat the embedding of tied models. Compared chunk by chunk, because untied weights
+/// differ in the first chunk.
 bool same_bytes(const GgufTensor& a, const GgufTensor& b, const NeedBytes& need) {
   constexpr std::size_t kPiece = 1 << 16;
   if (a.type != b.type || a.shape != b.shape || a.bytes.size() != b.bytes.size()) return false;
@@ -51,7 +51,7 @@ bool same_bytes(const GgufTensor& a, const GgufTensor& b, const NeedBytes& need)
 std::vector<float> small_values(std::span<const GgufFile> parts, std::string_view name,
                                 const NeedBytes& need) {
   const GgufTensor* tensor = find_tensor(parts, name);
-  constexpr std::size_t kMaxBytes = 65536;  // as many as there are pairs in a head
+  constexpr std::size_t kMaxBytes = 65536;  // the number of rotary pairs in a head
   if (tensor == nullptr) return {};
   const TensorView view = view_of(*tensor, parts.front().big_endian);
   if (view.dtype != DType::f32 || tensor->bytes.size() > kMaxBytes) {
@@ -65,7 +65,7 @@ std::vector<float> small_values(std::span<const GgufFile> parts, std::string_vie
   return out;
 }
 
-/// The numbers of the layers that have this tensor.
+/// Returns the numbers of the layers that have this tensor.
 std::set<std::string_view> layers_with(std::span<const GgufFile> parts, std::string_view rest) {
   std::set<std::string_view> layers;
   for_each_tensor(parts, [&](const GgufTensor& tensor) {
@@ -75,7 +75,7 @@ std::set<std::string_view> layers_with(std::span<const GgufFile> parts, std::str
   return layers;
 }
 
-/// The last layer that has this tensor.
+/// Returns the last layer that has this tensor.
 std::optional<std::int64_t> last_with(std::span<const GgufFile> parts, std::string_view rest) {
   std::optional<std::int64_t> last;
   for_each_tensor(parts, [&](const GgufTensor& tensor) {

@@ -13,21 +13,21 @@ namespace {
 
 constexpr std::string_view kHead = "output.weight";
 
-/// DeepSeek-V3 has 44,544 matrices of experts, Kimi-K2 69,120.
+/// DeepSeek-V3 has 44,544 expert matrices, Kimi-K2 69,120.
 constexpr std::size_t kMaxNumbered = 300'000;
 
-/// Which tensors hold numbers that config.json has.
+/// Tensors that contain numbers of config.json.
 constexpr std::array<std::string_view, 3> kRopeTensors = {
     "rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"};
 
-/// Those of the whole model, or of a layer each, as some files have them.
+/// For the whole model, or one per layer, as in some files.
 bool is_rope_tensor(std::string_view name) {
   const auto of_layer = layer_tensor_name(name);
   const std::string_view own = of_layer ? of_layer->rest : name;
   return std::find(kRopeTensors.begin(), kRopeTensors.end(), own) != kRopeTensors.end();
 }
 
-/// What an error says of: a tensor of a file.
+/// The subject of an error: a tensor of a file.
 struct TensorLocation {
   const GgufFile& file;
   const std::string& name;
@@ -37,16 +37,15 @@ struct TensorLocation {
   }
 };
 
-/// Values that are put in another order are computed as float32.
+/// Reordered values are computed as float32.
 void check_reordered(const TensorView& stored, const TensorLocation& location) {
   if (dtype_info(stored.dtype).kind != DTypeClass::real || stored.dtype == DType::f64) {
     location.refuse(ErrorKind::unsupported, "rows of " + std::string(stored.storage_name()) +
-                                                " that llama.cpp has put in another order are not "
-                                                "read");
+                                                " that llama.cpp has reordered are not supported");
   }
 }
 
-/// Items of the first axis of a tensor that is not empty.
+/// Returns a run of items along the first axis of a tensor that is not empty.
 GgufTensor run_of_rows(const GgufTensor& tensor, std::int64_t first, std::int64_t rows) {
   GgufTensor out = tensor;
   const auto row_bytes = tensor.bytes.size() / static_cast<std::size_t>(tensor.shape[0]);
@@ -56,21 +55,21 @@ GgufTensor run_of_rows(const GgufTensor& tensor, std::int64_t first, std::int64_
   return out;
 }
 
-/// Item `index` of the first axis.
+/// Returns item `index` of the first axis.
 GgufTensor item_of(const GgufTensor& tensor, std::int64_t index) {
   GgufTensor out = run_of_rows(tensor, index, 1);
   out.shape.erase(out.shape.begin());
   return out;
 }
 
-/// The queries of each kv head, its key and its value, of a tensor of all Q, all K, all V.
+/// Restores queries, key and value of each key/value head from a tensor of all Q, all K, all V.
 TensorView of_kv_heads(const GgufTensor& tensor, const GgufHeads& heads,
                        const TensorLocation& location, bool big_endian) {
   const std::int64_t rows = tensor.shape[0], groups = heads.kv_heads;
-  const std::int64_t sharing = heads.heads / groups;  // heads with the same key
+  const std::int64_t sharing = heads.heads / groups;  // query heads per key head
   const std::int64_t head = rows / (groups * (sharing + 2));
   if (heads.heads % groups != 0 || rows == 0 || head * groups * (sharing + 2) != rows) {
-    location.refuse(ErrorKind::format, counted(rows, "row") + " cannot be shared out to " +
+    location.refuse(ErrorKind::format, counted(rows, "row") + " cannot be divided evenly among " +
                                            counted(heads.heads, "head") + " and " +
                                            counted(groups, "kv head"));
   }
@@ -87,16 +86,16 @@ TensorView of_kv_heads(const GgufTensor& tensor, const GgufHeads& heads,
   return one_after_another(std::move(parts));
 }
 
-/// Of each key head its queries, keys, values and gates, of a tensor of all of the former three and
-/// one of the gates.
+/// Restores queries, keys, values and gates of each key head from two tensors: one with all
+/// queries, keys and values, and one with all gates.
 std::vector<RowPart> rows_of_key_heads(const GgufTensor& all, const GgufTensor& gates,
                                        const GgufLinearHeads& heads, const TensorLocation& location,
                                        bool big) {
   const std::int64_t keys = heads.key_heads * heads.key_dim, own = heads.values_of_key_head();
   if (all.shape[0] != 2 * keys + heads.values || gates.shape[0] != heads.values) {
-    location.refuse(ErrorKind::format, "its shape and that of the gates beside it, " +
+    location.refuse(ErrorKind::format, "its shape and that of the gates of the same layer, " +
                                            shape_text(all.shape) + " and " +
-                                           shape_text(gates.shape) + ", are not of " +
+                                           shape_text(gates.shape) + ", do not match " +
                                            counted(heads.key_heads, "key head") + " and " +
                                            counted(heads.value_heads, "value head"));
   }
@@ -113,8 +112,8 @@ std::vector<RowPart> rows_of_key_heads(const GgufTensor& all, const GgufTensor& 
   return rows;
 }
 
-/// Value heads, as many as share a key head side by side, of those in which the first of each key
-/// head come first. `rows`: of all value heads.
+/// The order that makes value heads with the same key head adjacent, given that the first of every
+/// key head come first. `rows`: of all value heads.
 RowOrder order_of_values(const GgufLinearHeads& heads, std::int64_t rows) {
   return {.groups = 1,
           .outer = heads.key_heads,
@@ -128,7 +127,7 @@ bool is_of_values(Conversion conversion) {
          conversion == value_channels || conversion == value_columns;
 }
 
-/// Of linear attention, whose value heads lie in llama.cpp's order.
+/// Restores value heads of linear attention from llama.cpp's order.
 TensorView of_value_heads(const GgufTensor& tensor, Conversion conversion,
                           const GgufLinearHeads& heads, const TensorLocation& location,
                           bool big_endian) {
@@ -141,7 +140,8 @@ TensorView of_value_heads(const GgufTensor& tensor, Conversion conversion,
   const bool has_axes = axes == 2 || (axes == 1 && conversion == Conversion::value_rows);
   const std::int64_t values = has_axes ? stored.shape[by_columns ? 1 : 0] - keys : 0;
   if (values <= 0 || values % heads.value_heads != 0) {
-    location.refuse(ErrorKind::format, "shape " + shape_text(stored.shape) + " is not of " +
+    location.refuse(ErrorKind::format, "shape " + shape_text(stored.shape) +
+                                           " cannot be divided evenly among " +
                                            counted(heads.value_heads, "value head"));
   }
   check_reordered(stored, location);
@@ -156,7 +156,7 @@ TensorView of_value_heads(const GgufTensor& tensor, Conversion conversion,
   return out;
 }
 
-/// The order in which a converted tensor's rows lie.
+/// The order in which the rows of a converted tensor are stored.
 RowOrder order_of(Conversion conversion, const GgufHeads& heads, std::int64_t rows) {
   if (conversion == Conversion::heads_of_blocks) {
     return {.groups = 1, .outer = heads.heads, .inner = 3, .run = rows / (3 * heads.heads)};
@@ -188,11 +188,11 @@ TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufH
   const bool of_two = conversion == Conversion::turned || conversion == Conversion::after_padding;
   if (axes != 2 && (of_two || axes != 1)) {
     location.refuse(ErrorKind::format,
-                    "shape " + shape_text(stored.shape) + " has not two dimensions");
+                    "shape " + shape_text(stored.shape) + " does not have two dimensions");
   }
   if (conversion == Conversion::turned) return transposed(stored);
   const bool grouped = conversion == Conversion::heads_of_blocks && heads.kv_heads != heads.heads;
-  if (grouped && heads.kv_heads == 1) return stored;  // there is nothing to put in order
+  if (grouped && heads.kv_heads == 1) return stored;  // nothing to reorder
   check_reordered(stored, location);
   if (conversion == Conversion::after_padding) {
     return one_after_another(
@@ -201,13 +201,12 @@ TensorView reverted(const GgufTensor& tensor, Conversion conversion, const GgufH
   if (grouped && axes == 2) return of_kv_heads(tensor, heads, location, big_endian);
   if (grouped) {
     location.refuse(ErrorKind::unsupported,
-                    "biases of groups of heads that llama.cpp has put in "
-                    "another order are not read");
+                    "biases of grouped heads that llama.cpp has reordered are not supported");
   }
   const RowOrder order = order_of(conversion, heads, stored.shape[0]);
   if (order.rows() != stored.shape[0]) {
     location.refuse(ErrorKind::format, counted(stored.shape[0], "row") +
-                                           " cannot be shared out to " +
+                                           " cannot be divided evenly among " +
                                            counted(heads.heads, "head"));
   }
   return with_rows_in_order(stored, order);
@@ -218,7 +217,7 @@ bool has_axes(const GgufTensor& tensor, std::size_t axes) {
                                                     [](std::int64_t size) { return size > 0; });
 }
 
-/// The name of another tensor of the same layer.
+/// Returns the name of another tensor of the same layer.
 std::string beside(std::string_view layer, std::string_view rest) {
   return "blk." + std::string(layer) + "." + std::string(rest);
 }
@@ -265,7 +264,7 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
     const std::string shapes = shape_text(tensor.shape) + " and " + shape_text(second->shape);
     TensorLocation{part, tensor.name}.refuse(
         ErrorKind::format,
-        "its shape and that of '" + second_name + "', " + shapes + ", differ in " + what);
+        "its shape and the shape of '" + second_name + "', " + shapes + ", differ in " + what);
   };
   std::vector<RowPart> rows;
   if (join->order == GgufJoin::Order::key_heads) {
@@ -274,8 +273,8 @@ std::optional<NamedTensor> GgufTensors::joined(const GgufFile& part,
   } else if (join->order == GgufJoin::Order::heads) {
     if (tensor.shape[0] != heads_.heads) {
       TensorLocation{part, tensor.name}.refuse(
-          ErrorKind::format, "has " + counted(tensor.shape[0], "head") + ", the file says " +
-                                 std::to_string(heads_.heads));
+          ErrorKind::format, "has " + counted(tensor.shape[0], "head") +
+                                 ", but the file specifies " + std::to_string(heads_.heads));
     }
     if (tensor.shape[0] != second->shape[0]) differ("heads");
     if (tensor.shape[1] != second->shape[2]) differ("columns");
@@ -298,18 +297,20 @@ void GgufTensors::add_numbered(const GgufFile& part, const GgufTensor& tensor,
   const TensorLocation location{part, tensor.name};
   const bool empty = std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
   if (tensor.shape.size() < 2 || empty) {
-    location.refuse(ErrorKind::format, "shape " + shape_text(tensor.shape) + " stacks no tensors");
+    location.refuse(ErrorKind::format,
+                    "shape " + shape_text(tensor.shape) + " contains no stacked tensors");
   }
   const std::int64_t count = tensor.shape[0];
   if (tensor.name.find("_exps.") != std::string::npos && heads_.experts.value_or(count) != count) {
-    location.refuse(ErrorKind::format, "has " + counted(count, "expert") + ", the file says " +
+    location.refuse(ErrorKind::format, "has " + counted(count, "expert") +
+                                           ", but the file specifies " +
                                            std::to_string(*heads_.experts));
   }
   numbered_ += static_cast<std::size_t>(count);
   if (numbered_ > kMaxNumbered) {
-    location.refuse(ErrorKind::unsupported, "with it, there are more than " +
+    location.refuse(ErrorKind::unsupported, "together with earlier tensors, there are more than " +
                                                 std::to_string(kMaxNumbered) +
-                                                " matrices of experts, which is not read");
+                                                " expert matrices, which is not supported");
   }
   const std::size_t at = name.find(kPlace);
   for (std::int64_t index = 0; index < count; ++index) {

@@ -1,5 +1,5 @@
-// The tensors of GGUF files as transformers has them: its names, its order of rows, one tensor for
-// each expert.
+// The tensors of GGUF files in the form of transformers: its names, its row order, one tensor per
+// expert.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,16 @@ namespace attnscope {
 
 class GgufTensors {
  public:
-  /// `parts`, all of the checkpoint, and `family` must outlive it. Tied: a head is left out.
+  /// `parts` (all parts of the checkpoint) and `family` must outlive the object. `tied`: skips the
+  /// LM head.
   GgufTensors(std::span<const GgufFile> parts, const GgufFamily& family, const GgufHeads& heads,
               bool tied);
 
-  /// Those whose first bytes are in that part, in the order of their bytes. Throws Error(format)
-  /// for a tensor that cannot be converted back.
+  /// Returns the tensors whose first bytes are in that part, ordered by the position of their
+  /// bytes. Throws Error(format) for a tensor that cannot be converted back.
   std::vector<NamedTensor> of_part(const GgufFile& part);
 
-  /// How many the family has no name for: they keep theirs.
+  /// The number of tensors without a name in the family. They keep their GGUF names.
   std::size_t unknown() const { return unknown_; }
 
  private:
@@ -38,8 +39,8 @@ class GgufTensors {
   GgufHeads heads_;
   bool tied_;
   std::map<std::string_view, const GgufTensor*> by_name_;
-  std::set<std::string, std::less<>> seconds_;  // of tensors that are joined to another
-  std::size_t numbered_ = 0;                    // tensors made of stacked ones
+  std::set<std::string, std::less<>> seconds_;  // tensors that are joined to another one
+  std::size_t numbered_ = 0;                    // tensors created from stacked ones
   std::size_t unknown_ = 0;
 };
 

@@ -19,23 +19,23 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxVocabulary = 4'000'000;
-constexpr std::string_view kSpace = "\u2581";  // how SentencePiece spells a space
+constexpr std::string_view kSpace = "\u2581";  // SentencePiece's spelling of a space
 
 /// tokenizer.ggml.token_type.
 enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
 std::string tokenizer_key(std::string_view key) { return "tokenizer.ggml." + std::string(key); }
 
-/// What every kind of tokenizer has.
+/// Components that every type of tokenizer has.
 struct Vocabulary {
   std::vector<std::string_view> tokens;  // by id
-  std::vector<std::int64_t> types;       // likewise; empty: none is special
+  std::vector<std::int64_t> types;       // by id; empty: no token is special
 
   bool is(std::size_t id, TokenType type) const { return id < types.size() && types[id] == type; }
 
-  /// The spelling of the token that a key names; empty where it names none.
+  /// Returns the spelling of the token that a key specifies; empty if it specifies none.
   std::string named(const GgufFile& file, std::string_view key) const {
-    const auto id = file.whole(tokenizer_key(key));  // 2^32 - 1 stands for none
+    const auto id = file.whole(tokenizer_key(key));  // 2^32 - 1 means none
     const bool known = id && static_cast<std::size_t>(*id) < tokens.size();
     return known ? std::string(tokens[static_cast<std::size_t>(*id)]) : "";
   }
@@ -57,7 +57,7 @@ struct Vocabulary {
   }
 };
 
-/// Adds the first and last token to texts where the file says so, or does not and it is usual.
+/// Adds the first and last token to texts, if the file says so or if it is the default.
 json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids, bool begins,
              bool ends = false) {
   const bool first = file.flag(tokenizer_key("add_bos_token")).value_or(begins);
@@ -71,8 +71,8 @@ json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids
                      either(last, "eos_token_id", "seperator_token_id"));
 }
 
-/// SentencePiece's, as transformers writes it for Llama and Gemma: pairs are joined by their
-/// scores, what is not in the vocabulary is spelled in bytes.
+/// SentencePiece BPE, as transformers writes it for Llama and Gemma: pairs are merged by their
+/// scores, and unknown characters are spelled as bytes.
 json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
   const auto scores = file.numbers(tokenizer_key("scores")).value_or(std::vector<float>());
   std::vector<ScoredToken> scored;
@@ -105,7 +105,8 @@ json sentence_piece(const GgufFile& file, const Vocabulary& vocabulary) {
   return out;
 }
 
-/// SentencePiece's as transformers writes it for T5 and XLM-RoBERTa: the likeliest pieces.
+/// SentencePiece Unigram, as transformers writes it for T5 and XLM-RoBERTa: the most likely
+/// segmentation.
 json most_likely_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
   const auto scores = file.numbers(tokenizer_key("scores")).value_or(std::vector<float>());
   if (scores.size() != vocabulary.tokens.size()) {
@@ -119,7 +120,7 @@ json most_likely_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
     pieces.push_back({std::string(vocabulary.tokens[id]), score});
     if (other.is_null() && vocabulary.is(id, unknown)) other = id;
   }
-  if (other.is_null()) file.refuse("its tokenizer has no token for what it does not know");
+  if (other.is_null()) file.refuse("its tokenizer has no token for unknown text");
 
   json out = tokenizer_of({{"type", "Unigram"}, {"unk_id", other}, {"vocab", pieces}}, nullptr);
   if (const auto charsmap = file.wholes(tokenizer_key("precompiled_charsmap"))) {
@@ -157,7 +158,7 @@ json pre_tokenizer_of(const PreTokenizer& known) {
   return {{"type", "Sequence"}, {"pretokenizers", steps}};
 }
 
-/// Of bytes that are spelled as letters, with the merges written out.
+/// Byte-level BPE with explicit merges.
 json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary) {
   const PreTokenizer* known =
       find_pre_tokenizer(file.text(tokenizer_key("pre")).value_or("default"));
@@ -166,14 +167,15 @@ json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary) {
   json merges = json::array();
   for (const std::string_view merge :
        file.texts(tokenizer_key("merges")).value_or(std::vector<std::string_view>())) {
-    const std::size_t space = merge.find(' ', 1);  // the first letter may be one
+    const std::size_t space = merge.find(' ', 1);  // the first letter may be a space
     if (space == std::string_view::npos) {
       file.refuse("the merge '" + verbatim(printable(merge)) +
-                  "' is not two tokens with a space between");
+                  "' is not two tokens separated by a space");
     }
     const std::string left(merge.substr(0, space)), right(merge.substr(space + 1));
     if (!ids.contains(left) || !ids.contains(right) || !ids.contains(left + right)) {
-      file.refuse("the merge '" + verbatim(printable(merge)) + "' needs a token that is not there");
+      file.refuse("the merge '" + verbatim(printable(merge)) +
+                  "' requires a token that is missing");
     }
     merges.push_back({left, right});
   }
@@ -186,14 +188,15 @@ json byte_pairs(const GgufFile& file, const Vocabulary& vocabulary) {
   return out;
 }
 
-/// BERT's. The converter took "##" from the inner parts of words and put a space before the others.
+/// BERT's WordPiece. The converter removed "##" from word-internal tokens and put a space before
+/// the others.
 json word_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
   Vocabulary own{.types = vocabulary.types};
   std::vector<std::string> spellings;
   bool capitals = false;
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     std::string spelling(vocabulary.tokens[id]);
-    // Of files without types only the brackets tell.
+    // In files without token types, only brackets mark special tokens.
     const bool bracketed = spelling.starts_with('[') && spelling.ends_with(']');
     const bool special = vocabulary.types.empty() ? bracketed : vocabulary.is(id, control);
     if (spelling.starts_with(kSpace)) {
@@ -220,7 +223,8 @@ json word_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
                            {"vocab", ids}},
                           {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}});
   out["added_tokens"] = own.added();
-  // The file does not say whether capitals are told apart: a vocabulary without any cannot.
+  // The file does not specify whether the tokenizer is cased: a vocabulary without capital letters
+  // cannot be.
   out["normalizer"] = {{"type", "BertNormalizer"},
                        {"clean_text", true},
                        {"handle_chinese_chars", true},
@@ -246,7 +250,7 @@ std::string tokenizer_text(const GgufFile& file) {
   if (kind == "bert") out = word_pieces(file, vocabulary);
   if (kind == "t5") out = most_likely_pieces(file, vocabulary);
   if (out["added_tokens"].empty()) out["added_tokens"] = vocabulary.added();
-  // Spellings that are not UTF-8 can stand for no text.
+  // A spelling that is not UTF-8 cannot represent text.
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -257,18 +261,19 @@ std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file
   const auto kind = file->text(tokenizer_key("model"));
   if (!kind) return nullptr;
   if (*kind != "llama" && *kind != "gpt2" && *kind != "bert" && *kind != "t5") {
-    notes.push_back("its tokenizer '" + printable(*kind) + "' is not read: give token ids instead");
+    notes.push_back("its tokenizer '" + printable(*kind) +
+                    "' is not supported: pass token ids instead");
     return nullptr;
   }
   const auto tokens = file->texts(tokenizer_key("tokens"));
   if (!tokens || tokens->empty() || tokens->size() > kMaxVocabulary) {
-    notes.push_back("its tokenizer has no tokens, or too many: give token ids instead");
+    notes.push_back("its tokenizer has no tokens, or too many: pass token ids instead");
     return nullptr;
   }
   const auto pre = file->text(tokenizer_key("pre")).value_or("default");
   if (*kind == "gpt2" && find_pre_tokenizer(pre) == nullptr) {
-    notes.push_back("texts are cut into words as GPT-2 cuts them: how '" + printable(pre) +
-                    "' does is not known here");
+    notes.push_back("texts are split into words like in GPT-2, because the rule '" +
+                    printable(pre) + "' is unknown");
   }
   return [file] { return tokenizer_text(*file); };
 }
@@ -283,7 +288,7 @@ struct Merge {
   std::size_t left_length, right_length;  // code points
 };
 
-/// Bytes of the code point at `at`; 1 where it is broken.
+/// Returns the length in bytes of the code point at `at`; 1 if it is invalid.
 std::size_t step(std::string_view text, std::size_t at) {
   return std::max<std::size_t>(utf8_length(text.substr(at)), 1);
 }

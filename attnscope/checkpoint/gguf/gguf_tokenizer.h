@@ -1,4 +1,4 @@
-// The tokenizer inside a GGUF file, as a tokenizer.json.
+// Converts the tokenizer in a GGUF file to a tokenizer.json.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 
 namespace attnscope {
 
-/// A function that makes the text of a tokenizer.json equivalent to transformers' tokenizer of the
-/// model. Null if the file has no tokenizer, or an unsupported one, which `notes` then says. Both
-/// throw Error(format) for values of the wrong type.
+/// Returns a function that creates a tokenizer.json equivalent to transformers' tokenizer of the
+/// model. Returns null if the file has no tokenizer or an unsupported one; `notes` then reports it.
+/// Both throw Error(format) for values of the wrong type.
 std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file,
                                             std::vector<std::string>& notes);
 
@@ -23,12 +23,12 @@ std::function<std::string()> gguf_tokenizer(std::shared_ptr<const GgufFile> file
 struct ScoredToken {
   std::string_view spelling;
   float score = 0;
-  bool joined = false;  // made of two others; false for bytes and special tokens
+  bool joined = false;  // merged from two others; false for bytes and special tokens
 };
 
-/// Every way to make a token of two others, by descending score, as transformers makes merges of a
-/// SentencePiece model. Tokens of more than 256 bytes, which no model has, get no merges. Source:
-/// huggingface/transformers, convert_slow_tokenizer.py, generate_merges.
+/// Returns every way to merge two tokens into a token, by descending score, as transformers does
+/// for a SentencePiece model. Tokens of more than 256 bytes, which no model has, get no merges.
+/// Source: huggingface/transformers, convert_slow_tokenizer.py, generate_merges.
 std::vector<std::pair<std::string_view, std::string_view>> merges_by_score(
     const std::vector<ScoredToken>& tokens);
 

@@ -1,4 +1,4 @@
-// GgufFile's getters: a value by its key and type.
+// GgufFile's getters: values by key and type.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -20,7 +20,7 @@ std::optional<std::int64_t> as_whole(const GgufValue& value) {
   return std::nullopt;
 }
 
-/// The number whose float32 this is and that has the fewest digits: 1e-6, and not 9.99999997e-7.
+/// Returns the decimal with the fewest digits that rounds to this float32: 1e-6, not 9.99999997e-7.
 double shortest(float value) {
   std::array<char, 32> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
@@ -38,7 +38,8 @@ std::optional<double> as_number(const GgufValue& value) {
   return out && std::isfinite(*out) ? out : std::nullopt;
 }
 
-/// The value of that key by `convert`; an absent key is nothing, another type an error.
+/// Returns the value of that key, converted by `convert`; nothing for an absent key. Throws for
+/// another type.
 template <class Convert>
 auto converted(const GgufFile& file, std::string_view key, const char* expected, Convert convert)
     -> decltype(convert(std::declval<const GgufValue&>())) {
@@ -78,7 +79,7 @@ void GgufFile::refuse(std::string problem) const {
 }
 
 std::optional<std::int64_t> GgufFile::whole(std::string_view key) const {
-  return converted(*this, key, "a whole number that is not negative", as_whole);
+  return converted(*this, key, "a non-negative integer", as_whole);
 }
 
 std::optional<double> GgufFile::number(std::string_view key) const {
@@ -106,7 +107,7 @@ std::optional<std::vector<std::string_view>> GgufFile::texts(std::string_view ke
     if (array == nullptr || array->item != GgufType::text) return out;
     out.emplace();
     const std::byte* at = array->bytes.data();
-    for (std::uint64_t index = 0; index < array->count; ++index) {  // checked when it was parsed
+    for (std::uint64_t index = 0; index < array->count; ++index) {  // checked by the parser
       const auto size = load_number<std::uint64_t>(at, big_endian);
       out->emplace_back(reinterpret_cast<const char*>(at + sizeof size), size);
       at += sizeof size + size;
@@ -116,7 +117,7 @@ std::optional<std::vector<std::string_view>> GgufFile::texts(std::string_view ke
 }
 
 std::optional<std::vector<std::int64_t>> GgufFile::wholes(std::string_view key) const {
-  return converted(*this, key, "a list of whole numbers", [&](const GgufValue& value) {
+  return converted(*this, key, "a list of integers", [&](const GgufValue& value) {
     using Whole = std::optional<std::int64_t> (*)(const std::byte*, bool);
     Whole convert = nullptr;
     const auto* array = std::get_if<GgufArray>(&value);
@@ -143,7 +144,7 @@ std::optional<std::vector<bool>> GgufFile::flags(std::string_view key) const {
   }
   const GgufArray& array = std::get<GgufArray>(found->second);
   if (array.item != GgufType::boolean) {
-    refuse("the value of '" + verbatim(key) + "' is not a list of true and false");
+    refuse("the value of '" + verbatim(key) + "' is not a list of booleans");
   }
   return items<bool>(array,
                      [](const std::byte* at) { return std::optional<bool>(*at != std::byte{0}); });

@@ -6,7 +6,7 @@
 namespace attnscope {
 namespace {
 
-// Source: the tokenizer.json of the models; ggml-org/llama.cpp, src/llama-vocab.cpp, for the names.
+// Source: the tokenizer.json of the models; for the names: ggml-org/llama.cpp, src/llama-vocab.cpp.
 
 constexpr std::string_view kLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
@@ -29,7 +29,7 @@ constexpr std::string_view kBloom = R"( ?[^(\s|[.,!?…。，、।۔،])]+)";
 constexpr std::string_view kSeedCoder =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+)"
     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
-/// Han characters are words of their own. Source: moonshotai/Kimi-K2, tokenization_kimi.py.
+/// Runs of Han characters are separate words. Source: moonshotai/Kimi-K2, tokenization_kimi.py.
 constexpr std::string_view kKimi =
     R"([\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*)"
     R"([\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
@@ -43,7 +43,7 @@ constexpr std::string_view kFalcon = R"([
   {"type": "Digits", "individual_digits": false},
   {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"}, "behavior": "Isolated",
    "invert": false}])";
-/// Letters that another normal form would make others of are given by number.
+/// Letters that Unicode normalization would change are written as code points.
 constexpr std::string_view kDeepseekLlm =
     R"([
   {"type": "Split", "pattern": {"Regex": "[\r\n]"}, "behavior": "Isolated", "invert": false},
@@ -88,7 +88,7 @@ constexpr std::array kPreTokenizers = {
     PreTokenizer{.name = "gpt2"},
     PreTokenizer{.name = "phi-2"},
     PreTokenizer{.name = "exaone4"},
-    PreTokenizer{.name = "olmo", .normalizes = true},  // that of GPT-NeoX and Pythia, too
+    PreTokenizer{.name = "olmo", .normalizes = true},  // also that of GPT-NeoX and Pythia
     PreTokenizer{.name = "mpt", .normalizes = true},
     PreTokenizer{.name = "roberta-bpe", .begins = true, .ends = true},
     PreTokenizer{.name = "modern-bert", .normalizes = true, .begins = true, .ends = true},

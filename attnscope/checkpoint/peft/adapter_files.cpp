@@ -15,7 +15,7 @@ struct AdapterKind {
   std::string_view key, name;
 };
 
-/// Values of peft_type and the names that papers use for them.
+/// Values of peft_type, and the names of the methods in papers.
 constexpr std::array kPeftTypes = {
     AdapterKind{"LORA", "LoRA"},
     AdapterKind{"ADALORA", "AdaLoRA"},
@@ -48,7 +48,7 @@ constexpr std::array kPeftTypes = {
     AdapterKind{"WAVEFT", "WaveFT"},
     AdapterKind{"XLORA", "X-LoRA"}};
 
-/// Keys of the config that turn a LoRA into a variant with another name.
+/// Keys of the config that turn a LoRA into a variant with its own name.
 constexpr std::array kLoraVariants = {AdapterKind{"use_dora", "DoRA"},
                                       AdapterKind{"use_qalora", "QA-LoRA"},
                                       AdapterKind{"use_bdlora", "BD-LoRA"},
@@ -80,13 +80,13 @@ bool has_adapter(const CheckpointFolder& folder) {
   try {
     return find_weights(folder) == own;
   } catch (const Error&) {
-    return true;  // no weights of a model, or several files that no index joins
+    return true;  // no model weights, or several files without an index
   }
 }
 
 std::string adapter_kind(const nlohmann::json& config) {
   const auto type = config.is_object() ? config.find("peft_type") : config.end();
-  if (!config.is_object() || type == config.end() || !type->is_string()) return "of unknown kind";
+  if (!config.is_object() || type == config.end() || !type->is_string()) return "unknown type";
   const auto name = type->get<std::string>();
   if (name == "LORA") {
     for (const AdapterKind& variant : kLoraVariants) {

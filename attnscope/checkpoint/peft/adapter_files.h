@@ -1,4 +1,4 @@
-// The files of an adapter of PEFT: adapter_config.json and its weights. Source: huggingface/peft,
+// The files of a PEFT adapter: adapter_config.json and its weights. Source: huggingface/peft,
 // utils/{constants,peft_types}.py.
 #pragma once
 
@@ -13,15 +13,15 @@ namespace attnscope {
 inline constexpr const char* kAdapterConfigName = "adapter_config.json";
 inline constexpr std::uint64_t kMaxAdapterConfigBytes = 10'000'000;
 
-/// The file with the weights of an adapter of PEFT; empty if the folder has none.
+/// Returns the weights file of a PEFT adapter; empty if the folder has none.
 std::string adapter_weights(const CheckpointFolder& folder);
 
-/// Whether the folder holds an adapter and no model. A trainer's folder may hold the base's
-/// config.json too.
+/// Whether the folder contains an adapter and no model. A trainer's folder may also contain the
+/// base model's config.json.
 bool has_adapter(const CheckpointFolder& folder);
 
-/// What PEFT calls the kind of adapter that an adapter_config.json describes: "LoRA", "DoRA",
-/// "IA3", "prompt tuning".
+/// Returns PEFT's name for the adapter type in an adapter_config.json: "LoRA", "DoRA", "IA3",
+/// "prompt tuning".
 std::string adapter_kind(const nlohmann::json& config);
 
 }  // namespace attnscope

@@ -21,11 +21,11 @@ class Archive {
   /// Error(unsupported) for TorchScript programs and unknown versions.
   Archive(std::span<const std::byte> bytes, const std::string& file, const NeedBytes& need);
 
-  /// The archive's pickle. Its texts point into the archive.
+  /// Returns the archive's pickle. Its texts point into the archive.
   Pickle pickle();
   bool is_big_endian() const;
 
-  /// The storage under that key. Throws Error(format) if there is none.
+  /// Returns the storage with that key. Throws Error(format) if there is none.
   StorageRecord storage(std::string_view key) const;
 
  private:
@@ -33,14 +33,14 @@ class Archive {
   std::string find_top() const;
   void check_version() const;
 
-  /// The bytes of an entry other than a storage. Deflated bytes are unpacked into `memory`.
+  /// Returns the bytes of an entry other than a storage. Deflated bytes are unpacked into `memory`.
   std::span<const std::byte> content(std::string_view name, std::vector<std::byte>& memory) const;
 
   std::span<const std::byte> bytes_;
   std::string file_;
   NeedBytes need_;
   ZipDirectory entries_;
-  std::string top_;  // the top folder with its "/"; named after the file when it was saved
+  std::string top_;  // the top folder with its "/"; it has the name under which the file was saved
   std::vector<std::byte> unpacked_pickle_;
 };
 

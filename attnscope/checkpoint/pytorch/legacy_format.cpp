@@ -18,7 +18,7 @@ constexpr std::size_t kProtocolBytes = 2, kFrameBytes = 9;
 constexpr char kProtocol = '\x80', kFrame = '\x95';
 constexpr std::int64_t kVersion = 1001;
 
-/// The four pickles after the magic number, and where the storages begin.
+/// The four pickles after the magic number, and the position where the storages begin.
 struct Pickles {
   Pickle version, system, object, keys;
   std::size_t end = 0;
@@ -45,7 +45,7 @@ bool declares_big_endian(const Pickle& system) {
   return little != kNoPickleRef && system.at(little).integer == 0;
 }
 
-/// Every storage that the object names, by its key.
+/// Returns every storage that the object refers to, by key.
 std::map<std::string, PickledStorage, std::less<>> named_storages(const Pickle& object,
                                                                   const FileLocation& where) {
   std::map<std::string, PickledStorage, std::less<>> named;
@@ -54,7 +54,7 @@ std::map<std::string, PickledStorage, std::less<>> named_storages(const Pickle& 
     if (!storage) continue;
     const auto [known, fresh] = named.emplace(storage->key, *storage);
     if (!fresh && known->second.element_bytes != storage->element_bytes) {
-      refuse(where, "storage '" + verbatim(storage->key) + "' is of two sizes of elements");
+      refuse(where, "storage '" + verbatim(storage->key) + "' has two different element sizes");
     }
   }
   return named;
@@ -76,7 +76,7 @@ LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::str
   const FileLocation where = {file};
   const PickleNode& version = pickles.version.at(pickles.version.root);
   if (version.kind != PickleKind::integer || version.integer != kVersion) {
-    refuse(where, "is a torch stream of another version than 1001");
+    refuse(where, "is a torch stream of an unsupported version, expected 1001");
   }
   LegacyStream out{.big_endian = declares_big_endian(pickles.system)};
   const auto named = named_storages(pickles.object, {file, "object"});
@@ -85,12 +85,12 @@ LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::str
   data.pass_over(pickles.end);
   data.set_big_endian(out.big_endian);
   const PickleNode& keys = pickles.keys.at(pickles.keys.root);
-  if (keys.kind != PickleKind::list) refuse({file, "storage keys"}, "are no list");
+  if (keys.kind != PickleKind::list) refuse({file, "storage keys"}, "is not a list");
   for (const PickleRef item : keys.items) {
     const std::string key(pickles.keys.at(item).text);
     const FileLocation location = {file, "storage '" + key + "'"};
     const auto storage = named.find(key);
-    if (storage == named.end()) refuse(location, "no tensor names it, so its size is unknown");
+    if (storage == named.end()) refuse(location, "no tensor refers to it, so its size is unknown");
     const auto count = data.take_number<std::uint64_t>();
     const auto size = checked_mul(count, storage->second.element_bytes);
     if (!size || *size > data.left()) {

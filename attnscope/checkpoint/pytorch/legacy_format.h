@@ -1,5 +1,5 @@
-// The stream that torch.save wrote before version 1.6: several pickles, then storages. Source:
-// pytorch/pytorch, torch/serialization.py, _legacy_save.
+// The stream that torch.save wrote before version 1.6: several pickles, followed by storages.
+// Source: pytorch/pytorch, torch/serialization.py, _legacy_save.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct LegacyStream {
   bool big_endian = false;
 };
 
-/// Throws Error(format) if the stream is damaged, or if bytes follow it.
+/// Throws Error(format) if the stream is damaged, or if further bytes follow it.
 LegacyStream read_legacy_stream(std::span<const std::byte> bytes, const std::string& file,
                                 const NeedBytes& need = {});
 

@@ -10,12 +10,12 @@ namespace attnscope {
 namespace {
 
 constexpr std::size_t kMaxBytes = 100'000'000;
-constexpr std::size_t kMaxNodes = 4'000'000;  // also of the stack and the memo
+constexpr std::size_t kMaxNodes = 4'000'000;  // also the limit of the stack and the memo
 constexpr std::size_t kMaxMarks = 1000;
 constexpr std::uint8_t kNewestProtocol = 5;
 
-/// The stack machine that a pickle is a program of. Each opcode leaves a description of what Python
-/// would have made.
+/// The stack machine that executes a pickle. Each opcode produces a description of the object that
+/// Python would have created.
 class Machine {
  public:
   Machine(std::span<const std::byte> bytes, const FileLocation& where, const NeedBytes& need)
@@ -46,28 +46,28 @@ class Machine {
     }
     constexpr std::string_view kDigits = "0123456789abcdef";
     refuse(std::string("has opcode 0x") + kDigits[opcode / 16] + kDigits[opcode % 16] +
-               ", which is not read",
+               ", which is not supported",
            "not written by torch.save?");
   }
 
   // ---- The stack
 
   void push(PickleRef ref) {
-    if (stack_.size() >= kMaxNodes) refuse("piles up more than 4000000 values");
+    if (stack_.size() >= kMaxNodes) refuse("has more than 4000000 values on the stack");
     stack_.push_back(ref);
   }
 
   PickleNode& push_new(PickleNode node) {
-    if (pickle_.nodes.size() >= kMaxNodes) refuse("holds more than 4000000 values");
+    if (pickle_.nodes.size() >= kMaxNodes) refuse("contains more than 4000000 values");
     push(static_cast<PickleRef>(pickle_.nodes.size()));
     return pickle_.nodes.emplace_back(std::move(node));
   }
 
-  /// The first place of the stack that belongs to the innermost open bracket.
+  /// Returns the first stack position inside the innermost open mark.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   PickleRef top() const {
-    if (stack_.size() <= floor()) refuse("takes a value where there is none");
+    if (stack_.size() <= floor()) refuse("takes a value from an empty stack");
     return stack_.back();
   }
 
@@ -77,9 +77,9 @@ class Machine {
     return ref;
   }
 
-  /// All values since the innermost bracket was opened, which this closes.
+  /// Returns all values since the innermost mark, and closes it.
   std::vector<PickleRef> pop_marked() {
-    if (marks_.empty()) refuse("closes a bracket that was not opened");
+    if (marks_.empty()) refuse("closes a mark that was not opened");
     const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     std::vector<PickleRef> items(first, stack_.end());
     stack_.erase(first, stack_.end());
@@ -93,7 +93,7 @@ class Machine {
     return items;
   }
 
-  // ---- Opcodes, by what they do. False for those of another kind.
+  // ---- Opcodes, by function. Each function returns false for opcodes of another group.
 
   bool push_scalar(std::uint8_t opcode) {
     using enum PickleKind;
@@ -125,7 +125,7 @@ class Machine {
     push_new({PickleKind::integer, static_cast<std::int64_t>(value)});
   }
 
-  /// The one number that is big-endian.
+  /// The only big-endian number.
   void push_real() {
     const auto stored = in_.take(sizeof(double));
     push_new({.kind = PickleKind::real,
@@ -137,7 +137,7 @@ class Machine {
     switch (opcode) {
       case 'U':  // a str of Python 2
       case 0x8c: push_bytes(text, in_.take_number<std::uint8_t>()); return true;
-      case 'T':  // likewise
+      case 'T':  // a str of Python 2
       case 'X': push_bytes(text, in_.take_number<std::uint32_t>()); return true;
       case 0x8d: push_bytes(text, in_.take_number<std::uint64_t>()); return true;
       case 'C': push_bytes(bytes, in_.take_number<std::uint8_t>()); return true;
@@ -156,7 +156,7 @@ class Machine {
     using enum PickleKind;
     switch (opcode) {
       case '(':
-        if (marks_.size() >= kMaxMarks) refuse("opens more than 1000 brackets");
+        if (marks_.size() >= kMaxMarks) refuse("opens more than 1000 marks");
         marks_.push_back(stack_.size());
         return true;
       case ')': push_new({tuple}); return true;
@@ -186,7 +186,7 @@ class Machine {
   void set_items(const std::vector<PickleRef>& pairs) {
     PickleNode& target = pickle_.nodes[top()];
     if (target.kind != PickleKind::dict && target.kind != PickleKind::object) {
-      refuse("sets items of what is no dict");
+      refuse("sets items of an object that is not a dict");
     }
     if (pairs.size() % 2 != 0) refuse("sets a key without a value");
     target.items.insert(target.items.end(), pairs.begin(), pairs.end());
@@ -194,9 +194,9 @@ class Machine {
 
   void append(const std::vector<PickleRef>& items) {
     PickleNode& target = pickle_.nodes[top()];
-    if (target.kind == PickleKind::object) return;  // a deque, say: it is stepped over
+    if (target.kind == PickleKind::object) return;  // for example a deque, which is skipped
     if (target.kind != PickleKind::list && target.kind != PickleKind::set) {
-      refuse("appends to what is no list");
+      refuse("appends to an object that is not a list");
     }
     target.items.insert(target.items.end(), items.begin(), items.end());
   }
@@ -213,14 +213,14 @@ class Machine {
   }
 
   void remember(std::size_t place) {
-    if (memo_.size() >= kMaxNodes) refuse("remembers more than 4000000 values");
+    if (memo_.size() >= kMaxNodes) refuse("stores more than 4000000 values in the memo");
     memo_[place] = top();
   }
 
   void recall(std::size_t place) {
     const auto found = memo_.find(place);
     if (found == memo_.end()) {
-      refuse("recalls value " + std::to_string(place) + ", which it never remembered");
+      refuse("recalls value " + std::to_string(place) + ", which is not in the memo");
     }
     push(found->second);
   }
@@ -246,7 +246,8 @@ class Machine {
       case 'b': {
         const PickleRef state = pop();
         PickleNode& target = pickle_.nodes[top()];
-        if (target.kind != PickleKind::object) refuse("gives a state to what is no object");
+        if (target.kind != PickleKind::object)
+          refuse("sets the state of a value that is not an object");
         target.state = state;
         return true;
       }
@@ -256,20 +257,22 @@ class Machine {
   }
 
   PickleRef pop_text() {
-    if (pickle_.at(top()).kind != PickleKind::text) refuse("names a global by what is no text");
+    if (pickle_.at(top()).kind != PickleKind::text)
+      refuse("names a global with a value that is not text");
     return pop();
   }
 
   PickleRef pop_tuple() {
-    if (pickle_.at(top()).kind != PickleKind::tuple) refuse("calls with what is no tuple");
+    if (pickle_.at(top()).kind != PickleKind::tuple)
+      refuse("calls a function with a value that is not a tuple");
     return pop();
   }
 
   void push_global(std::string_view module, std::string_view name) {
     const std::string whole = std::string(module) + "." + std::string(name);
     if (!may_be_named(module, name)) {
-      refuse("names '" + verbatim(whole) + "', which no checkpoint needs",
-             "nothing of it was run; do not load this file with Python");
+      refuse("names '" + verbatim(whole) + "', which is not allowed in a checkpoint",
+             "no code of the file was run; do not load this file with Python");
     }
     push_new({.kind = PickleKind::global, .text = *pickle_.names.insert(whole).first});
   }
@@ -278,11 +281,12 @@ class Machine {
     switch (opcode) {
       case 0x80:
         if (const auto protocol = in_.take_number<std::uint8_t>(); protocol > kNewestProtocol) {
-          refuse("is of protocol " + std::to_string(protocol) + ", newer than 5");
+          refuse("has protocol " + std::to_string(protocol) + ", expected at most 5");
         }
         return true;
       case 0x95:
-        if (in_.take_number<std::uint64_t>() > in_.left()) refuse("has a frame past its end");
+        if (in_.take_number<std::uint64_t>() > in_.left())
+          refuse("has a frame that exceeds the file");
         return true;
       default: return false;
     }
@@ -291,7 +295,7 @@ class Machine {
   ByteReader in_;
   Pickle pickle_;
   std::vector<PickleRef> stack_;
-  std::vector<std::size_t> marks_;  // for each open bracket how high the stack was
+  std::vector<std::size_t> marks_;  // for each open mark, the height of the stack
   std::unordered_map<std::size_t, PickleRef> memo_;
 };
 

@@ -1,5 +1,5 @@
-// Reads Python pickles, protocols 2 to 5, as descriptions. Nothing is looked up, called or built.
-// Source: CPython, Lib/pickletools.py.
+// Reads Python pickles, protocols 2 to 5, as descriptions. No object is looked up, called or
+// created. Source: CPython, Lib/pickletools.py.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ enum class PickleKind : std::uint8_t {
   none,
   boolean,
   integer,
-  long_integer,  // past 64 bits
+  long_integer,  // larger than 64 bits
   real,
   text,
   bytes,
@@ -28,7 +28,7 @@ enum class PickleKind : std::uint8_t {
   dict,
   global,      // the name of a class or function
   object,      // the result of calling a global
-  persistent,  // a reference to data outside the pickle: torch's storages
+  persistent,  // a reference to data outside the pickle: storages of torch
 };
 
 /// Index into Pickle::nodes.
@@ -38,16 +38,17 @@ inline constexpr PickleRef kNoPickleRef = UINT32_MAX;
 /// One value. It may be part of several values, even of itself.
 struct PickleNode {
   PickleKind kind = PickleKind::none;
-  std::int64_t integer = 0;  // boolean, integer
+  std::int64_t integer = 0;  // for boolean, integer
   double real = 0;
-  /// The content of text and bytes; the stored little-endian bytes of a long integer; the full name
-  /// of a global, "collections.OrderedDict". Points into the pickle or into Pickle::names.
+  /// The content of text and bytes, the stored little-endian bytes of a long integer, or the full
+  /// name of a global ("collections.OrderedDict"). Points into the pickle or into Pickle::names.
   std::string_view text = {};
-  /// The items of a tuple, list or set; key, value, key, value, … of a dict or an object.
+  /// The items of a tuple, list or set. For a dict or an object: key, value, key, value, ….
   std::vector<PickleRef> items = {};
-  PickleRef callee = kNoPickleRef;     // object
-  PickleRef arguments = kNoPickleRef;  // object; of `persistent` its id
-  PickleRef state = kNoPickleRef;      // the state that BUILD gave an object or a dict; else none
+  PickleRef callee = kNoPickleRef;     // for object
+  PickleRef arguments = kNoPickleRef;  // for object; for `persistent`: its id
+  PickleRef state = kNoPickleRef;      // the state that BUILD gave an object or a dict; otherwise
+                                       // none
 };
 
 /// The pickle's bytes must outlive it.
@@ -60,9 +61,9 @@ struct Pickle {
   const PickleNode& at(PickleRef ref) const { return nodes[ref]; }
 };
 
-/// Throws Error(format) for unsupported opcodes, globals that no checkpoint needs (`may_be_named`),
-/// and anything that Python would not accept as a pickle. Limits: 100,000,000 bytes, 4,000,000
-/// values, nesting of 1,000.
+/// Throws Error(format) for unsupported opcodes, for globals that are not allowed in checkpoints
+/// (`may_be_named`), and for anything that is not a valid pickle. Limits: 100,000,000 bytes,
+/// 4,000,000 values, nesting depth 1,000.
 Pickle read_pickle(std::span<const std::byte> bytes, const FileLocation& where,
                    const NeedBytes& need = {});
 

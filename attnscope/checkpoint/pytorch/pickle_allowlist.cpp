@@ -5,10 +5,12 @@
 namespace attnscope {
 namespace {
 
-/// Python's own: what of them is not listed below is what a file that means ill would name.
-/// Source: CPython 3.11, sys.stdlib_module_names, and the modules of Python 2 and 3.14.
+/// Modules of the standard library. A pickle that names any of their globals outside the allow-list
+/// below is rejected as malicious. Source: CPython 3.11, sys.stdlib_module_names, and the modules
+/// of Python 2 and 3.14.
 constexpr std::string_view kPythonModules =
-    " StringIO __builtin__ __builtins__ __future__ _abc _aix_support _ast _asyncio _bisect "
+    " StringIO __builtin__ __builtins__ __future__ _abc _aix_support _ast "  // words: ok
+    "_asyncio _bisect "
     "_blake2 _bootsubprocess _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 "
     "_codecs_jp _codecs_kr _codecs_tw _collections _collections_abc _compat_pickle "
     "_compression _contextvars _crypt _csv _ctypes _curses _curses_panel _datetime _dbm "
@@ -42,11 +44,12 @@ constexpr std::string_view kPythonModules =
     "warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp "
     "zipfile zipimport zlib zoneinfo ";
 
-/// Where torch keeps what makes tensors: to step over one would lose weights without a word.
+/// Modules of torch that create tensors. Skipping an unknown global of these would silently lose
+/// weights.
 constexpr std::string_view kTorchModules =
     " torch torch._tensor torch._utils torch.jit torch.serialization torch.storage ";
 
-/// What checkpoints hold of these modules.
+/// The globals of these modules that checkpoints contain.
 struct Listed {
   std::string_view module;
   std::string_view names;
@@ -72,7 +75,7 @@ constexpr Listed kListed[] = {
     {"random", " Random "},
     {"re", " _compile "},
     {"torch",
-     " BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
+     " BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "  // words: ok
      "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage "
      "QInt32Storage QInt8Storage QUInt8Storage ShortStorage Size Tensor bfloat16 bool "
      "complex128 complex32 complex64 device double float float16 float32 "

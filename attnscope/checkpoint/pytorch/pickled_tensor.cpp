@@ -63,7 +63,7 @@ constexpr std::array kTorchDTypes = {
     NamedDType{"torch.float8_e8m0fnu", DType::f8_e8m0},
 };
 
-/// How the function that rebuilds a tensor is called.
+/// The signatures of the functions that rebuild a tensor.
 enum class Rebuild { parameter, by_type, strided, with_dtype, sparse, without_data };
 
 struct Rebuilder {
@@ -95,7 +95,7 @@ const Rebuilder* rebuilder_of(const Pickle& pickle, const PickleNode& value) {
                                           : nullptr;
 }
 
-/// One description being read: a call of a function, with what its arguments must be.
+/// Reads one description: a function call, with checks of its arguments.
 class Call {
  public:
   Call(const Pickle& pickle, PickleRef arguments, const FileLocation& where)
@@ -118,7 +118,7 @@ class Call {
     return static_cast<std::uint64_t>(whole(at(index, what), what));
   }
 
-  /// A tuple of sizes, or a torch.Size that was called with one.
+  /// Reads a tuple of sizes, or a torch.Size that was called with one.
   Shape sizes_at(std::size_t index, std::string_view what) const {
     const PickleNode* sizes = &at(index, what);
     if (sizes->kind == PickleKind::object && pickle_.at(sizes->callee).text == "torch.Size") {
@@ -134,7 +134,7 @@ class Call {
   }
 
   [[noreturn]] void wrong(std::string_view what) const {
-    refuse(where_, "its " + std::string(what) + " is not what torch writes");
+    refuse(where_, "its " + std::string(what) + " is not in the form that torch writes");
   }
 
  private:
@@ -148,7 +148,7 @@ class Call {
   const FileLocation& where_;
 };
 
-/// Whether a tensor is marked to be read with its signs turned, or those of its imaginary parts.
+/// Whether a tensor is marked as a negated or conjugated view.
 bool is_marked(const Pickle& pickle, const Call& call, std::size_t index) {
   if (call.size() <= index) return false;
   const PickleNode& marks = call.at(index, "marks");
@@ -175,9 +175,9 @@ PickledTensor strided_tensor(const Pickle& pickle, const Call& call, bool with_d
     if (name.kind != PickleKind::global) call.wrong("dtype");
     const NamedDType* known = find_named(kTorchDTypes, name);
     tensor.dtype = known == nullptr ? std::nullopt : std::optional(known->dtype);
-    if (known == nullptr) tensor.skipped = "it is of " + std::string(name.text);
+    if (known == nullptr) tensor.skipped = "it has type " + std::string(name.text);
   } else if (!tensor.dtype) {
-    tensor.skipped = "its elements are of no type that is read";
+    tensor.skipped = "its element type is not supported";
   }
   if (is_marked(pickle, call, with_dtype ? 7 : 6)) {
     tensor.skipped = "it is a negated or conjugated view";
@@ -204,7 +204,7 @@ PickledTensor describe_call(const Pickle& pickle, const Rebuilder& rebuilder, Pi
     case Rebuild::strided: return strided_tensor(pickle, call, /*with_dtype=*/false, where);
     case Rebuild::with_dtype: return strided_tensor(pickle, call, /*with_dtype=*/true, where);
     case Rebuild::sparse: return {.skipped = "it is sparse"};
-    case Rebuild::without_data: return {.skipped = "the file holds its shape and no values"};
+    case Rebuild::without_data: return {.skipped = "the file contains its shape but no values"};
   }
   call.wrong("function");
 }
@@ -223,7 +223,7 @@ PickledTensor describe_tensor(const Pickle& pickle, PickleRef value, const FileL
 std::optional<PickledStorage> describe_storage(const Pickle& pickle, const PickleNode& persistent,
                                                const FileLocation& where) {
   if (persistent.kind != PickleKind::persistent) return std::nullopt;
-  // ("storage", class, key, place, count[, none or (key, first, count)])
+  // ("storage", class, key, location, count[, none or (key, first, count)])
   const Call id(pickle, persistent.arguments, where);
   if (id.at(0, "storage").text != "storage") return std::nullopt;
   const StorageClass* known = find_named(kStorageClasses, id.at(1, "storage class"));

@@ -1,5 +1,5 @@
-// Tensors as torch's pickles describe them.
-// Source: pytorch/pytorch, torch/_utils.py and torch/serialization.py.
+// Tensors as described by torch's pickles. Source: pytorch/pytorch, torch/_utils.py and
+// torch/serialization.py.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 
 namespace attnscope {
 
-/// A stretch of memory that tensors may share, stored outside the pickle under a key.
+/// A block of memory that tensors may share, stored outside the pickle under a key.
 struct PickledStorage {
   std::string_view key;
-  std::uint64_t count = 0;          // its elements
+  std::uint64_t count = 0;          // number of elements
   std::uint64_t element_bytes = 1;  // 1 if the storage has no element type
   std::optional<DType> dtype;       // of its elements; none if no DType fits
-  /// The first element of this storage under the key: older files keep several storages there.
+  /// The first element of this storage under the key, because older files store several storages
+  /// under one key.
   std::uint64_t first = 0;
-  std::uint64_t kept_count = 0;  // elements of everything under the key
+  std::uint64_t kept_count = 0;  // number of all elements under the key
 };
 
 /// Element (a, b, …) is the storage's element offset + a * strides[0] + b * strides[1] + …
@@ -37,11 +38,11 @@ struct PickledTensor {
 /// Whether the value is a tensor, or a parameter that wraps one.
 bool is_tensor(const Pickle& pickle, PickleRef value);
 
-/// Describes a value for which is_tensor() holds. `where` names the tensor. Throws Error(format)
+/// Describes a value for which is_tensor() is true. `where` names the tensor. Throws Error(format)
 /// for a description that torch could not have written. Does not check the storage's size.
 PickledTensor describe_tensor(const Pickle& pickle, PickleRef value, const FileLocation& where);
 
-/// The storage that a persistent id refers to; none for other ids.
+/// Returns the storage that a persistent id refers to; none for other ids.
 std::optional<PickledStorage> describe_storage(const Pickle& pickle, const PickleNode& persistent,
                                                const FileLocation& where);
 

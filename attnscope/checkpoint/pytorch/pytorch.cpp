@@ -35,13 +35,13 @@ bool is_tar(std::span<const std::byte> start) {
          bytes_text(start.subspan(kTarMarkPlace)).starts_with(kTarMark);
 }
 
-/// All that a checkpoint unpacks may take this much memory: what is honestly packed is about as
-/// large as it was before.
+/// The limit for all memory that a checkpoint unpacks. Weights compress only slightly, so a larger
+/// size indicates a malicious file.
 std::uint64_t most_unpacked_bytes(std::size_t file_bytes) {
   return kUnpackedAnyway + kUnpackedOfEachByte * file_bytes;
 }
 
-/// Tensors, with aliases for those that have the same bytes, in the order of their bytes.
+/// Adds tensors in the order of their bytes. Tensors with the same bytes become aliases.
 void add_tensors(FileContents& contents, const Pickle& pickle, Storages& storages,
                  const std::string& file) {
   using Identity = std::tuple<const std::byte*, DType, Shape, Shape>;
@@ -51,7 +51,7 @@ void add_tensors(FileContents& contents, const Pickle& pickle, Storages& storage
     const PickledTensor tensor = describe_tensor(pickle, named.tensor, where);
     if (!tensor.skipped.empty()) {
       contents.notes.push_back(
-          verbatim("tensor '" + named.name + "' is left out: " + tensor.skipped));
+          verbatim("tensor '" + named.name + "' is skipped: " + tensor.skipped));
       continue;
     }
     TensorView view = storages.view(tensor, where);
@@ -94,7 +94,8 @@ FileContents parse_stream(std::span<const std::byte> bytes, const std::string& f
   const auto find = [&](const PickledStorage& storage) {
     const auto found = stream.storages.find(storage.key);
     if (found == stream.storages.end()) {
-      refuse({file}, "holds no storage '" + verbatim(storage.key) + "', which a tensor needs");
+      refuse({file},
+             "contains no storage '" + verbatim(storage.key) + "', which a tensor requires");
     }
     return found->second;
   };
@@ -119,10 +120,10 @@ FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view na
   if (is_tar(start)) {
     throw Error(ErrorKind::unsupported,
                 {.file = file,
-                 .problem = "is a tar file, as torch 0.1 wrote it, which is not read",
+                 .problem = "is a tar file of torch 0.1, which is not supported",
                  .hint = "load and save it again with a newer torch"});
   }
-  refuse({file}, "is no file of torch.save: neither a zip archive nor its older stream");
+  refuse({file}, "is not a file of torch.save, expected a zip archive or the older stream");
 }
 
 FileContents read_pytorch(const MappedFile& file, std::string_view name) {
@@ -137,7 +138,7 @@ using nlohmann::json;
 constexpr int kMaxHparamsDepth = 16;
 constexpr std::size_t kMaxValues = 100'000, kMaxText = 1000;
 
-/// Counts down `left`, so that values which are part of many others end somewhere.
+/// Decrements `left`, so that values that are part of many others cannot make the text endless.
 json as_json(const Pickle& pickle, PickleRef value, int depth, std::size_t& left) {
   const PickleNode& node = pickle.at(value);
   if (depth == kMaxHparamsDepth || left == 0) return nullptr;

@@ -15,23 +15,24 @@
 namespace attnscope {
 
 /// Whether the first bytes are those of a zip archive, a stream, or the tar file of torch 0.1. The
-/// tar file is recognised only to be refused by name.
+/// tar file is recognized only for a clear error message.
 bool is_pytorch(std::span<const std::byte> start);
 
-/// The model's tensors (`find_state_dict`), as views into the file with any strides. Tensors that
-/// share all their bytes become one, the first; the others are aliases. Tensors whose values cannot
-/// be read are left out, with a note. Nothing that the pickle names is run.
+/// Returns the model's tensors (`find_state_dict`), as views into the file with any strides. Of
+/// tensors that share all their bytes, the first is kept and the others become aliases. Tensors
+/// whose values cannot be read are skipped, with a note. No code that the pickle names is run.
 FileContents read_pytorch(const MappedFile& file, std::string_view name);
 
 /// The same for bytes in memory.
 FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view name,
                            const NeedBytes& need = {});
 
-// Hyperparameters that a training program saved beside the weights, as a config.json.
+// Hyperparameters that a training program saved next to the weights, as a config.json.
 
-/// The text of a config.json with the pickle's `hparams`, and as `architectures` the class that
-/// their `model_class` names ("models.gpt2.gpt_core.GPT2Core"). Nothing if there are no `hparams`.
-/// Values that JSON cannot express are null. Source: checkpoints of jonathanmiddleton/daisy-wee.
+/// Returns the text of a config.json with the pickle's `hparams`. `architectures` is the class in
+/// their `model_class` ("models.gpt2.gpt_core.GPT2Core"). Returns nothing if there are no
+/// `hparams`. Values that JSON cannot express are null. Source: checkpoints of
+/// jonathanmiddleton/daisy-wee.
 std::optional<std::string> config_of_hparams(const Pickle& pickle);
 
 }  // namespace attnscope

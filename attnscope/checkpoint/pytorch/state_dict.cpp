@@ -14,11 +14,12 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kWrappers = {"model", "state_dict", "module",
                                                        "model_state_dict"};
-/// Keys of what a training program keeps beside the model start so.
+/// Prefixes of keys under which training programs store other data than the model.
 constexpr std::array<std::string_view, 4> kBeside = {"optim", "lr_sched", "sched", "rng"};
 constexpr std::string_view kCompiled = "_orig_mod.", kParallel = "module.";
 constexpr std::size_t kMaxStateDepth = 32;
-constexpr std::size_t kMaxVisits = 4'000'000;  // a value that is part of many counts each time
+constexpr std::size_t kMaxVisits = 4'000'000;  // a value that is part of several others counts each
+                                               // time
 constexpr std::size_t kCharactersOfAVisit = 64, kMaxKey = 1000;
 
 bool is_beside(std::string_view key) {
@@ -40,7 +41,7 @@ class Collector {
  private:
   void spend(std::size_t visits) {
     visits_ += visits;
-    if (visits_ > kMaxVisits) refuse(where_, "holds more than 4000000 values in one another");
+    if (visits_ > kMaxVisits) refuse(where_, "contains more than 4000000 nested values");
   }
 
   void visit(const std::string& name, PickleRef value) {
@@ -50,7 +51,7 @@ class Collector {
       names_.push_back({name, value});
       return;
     }
-    // A list may be part of itself.
+    // A list may contain itself.
     const bool is_open = std::find(path_.begin(), path_.end(), value) != path_.end();
     if (is_open || path_.size() == kMaxStateDepth) return;
     path_.push_back(value);
@@ -70,7 +71,7 @@ class Collector {
     visit_items(start, value, /*all=*/false);
   }
 
-  /// `all`: whatever the keys are.
+  /// `all`: regardless of the keys.
   void visit_items(const std::string& start, PickleRef mapping, bool all) {
     const std::vector<PickleRef> items = items_of(pickle_, mapping);
     spend(items.size());
@@ -78,14 +79,14 @@ class Collector {
       const PickleNode& key = pickle_.at(items[item]);
       const bool number = key.kind == PickleKind::integer;
       if (!number && key.kind != PickleKind::text) continue;
-      if (key.text.size() > kMaxKey) refuse(where_, "has a key of more than 1000 characters");
+      if (key.text.size() > kMaxKey) refuse(where_, "has a key longer than 1000 characters");
       const std::string text = number ? std::to_string(key.integer) : std::string(key.text);
       const PickleRef value = items[item + 1];
       if (all || !is_beside(text) || is_tensor(pickle_, value)) visit(start + text, value);
     }
   }
 
-  /// A torch.nn.Module keeps its parts in three dicts of its state.
+  /// A torch.nn.Module stores its components in three dicts of its state.
   bool visit_module(const std::string& start, PickleRef value) {
     const PickleRef state = pickle_.at(value).state;
     if (pickle_.at(value).kind != PickleKind::object || state == kNoPickleRef) return false;
@@ -101,11 +102,11 @@ class Collector {
   const Pickle& pickle_;
   const FileLocation& where_;
   std::vector<PickledName> names_;
-  std::vector<PickleRef> path_;  // the values that are being visited, one in the other
+  std::vector<PickleRef> path_;  // the values that are currently visited, outermost first
   std::size_t visits_ = 0;
 };
 
-/// Without every `_orig_mod.` that begins a name or follows a dot: torch.compile puts it there.
+/// Removes every `_orig_mod.` at the start of a name or after a dot, which torch.compile inserts.
 std::string without_compiled(std::string name) {
   for (std::size_t at = 0; (at = name.find(kCompiled, at)) != std::string::npos;) {
     if (at == 0 || name[at - 1] == '.') {
@@ -117,7 +118,7 @@ std::string without_compiled(std::string name) {
   return name;
 }
 
-/// Names as the model itself would give them.
+/// Returns the names that the model itself would use.
 void strip_prefixes(std::vector<PickledName>& names) {
   for (PickledName& named : names) named.name = without_compiled(std::move(named.name));
   const auto is_parallel = [](const PickledName& named) {
@@ -134,7 +135,7 @@ std::vector<PickleRef> items_of(const Pickle& pickle, PickleRef mapping) {
   const PickleNode& node = pickle.at(mapping);
   if (node.kind != PickleKind::dict && node.kind != PickleKind::object) return {};
   if (!node.items.empty() || node.kind == PickleKind::dict) return node.items;
-  // Python 2 gives an OrderedDict its items as an argument: [[key, value], …].
+  // In Python 2, an OrderedDict gets its items as an argument: [[key, value], …].
   if (pickle.at(node.callee).text != "collections.OrderedDict") return {};
   std::vector<PickleRef> items;
   const PickleNode& arguments = pickle.at(node.arguments);
@@ -173,15 +174,15 @@ std::vector<PickledName> find_state_dict(const Pickle& pickle, const FileLocatio
     if (inner == kNoPickleRef) break;
     level = inner;
   }
-  if (names.empty()) refuse(where, "the file holds no tensors of a model");
+  if (names.empty()) refuse(where, "the file contains no tensors of a model");
   if (names.size() == 1 && names.front().name.empty()) {
-    refuse(where, "the file holds one tensor without a name, and no model");
+    refuse(where, "the file contains a single tensor without a name, and no model");
   }
   strip_prefixes(names);
   std::set<std::string_view> seen;
   for (const PickledName& named : names) {
     if (!seen.insert(named.name).second) {
-      refuse(where, "two tensors are named '" + verbatim(named.name) + "'");
+      refuse(where, "two tensors have the name '" + verbatim(named.name) + "'");
     }
   }
   return names;

@@ -13,18 +13,20 @@ struct PickledName {
   PickleRef tensor = kNoPickleRef;
 };
 
-/// The tensors of the state dict in the pickle, in its order:
+/// Returns the tensors of the state dict in the pickle, in its order:
 /// - those under `model`, `state_dict`, `module` or `model_state_dict`, also nested, if there is
-///   such a key; else all tensors but those of optimizers, nested names joined by dots;
-/// - for a whole pickled module, its parameters and buffers;
-/// - without the prefix `module.` if all have it, and without `_orig_mod.`. Throws Error(format) if
-///   there is none, or if two tensors have the same name.
+///   such a key. Otherwise all tensors except those of optimizers, with nested names joined by
+///   dots.
+/// - for a whole pickled module: its parameters and buffers.
+/// - without the prefix `module.` if all names have it, and without `_orig_mod.`.
+/// Throws Error(format) if there is none, or if two tensors have the same name.
 std::vector<PickledName> find_state_dict(const Pickle& pickle, const FileLocation& where);
 
-/// The value under `key` of a dict, an OrderedDict or the like; kNoPickleRef if there is none.
+/// Returns the value at `key` of a dict, an OrderedDict or a similar mapping; kNoPickleRef if there
+/// is none.
 PickleRef find_item(const Pickle& pickle, PickleRef mapping, std::string_view key);
 
-/// Key, value, key, value, … of such a mapping; empty for other values.
+/// Returns key, value, key, value, … of such a mapping; empty for other values.
 std::vector<PickleRef> items_of(const Pickle& pickle, PickleRef mapping);
 
 }  // namespace attnscope

@@ -10,15 +10,15 @@
 namespace attnscope {
 namespace {
 
-/// Strides of 0 make large tensors of few bytes. Masks and positions do so, up to this many
-/// elements.
+/// Strides of 0 create large tensors from few bytes. They are accepted up to this number of
+/// elements, because masks and position ids use them.
 constexpr std::int64_t kMaxRepeated = std::int64_t{1} << 28;
 
 bool is_empty(const Shape& shape) {
   return std::find(shape.begin(), shape.end(), 0) != shape.end();
 }
 
-/// Elements from the first one of the view to its last; nothing where that overflows.
+/// Returns the number of elements from the first one of the view to its last; nothing on overflow.
 std::optional<std::uint64_t> reach_of(const PickledTensor& tensor) {
   if (is_empty(tensor.shape)) return 0;
   std::optional<std::uint64_t> reach = 1;
@@ -30,7 +30,7 @@ std::optional<std::uint64_t> reach_of(const PickledTensor& tensor) {
   return reach;
 }
 
-/// Whether the elements number at most 2^63 - 1; a stride of 0 needs no storage for them.
+/// Whether there are at most 2^63 - 1 elements. A stride of 0 needs no storage for them.
 bool is_countable(const Shape& shape) {
   std::optional<std::uint64_t> count = 1;
   if (is_empty(shape)) return true;
@@ -41,7 +41,7 @@ bool is_countable(const Shape& shape) {
   return true;
 }
 
-/// Whether the elements lie as row-major ones do; axes of one element have any stride.
+/// Whether the elements are row-major. Axes of size 1 may have any stride.
 bool is_row_major(const PickledTensor& tensor) {
   std::int64_t expected = 1;
   for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
@@ -70,10 +70,10 @@ std::span<const std::byte> Storages::bytes_of(const PickledTensor& tensor,
   const auto declared_bytes = checked_mul(tensor.storage.kept_count, tensor.storage.element_bytes);
   if (declared_bytes != stored.bytes) {
     refuse(where, "its storage should hold " + counted(tensor.storage.kept_count, "element") +
-                      " of " + counted(tensor.storage.element_bytes, "byte") + ", and holds " +
+                      " of " + counted(tensor.storage.element_bytes, "byte") + ", but contains " +
                       counted(stored.bytes, "byte"));
   }
-  // A complex number is two that are swapped each for itself.
+  // The two halves of a complex number are byte-swapped separately.
   const std::uint64_t swapped = !big_endian_                 ? 1
                                 : tensor.dtype == DType::c64 ? element_bytes / 2
                                                              : element_bytes;
@@ -82,7 +82,7 @@ std::span<const std::byte> Storages::bytes_of(const PickledTensor& tensor,
   auto& memory = unpacked_[{key, swapped}];
   if (memory != nullptr) return *memory;
   if (stored.bytes > unpacked_left_) {
-    refuse(where, "what the file holds packed is over the limit for files of its size");
+    refuse(where, "the compressed contents exceed the limit for a file of this size");
   }
   unpacked_left_ -= stored.bytes;
   if (need_) need_(stored.packed);
@@ -98,7 +98,7 @@ TensorView Storages::view(const PickledTensor& tensor, const FileLocation& where
   const auto reach = reach_of(tensor);
   const auto end = reach ? checked_add(tensor.offset, *reach) : std::nullopt;
   if (!end || !is_countable(tensor.shape)) {
-    refuse(where, "shape " + shape_text(tensor.shape) + " overflows");
+    refuse(where, "shape " + shape_text(tensor.shape) + " overflows the number of elements");
   }
   TensorView view{.dtype = *tensor.dtype, .shape = tensor.shape};
   const auto bytes = bytes_of(tensor, element_bytes, where);

@@ -17,33 +17,33 @@
 
 namespace attnscope {
 
-/// One storage as it lies in the file.
+/// One storage as stored in the file.
 struct StorageRecord {
   std::span<const std::byte> packed;
-  std::uint64_t bytes = 0;  // unpacked
-  std::uint32_t crc = 0;    // of the unpacked bytes; for deflated storages
+  std::uint64_t bytes = 0;  // size when unpacked
+  std::uint32_t crc = 0;    // CRC of the unpacked bytes, for deflated storages
   bool deflated = false;
 };
 
 /// Finds the record of a storage. Throws Error(format) if there is none.
 using FindRecord = std::function<StorageRecord(const PickledStorage& storage)>;
 
-/// Gives tensors their bytes. Little-endian storages are used in place. Others are unpacked into
+/// Assigns bytes to tensors. Little-endian storages are used in place. Others are unpacked into
 /// memory when the first tensor needs them.
 class Storages {
  public:
-  /// `most_unpacked_bytes`: limit for everything that is unpacked.
+  /// `most_unpacked_bytes`: the limit for all unpacked bytes.
   Storages(FindRecord find, bool big_endian, std::uint64_t most_unpacked_bytes, NeedBytes need)
       : find_(std::move(find)),
         big_endian_(big_endian),
         unpacked_left_(most_unpacked_bytes),
         need_(std::move(need)) {}
 
-  /// The view of a tensor that is not left out. `where` names the tensor. Throws Error(format) if
-  /// the tensor reaches past its storage, or if the storage has the wrong length.
+  /// Returns the view of a tensor that is not skipped. `where` names the tensor. Throws
+  /// Error(format) if the tensor exceeds its storage, or if the storage has the wrong length.
   TensorView view(const PickledTensor& tensor, const FileLocation& where);
 
-  /// The unpacked bytes. Keep them as long as the views.
+  /// The unpacked bytes. They must be kept as long as the views.
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory() const;
 
  private:
@@ -55,7 +55,8 @@ class Storages {
   std::uint64_t unpacked_left_;
   NeedBytes need_;
   std::map<std::string, StorageRecord, std::less<>> records_;
-  /// By key and by element size of the byte swap: one storage may hold tensors of several dtypes.
+  /// By key and by element size of the byte swap, because one storage may contain tensors of
+  /// several dtypes.
   std::map<std::pair<std::string, std::uint64_t>, std::shared_ptr<std::vector<std::byte>>>
       unpacked_;
 };

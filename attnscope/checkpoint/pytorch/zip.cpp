@@ -23,8 +23,8 @@ constexpr std::size_t kLocalHeaderBytes = 30, kDirectoryEntryBytes = 46, kDirect
 constexpr std::size_t kDirectoryEnd64Bytes = 56, kLocator64Bytes = 20;
 constexpr std::uint64_t kMaxComment = 65535;
 constexpr std::uint64_t kMaxDirectoryBytes = 100'000'000;
-constexpr std::uint32_t kSeeExtra = 0xFFFFFFFF;  // the number stands in the zip64 extra field
-constexpr std::uint16_t kEncrypted = 0x0001 | 0x0040 | 0x2000;  // also its strong forms
+constexpr std::uint32_t kSeeExtra = 0xFFFFFFFF;  // the number is in the zip64 extra field
+constexpr std::uint16_t kEncrypted = 0x0001 | 0x0040 | 0x2000;  // including strong encryption
 constexpr std::uint16_t kPatch = 0x0020;
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 
@@ -34,8 +34,8 @@ struct DirectoryLocation {
   std::uint64_t entries = 0;
 };
 
-/// The end record: the last one whose comment ends with the file. Asks for as much of the file's
-/// end as it may lie in, which often holds the whole directory.
+/// Finds the end record: the last one whose comment ends at the end of the file. Requests as much
+/// of the file's end as the record may need, which often includes the whole directory.
 std::size_t find_directory_end(std::span<const std::byte> archive, const FileLocation& where,
                                const NeedBytes& need) {
   const auto tail =
@@ -59,24 +59,25 @@ DirectoryLocation read_end64(std::span<const std::byte> archive, std::size_t loc
   pointer.take(8);
   const auto begin = pointer.take_number<std::uint64_t>();
   if (begin > locator || locator - begin < kDirectoryEnd64Bytes) {
-    refuse(where, "the zip64 end record does not lie before its locator");
+    refuse(where, "the zip64 end record does not precede its locator");
   }
   ByteReader record(archive.subspan(static_cast<std::size_t>(begin)), where, "the zip64 end record",
                     need, kDirectoryEnd64Bytes);
   if (record.take_number<std::uint32_t>() != kDirectoryEnd64) {
-    refuse(where, "the zip64 locator points to something else");
+    refuse(where, "the zip64 locator does not point to an end record");
   }
-  record.take(12);  // its size, and who wrote it
+  record.take(12);  // its size, and the version that wrote it
   const auto disk = record.take_number<std::uint32_t>();
   const auto directory_disk = record.take_number<std::uint32_t>();
-  if (disk != 0 || directory_disk != 0) refuse(where, "the zip archive is one part of several");
+  if (disk != 0 || directory_disk != 0)
+    refuse(where, "the zip archive is split into several files");
   record.take(8);  // entries on this disk
   DirectoryLocation location;
   location.entries = record.take_number<std::uint64_t>();
   location.bytes = record.take_number<std::uint64_t>();
   location.begin = record.take_number<std::uint64_t>();
   if (checked_add(location.begin, location.bytes) != begin) {
-    refuse(where, "the central directory does not end where its end record begins");
+    refuse(where, "the central directory does not end at its end record");
   }
   return location;
 }
@@ -96,20 +97,21 @@ DirectoryLocation find_directory(std::span<const std::byte> archive, const FileL
   if (end >= kLocator64Bytes) {
     const std::size_t locator = end - kLocator64Bytes;
     ByteReader before(archive.subspan(locator), where, "the zip64 locator", need, kLocator64Bytes);
-    // torch writes a zip64 record also where the numbers would fit without.
+    // torch also writes a zip64 record if the numbers would fit without it.
     if (before.take_number<std::uint32_t>() == kLocator64) {
       return read_end64(archive, locator, where, need);
     }
   }
-  if (disk != 0 || directory_disk != 0) refuse(where, "the zip archive is one part of several");
+  if (disk != 0 || directory_disk != 0)
+    refuse(where, "the zip archive is split into several files");
   if (checked_add(location.begin, location.bytes) != end) {
-    refuse(where, "the central directory does not end where its end record begins",
-           "something was put before or into the archive?");
+    refuse(where, "the central directory does not end at its end record",
+           "was data added before or into the archive?");
   }
   return location;
 }
 
-/// The numbers that did not fit into 32 bits stand in the extra field 1, in this order.
+/// Numbers that do not fit into 32 bits are in extra field 1, in this order.
 void read_zip64_extra(ZipEntry& entry, std::span<const std::byte> extra,
                       const FileLocation& where) {
   std::vector<std::uint64_t*> wanted;
@@ -129,7 +131,7 @@ void read_zip64_extra(ZipEntry& entry, std::span<const std::byte> extra,
   refuse(where, "its zip64 field is missing");
 }
 
-/// A name that whoever unpacks the archive could write somewhere else.
+/// Names that could make an unpacking program write outside of its folder.
 bool leads_out(std::string_view name) {
   if (name.empty() || name.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) {
     return true;
@@ -148,7 +150,7 @@ struct NamedEntry {
 
 NamedEntry read_entry(ByteReader& directory) {
   if (directory.take_number<std::uint32_t>() != kDirectoryEntry) {
-    refuse(directory.where(), "the central directory holds something that is no entry");
+    refuse(directory.where(), "the central directory contains an invalid entry");
   }
   directory.take(4);  // versions
   NamedEntry out;
@@ -169,21 +171,22 @@ NamedEntry read_entry(ByteReader& directory) {
   read_zip64_extra(entry, directory.take(extra_bytes), where);
   directory.take(comment_bytes);
 
-  if (leads_out(out.name)) refuse(where, "its name leads out of the archive's folder");
+  if (leads_out(out.name)) refuse(where, "its name points outside of the archive's folder");
   if ((flags & kEncrypted) != 0) refuse(where, "is encrypted");
   if ((flags & kPatch) != 0 || (method != kStored && method != kDeflated)) {
     refuse(where,
-           "is packed by method " + std::to_string(method) + ", neither stored nor deflated");
+           "uses compression method " + std::to_string(method) + ", expected stored or deflated");
   }
   entry.deflated = method == kDeflated;
   if (!entry.deflated && entry.packed_bytes != entry.bytes) {
-    refuse(where, "is stored, yet its " + counted(entry.bytes, "byte takes", "bytes take") + " " +
+    refuse(where, "is stored without compression, but its " +
+                      counted(entry.bytes, "byte takes", "bytes take") + " " +
                       std::to_string(entry.packed_bytes));
   }
   return out;
 }
 
-/// Sets the limits: each entry must end before the next one's header.
+/// Sets the limits: each entry must end before the header of the next one.
 void check_no_overlap(std::vector<NamedEntry>& entries, std::uint64_t directory_begin,
                       const FileLocation& file) {
   std::sort(entries.begin(), entries.end(), [](const NamedEntry& a, const NamedEntry& b) {
@@ -201,7 +204,7 @@ void check_no_overlap(std::vector<NamedEntry>& entries, std::uint64_t directory_
     entry.limit = limit;
     limit = entry.header;
   }
-  if (limit != 0) refuse(file, "there are bytes before the archive's first entry");
+  if (limit != 0) refuse(file, "there are extra bytes before the archive's first entry");
 }
 
 }  // namespace
@@ -210,7 +213,7 @@ ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FileLo
                                 const NeedBytes& need) {
   const DirectoryLocation location = find_directory(archive, where, need);
   if (location.bytes > kMaxDirectoryBytes) {
-    refuse(where, "the central directory is over the limit of 100000000 bytes");
+    refuse(where, "the central directory exceeds the limit of 100000000 bytes");
   }
   if (location.entries > location.bytes / kDirectoryEntryBytes) {
     refuse(where, counted(location.entries, "entry does", "entries do") +
@@ -224,13 +227,13 @@ ZipDirectory read_zip_directory(std::span<const std::byte> archive, const FileLo
   for (std::uint64_t count = 0; count < location.entries; ++count) {
     entries.push_back(read_entry(directory));
   }
-  if (directory.left() > 0) refuse(where, "the central directory holds more than its entries");
+  if (directory.left() > 0) refuse(where, "the central directory contains more than its entries");
   check_no_overlap(entries, location.begin, where);
 
   ZipDirectory out;
   for (NamedEntry& named : entries) {
     const auto [position, fresh] = out.emplace(named.name, named.entry);
-    if (!fresh) refuse(where, "two entries are named '" + verbatim(position->first) + "'");
+    if (!fresh) refuse(where, "two entries have the name '" + verbatim(position->first) + "'");
   }
   return out;
 }
@@ -243,7 +246,7 @@ std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std:
   ByteReader local(archive.subspan(header, static_cast<std::size_t>(entry.limit) - header),
                    location, "its part of the file", need, kLocalHeaderBytes + name.size());
   if (local.take_number<std::uint32_t>() != kLocalHeader) {
-    refuse(location, "the central directory points to something that is no entry");
+    refuse(location, "the central directory points to an invalid entry");
   }
   local.take(4);  // version, flags
   const auto method = local.take_number<std::uint16_t>();
@@ -251,7 +254,7 @@ std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std:
   const auto name_bytes = local.take_number<std::uint16_t>();
   const auto extra_bytes = local.take_number<std::uint16_t>();
   if (local.take_text(name_bytes) != name || method != (entry.deflated ? kDeflated : kStored)) {
-    refuse(location, "its own header disagrees with the central directory");
+    refuse(location, "its header contradicts the central directory");
   }
   const std::uint64_t begin = local.position() + std::uint64_t{extra_bytes};
   if (begin > local.left() + local.position() ||
@@ -264,7 +267,7 @@ std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, std:
 
 namespace {
 
-/// A deflate stream makes at most this many bytes of one: 258 of two bits.
+/// The largest expansion of a deflate stream: 258 bytes from two bits.
 constexpr std::uint64_t kMaxBytesOfOne = 1032;
 
 /// zlib counts in 32 bits.
@@ -276,9 +279,9 @@ std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uin
                                      std::uint32_t crc, const FileLocation& where) {
   if (size / kMaxBytesOfOne > packed.size()) {
     refuse(where, counted(packed.size(), "deflated byte") + " cannot hold the " +
-                      std::to_string(size) + " that its entry promises");
+                      std::to_string(size) + " bytes that its entry specifies");
   }
-  // One byte more than is promised shows a stream that goes on.
+  // One additional byte reveals a stream that is too long.
   std::vector<std::byte> out(static_cast<std::size_t>(size) + 1);
   z_stream stream = {};
   constexpr int kRaw = -MAX_WBITS;
@@ -297,16 +300,16 @@ std::vector<std::byte> inflate_bytes(std::span<const std::byte> packed, std::uin
     if (made > size) break;
   }
   inflateEnd(&stream);
-  if (made > size) refuse(where, "unpacks to more bytes than its entry promises");
-  if (status != Z_STREAM_END) refuse(where, "its deflated bytes are damaged");
+  if (made > size) refuse(where, "unpacks to more bytes than its entry specifies");
+  if (status != Z_STREAM_END) refuse(where, "its deflated bytes are corrupt");
   if (made < size || used < packed.size()) {
-    refuse(where, "unpacks to " + counted(made, "byte") + " of " + std::to_string(used) +
-                      ", its entry promises " + std::to_string(size) + " of " +
+    refuse(where, "unpacks to " + counted(made, "byte") + " from " + std::to_string(used) +
+                      ", but its entry specifies " + std::to_string(size) + " from " +
                       std::to_string(packed.size()));
   }
   out.resize(made);
   if (crc32_z(0, reinterpret_cast<const Bytef*>(out.data()), out.size()) != crc) {
-    refuse(where, "unpacks to bytes of another checksum than its entry promises");
+    refuse(where, "unpacks to bytes with another checksum than its entry specifies");
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// AWQ, version "gemm": each input of all outputs side by side, eight 4-bit numbers to a word.
+// AWQ, version "gemm": row-major by input, with eight 4-bit numbers (outputs) per word.
 #include <array>
 
 #include "attnscope/base/text.h"
@@ -16,13 +16,13 @@ constexpr std::int64_t kInWord = 8;
 
 struct AwqParts {
   std::int64_t outputs = 0;
-  std::int64_t inputs_each = 0;  // in a group
+  std::int64_t inputs_each = 0;  // number of inputs per group
   TensorView weights;            // (inputs, outputs / 8) words
   TensorView zeros;              // (groups, outputs / 8) words
   TensorView scales;             // (groups, outputs)
 };
 
-/// (number - zero) * scale, rounded to the dtype of the scales.
+/// Computes (number - zero) * scale, rounded to the dtype of the scales.
 class AwqSource final : public TransposedSource {
  public:
   explicit AwqSource(AwqParts parts) : TransposedSource(parts.outputs), parts_(std::move(parts)) {}
@@ -49,11 +49,11 @@ class AwqSource final : public TransposedSource {
   }
 
  private:
-  /// Whole words, so a word may begin before the tile and end behind it.
+  /// Reads whole words, so a word may begin before the tile and end behind it.
   using Numbers = std::array<std::uint8_t, kTile + 2 * kInWord>;
 
-  /// Of a row of words those that hold outputs [first, first + count): the numbers begin at the
-  /// first word's first output.
+  /// Returns the words of a row that contain outputs [first, first + count). The numbers start at
+  /// the first word's first output.
   void unpack(const TensorView& words, std::int64_t row, std::int64_t first, std::int64_t count,
               Numbers& out) const {
     // Output k of a word is its nibble {0 4 1 5 2 6 3 7}[k].
@@ -118,8 +118,8 @@ void compose_awq(WeightParts& parts) {
     parts.check(scales, {DType::f16, DType::bf16, DType::f32}, {groups, outputs});
     parts.check(zeros, {DType::i32}, {groups, words});
     if (inputs % groups != 0) {
-      parts.refuse(weights, counted(inputs, "input is", "inputs are") + " no " +
-                                counted(groups, "group") + " of one size");
+      parts.refuse(weights, counted(inputs, "input is", "inputs are") + " not divisible into " +
+                                counted(groups, "group") + " of equal size");
     }
     const std::int64_t each = inputs / groups;
     parts.add({.name = *name + ".weight",
@@ -130,7 +130,7 @@ void compose_awq(WeightParts& parts) {
                                                               .weights = weights.view,
                                                               .zeros = zeros.view,
                                                               .scales = scales.view}),
-               .stored_as = "AWQ 4 bit, groups of " + std::to_string(each)},
+               .stored_as = "AWQ 4-bit, groups of " + std::to_string(each)},
               {&weights, &zeros, &scales});
   }
 }

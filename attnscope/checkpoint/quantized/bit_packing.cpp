@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-/// Where a number lies: the word that has its first bit, and that bit.
+/// The position of a number: the word that contains its first bit, and that bit.
 struct BitPosition {
   std::int64_t word;
   int bit;
@@ -29,8 +29,7 @@ std::uint8_t unpack_one(BitPacking packing, int bits, const std::byte* words, st
   return static_cast<std::uint8_t>(both >> position.bit & ((1u << bits) - 1));
 }
 
-/// Eight numbers of a dense stream are `bits` whole bytes: from such a place on, as many eights as
-/// there are.
+/// Unpacks groups of eight numbers of a dense stream. Each group fills `bits` whole bytes.
 template <int bits>
 void unpack_eights(const std::byte* at, std::int64_t eights, std::uint8_t* out) {
   for (std::int64_t eight = 0; eight < eights; ++eight) {
@@ -45,7 +44,7 @@ void unpack_eights(const std::byte* at, std::int64_t eights, std::uint8_t* out) 
   }
 }
 
-/// The usual width, said apart: byte by byte it becomes vector code.
+/// The most common width is a separate case, so that the loop vectorizes byte by byte.
 template <>
 void unpack_eights<4>(const std::byte* at, std::int64_t eights, std::uint8_t* out) {
   for (std::int64_t byte = 0; byte < eights * 4; ++byte) {

@@ -1,5 +1,5 @@
-// bitsandbytes: 4-bit numbers of a table with a scale for each block, or signed bytes with a scale
-// for each row.
+// bitsandbytes: 4-bit indices into a table with one scale per block, or int8 with one scale per
+// row.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Scales that are quantised themselves: table[code] * scale of the code's block + offset.
+/// Nested quantization of the scales: table[code] * scale of the code's block + offset.
 struct NestedScales {
   TensorView table;  // f32 (256,)
   TensorView scales;
@@ -26,9 +26,9 @@ struct NestedScales {
 
 struct FourBitParts {
   std::int64_t rows = 0, cols = 0;
-  TensorView codes;  // bytes of whatever dtype: two values to each, the first in the upper half
+  TensorView codes;  // bytes with any dtype: two values per byte, the first in the upper half
   TensorView table;  // f32 (16,)
-  TensorView state;  // what block sizes, offset and dtype were read from
+  TensorView state;  // block sizes, offset and dtype were read from this tensor
   TensorView scales;
   std::int64_t block = 0;
   std::optional<NestedScales> nested;
@@ -42,7 +42,7 @@ std::span<const std::byte> elements(const TensorView& tensor, std::int64_t first
                               static_cast<std::size_t>((end - first) * each));
 }
 
-/// table[code] * scale, rounded to `dtype`. Blocks are of values in the order of the rows.
+/// Computes table[code] * scale, rounded to `dtype`. Blocks are runs of values in row-major order.
 class FourBitSource final : public ValueSource {
  public:
   explicit FourBitSource(FourBitParts parts) : parts_(std::move(parts)) {}
@@ -115,7 +115,7 @@ class FourBitSource final : public ValueSource {
   FourBitParts parts_;
 };
 
-/// What "quant_state" says of a weight.
+/// The contents of "quant_state" of a weight.
 struct FourBitState {
   Shape shape;
   std::int64_t block = 0;
@@ -130,11 +130,12 @@ class StateReader {
       : parts_(parts), tensor_(tensor) {
     parts.check_dtype(tensor, {DType::u8});
     constexpr std::size_t kMaxBytes = 100'000;
-    if (tensor.view.bytes.size() > kMaxBytes) parts.refuse(tensor, "is too long for a state");
+    if (tensor.view.bytes.size() > kMaxBytes)
+      parts.refuse(tensor, "is too long for a quantization state");
     const auto bytes = parts.bytes(tensor);
     state_ = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                         parts.place_of(tensor).file, "tensor '" + tensor.name + "'");
-    if (!state_.is_object()) parts.refuse(tensor, "is no JSON object");
+    if (!state_.is_object()) parts.refuse(tensor, "is not a JSON object");
   }
 
   std::int64_t size(const char* key) const { return as_size(field(key), key); }
@@ -161,7 +162,7 @@ class StateReader {
 
  private:
   [[noreturn]] void refuse(const std::string& key) const {
-    parts_.refuse(tensor_, "its '" + key + "' is absent or not what it should be");
+    parts_.refuse(tensor_, "its '" + key + "' is missing or invalid");
   }
 
   const json& field(const char* key) const {
@@ -185,9 +186,8 @@ void check_count(const WeightParts& parts, const CheckpointTensor& tensor,
                  std::initializer_list<DType> dtypes, std::int64_t count) {
   parts.check_dtype(tensor, dtypes);
   if (tensor.view.element_count() == count) return;
-  parts.refuse(tensor, "holds " + counted(tensor.view.element_count(), "value") + ", not the " +
-                           std::to_string(count) +
-                           " that the weight's shape and block size demand");
+  parts.refuse(tensor, "contains " + counted(tensor.view.element_count(), "value") + ", expected " +
+                           std::to_string(count) + " (from the weight's shape and block size)");
 }
 
 void compose_four_bits(WeightParts& parts, const CheckpointTensor& state_tensor,
@@ -201,8 +201,8 @@ void compose_four_bits(WeightParts& parts, const CheckpointTensor& state_tensor,
   const std::int64_t values = shape[0] * shape[1], block = state.size("blocksize");
   parts.check_dtype(codes, {codes.view.dtype});
   if (static_cast<std::int64_t>(codes.view.bytes.size()) != values / 2 + values % 2) {
-    parts.refuse(codes, "holds " + counted(codes.view.bytes.size(), "byte") + ", not those of " +
-                            counted(values, "4-bit value"));
+    parts.refuse(codes, "contains " + counted(codes.view.bytes.size(), "byte") +
+                            ", expected the bytes of " + counted(values, "4-bit value"));
   }
   check_count(parts, table, {DType::f32}, 16);
   const std::int64_t blocks = blocks_of(values, block);
@@ -263,7 +263,7 @@ void compose_bytes(WeightParts& parts, const CheckpointTensor& scales, const std
                                                                   .scales = scales.view,
                                                                   .groups = {.columns_each = cols},
                                                                   .factor = 1.0f / 127}),
-             .stored_as = "INT8, a scale for each row"},
+             .stored_as = "INT8, one scale per row"},
             {&codes, &scales, format});
 }
 

@@ -1,5 +1,4 @@
-// compressed-tensors: packed whole numbers, signed bytes or float8s, scaled by tensor, row, group
-// or block.
+// compressed-tensors: packed integers, int8 or float8, with scales per tensor, row, group or block.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,7 +24,7 @@ struct CompressedScheme {
   std::int64_t group_size = 0;
   std::int64_t block_rows = 0, block_cols = 0;
   bool is_symmetric = true;
-  bool has_group_order = false;  // actorder "group": a list says each column's group
+  bool has_group_order = false;  // actorder "group": a list contains each column's group
 };
 
 class SchemeReader {
@@ -40,7 +39,7 @@ class SchemeReader {
                             .has_group_order = text("actorder") == "group"};
     constexpr std::int64_t kMax = 1'000'000'000;
     scheme.group_size = size("group_size", kMax).value_or(0);
-    // What the library infers where nothing is said.
+    // The default of the library if the strategy is not specified.
     if (scheme.strategy.empty()) scheme.strategy = scheme.group_size > 0 ? "group" : "tensor";
     const bool grouped = scheme.strategy == "group" || scheme.strategy == "tensor_group";
     if (grouped && scheme.group_size == 0) refuse("group_size");
@@ -59,7 +58,7 @@ class SchemeReader {
 
  private:
   [[noreturn]] void refuse(const std::string& key) const {
-    parts_.refuse_config("'" + key + "' of weights is absent or not what it should be");
+    parts_.refuse_config("'" + key + "' of weights is missing or invalid");
   }
 
   const json* find(const char* key) const {
@@ -101,10 +100,10 @@ std::vector<CompressedScheme> read_schemes(const WeightParts& parts) {
   if (groups == parts.config().end() || !groups->is_object()) return schemes;
   for (const json& group : *groups) {
     if (!group.is_object())
-      parts.refuse_config("'config_groups' holds something that is no object");
+      parts.refuse_config("'config_groups' contains a value that is not an object");
     const auto weights = group.find("weights");
     if (weights == group.end() || weights->is_null()) continue;
-    if (!weights->is_object()) parts.refuse_config("'weights' is no object");
+    if (!weights->is_object()) parts.refuse_config("'weights' is not an object");
     schemes.push_back(SchemeReader(parts, *weights).read());
   }
   return schemes;
@@ -123,7 +122,7 @@ bool is_written_per_word(const WeightParts& parts) {
   return minor <= 15;
 }
 
-/// The shape of scales that a scheme requires for a (rows, cols) weight.
+/// Returns the shape of scales that a scheme requires for a (rows, cols) weight.
 struct ScaleShape {
   Shape shape;
   std::int64_t block_rows = 1, block_cols = 1;
@@ -132,7 +131,7 @@ struct ScaleShape {
 
 ScaleShape scale_shape(const CompressedScheme& scheme, std::int64_t rows, std::int64_t cols) {
   if (scheme.strategy == "tensor") return {{1}, rows, cols, "one scale"};
-  if (scheme.strategy == "channel") return {{rows, 1}, 1, cols, "a scale for each row"};
+  if (scheme.strategy == "channel") return {{rows, 1}, 1, cols, "one scale per row"};
   if (scheme.strategy == "block") {
     return {{blocks_of(rows, scheme.block_rows), blocks_of(cols, scheme.block_cols)},
             scheme.block_rows,
@@ -146,7 +145,8 @@ ScaleShape scale_shape(const CompressedScheme& scheme, std::int64_t rows, std::i
           "groups of " + std::to_string(scheme.group_size)};
 }
 
-/// The scheme that a weight's parts fit, of those that the configuration has for different layers.
+/// Returns the scheme that matches a weight's parts, from those that the configuration has for
+/// different layers.
 struct Composition {
   ScaleGridParts grid;
   std::string words;
@@ -156,7 +156,7 @@ struct Composition {
 struct CompressedWeight {
   std::string name;
   const CheckpointTensor* codes = nullptr;
-  const CheckpointTensor* shape = nullptr;  // of a packed one
+  const CheckpointTensor* shape = nullptr;  // for a packed weight
   const CheckpointTensor* scales = nullptr;
   const CheckpointTensor* zeros = nullptr;
   const CheckpointTensor* groups = nullptr;
@@ -165,16 +165,16 @@ struct CompressedWeight {
   bool is_packed() const { return shape != nullptr; }
 };
 
-/// In the file of a compressor up to 0.15 each word holds whole numbers; later they are dense. Both
-/// may take as many words.
+/// Compressors up to 0.15 store only whole numbers per word; later ones pack densely. Both may take
+/// the same number of words.
 BitPacking packing_of(const WeightParts& parts, const CompressedWeight& weight, int bits) {
   const std::int64_t words = weight.codes->view.shape[1];
   const bool dense = packed_words(BitPacking::dense, bits, weight.cols) == words;
   const bool per_word = packed_words(BitPacking::per_word, bits, weight.cols) == words;
   if (!dense && !per_word) {
-    parts.refuse(*weight.codes, counted(words, "word to a row is not that of ",
-                                        "words to a row are not those of ") +
-                                    counted(weight.cols, "number") + " of " + counted(bits, "bit"));
+    parts.refuse(*weight.codes,
+                 counted(words, "word per row does not fit ", "words per row do not fit ") +
+                     counted(weight.cols, "number") + " of " + counted(bits, "bit"));
   }
   if (dense && per_word)
     return is_written_per_word(parts) ? BitPacking::per_word : BitPacking::dense;
@@ -184,7 +184,7 @@ BitPacking packing_of(const WeightParts& parts, const CompressedWeight& weight, 
 void check_zeros(const WeightParts& parts, const CompressedWeight& weight,
                  const CompressedScheme& scheme, ScaleGridParts& grid, const Shape& scale_shape) {
   if (weight.zeros == nullptr) {
-    parts.refuse(*weight.codes, "has no '" + weight.name + "_zero_point' beside it");
+    parts.refuse(*weight.codes, "has no matching '" + weight.name + "_zero_point'");
   }
   grid.zeros = GridZeros{.tensor = weight.zeros->view};
   if (!weight.is_packed() || weight.zeros->view.dtype == DType::i8) {
@@ -208,15 +208,15 @@ Composition compose(const WeightParts& parts, const CompressedWeight& weight,
   const DType code_dtype = weight.codes->view.dtype;
   if (scheme.is_float == (weight.is_packed() || code_dtype == DType::i8)) {
     parts.refuse(*weight.codes, "dtype " + std::string(dtype_name(code_dtype)) +
-                                    " is not that of the configuration's type '" +
+                                    " does not match the configuration's type '" +
                                     (scheme.is_float ? "float'" : "int'"));
   }
   if (weight.is_packed()) {
     grid.codes.bits = scheme.bits;
     grid.codes.packing = packing_of(parts, weight, scheme.bits);
-    out.words = "compressed-tensors " + std::to_string(scheme.bits) + " bit, ";
+    out.words = "compressed-tensors " + std::to_string(scheme.bits) + "-bit, ";
     if (grid.codes.packing == BitPacking::per_word && 32 % scheme.bits != 0) {
-      out.words += "whole numbers in words, ";
+      out.words += "integers packed in words, ";
     }
   } else {
     out.words = std::string(dtype_name(code_dtype)) + ", ";
@@ -232,9 +232,9 @@ Composition compose(const WeightParts& parts, const CompressedWeight& weight,
   const bool flat = scheme.strategy == "channel" && found == Shape{weight.rows};
   if (!one && !flat) parts.check(*weight.scales, {weight.scales->view.dtype}, scale.shape);
   if (weight.is_packed() && weight.zeros != nullptr && scheme.is_symmetric) {
-    parts.refuse(*weight.zeros, "is there, and the configuration says symmetric");
+    parts.refuse(*weight.zeros, "exists, but the configuration specifies symmetric quantization");
   }
-  // Old files may have those of a symmetric scheme beside signed bytes, all 0.
+  // Old files may contain zero points for a symmetric scheme, all 0, next to int8 values.
   const bool has_zeros = weight.zeros != nullptr && weight.zeros->view.dtype == DType::i8;
   if (!scheme.is_symmetric || has_zeros) {
     check_zeros(parts, weight, scheme, grid, found);
@@ -252,8 +252,8 @@ Composition compose(const WeightParts& parts, const CompressedWeight& weight,
 
 void add_weight(WeightParts& parts, const CompressedWeight& weight,
                 const std::vector<CompressedScheme>& schemes) {
-  // A scheme names its layers by classes and regular expressions, which are not looked at: of those
-  // of a model only one fits the shapes.
+  // A scheme selects its layers by classes and regular expressions. They are not evaluated, because
+  // only one scheme of a model fits the shapes.
   const auto fitting = [&]() -> Composition {
     for (std::size_t index = 0; index + 1 < schemes.size(); ++index) {
       try {
@@ -272,7 +272,7 @@ void add_weight(WeightParts& parts, const CompressedWeight& weight,
             {weight.codes, weight.scales, weight.shape, weight.zeros, weight.groups});
 }
 
-/// What weight_shape says, which is what the last word's padding leaves open.
+/// Reads weight_shape, because padding of the last word makes the number of columns ambiguous.
 void read_shape(const WeightParts& parts, CompressedWeight& weight) {
   parts.check(*weight.shape, {DType::i64}, {2});
   const auto bytes = parts.bytes(*weight.shape);
@@ -285,7 +285,7 @@ void read_shape(const WeightParts& parts, CompressedWeight& weight) {
   const Shape& packed = weight.codes->view.shape;
   if (weight.rows != packed[0] || weight.cols < 1 || weight.cols > 32 * packed[1]) {
     parts.refuse(*weight.shape, "[" + std::to_string(weight.rows) + ", " +
-                                    std::to_string(weight.cols) + "] is not the shape of " +
+                                    std::to_string(weight.cols) + "] does not match the shape of " +
                                     counted(packed[0], "row") + " of " +
                                     counted(packed[1], "word"));
   }

@@ -1,4 +1,4 @@
-// F8 values with a scale for each block, each row, or all of them.
+// float8 values with one scale per block, per row, or per tensor.
 #include <nlohmann/json.hpp>
 
 #include "attnscope/checkpoint/quantized/methods.h"
@@ -13,7 +13,7 @@ struct Block {
   std::int64_t rows = 0, cols = 0;
 };
 
-/// `weight_block_size`; 128 x 128, as DeepSeek has it, where the configuration says nothing.
+/// `weight_block_size`; the default is 128 x 128, as in DeepSeek.
 Block read_block(const WeightParts& parts) {
   const auto found = parts.config().find("weight_block_size");
   if (found == parts.config().end() || found->is_null()) return {128, 128};
@@ -26,7 +26,7 @@ Block read_block(const WeightParts& parts) {
   return {(*found)[0], (*found)[1]};
 }
 
-/// What the scale's shape says of the blocks, and what the output says of it.
+/// The blocks that the scale's shape implies, and their description in the output.
 struct ScaleLayout {
   Block block;
   std::string words;
@@ -37,7 +37,7 @@ ScaleLayout layout_of(const WeightParts& parts, const CheckpointTensor& scale, c
   const Shape& shape = scale.view.shape;
   const std::int64_t rows = weight[0], cols = weight[1];
   if (scale.view.element_count() == 1 && shape.size() <= 2) return {{rows, cols}, "one scale"};
-  if (shape == Shape{rows} || shape == Shape{rows, 1}) return {{1, cols}, "a scale for each row"};
+  if (shape == Shape{rows} || shape == Shape{rows, 1}) return {{1, cols}, "one scale per row"};
   parts.check(scale, {scale.view.dtype},
               {blocks_of(rows, block.rows), blocks_of(cols, block.cols)});
   return {block, "scales of " + std::to_string(block.rows) + " x " + std::to_string(block.cols)};
@@ -67,7 +67,7 @@ void compose_fp8(WeightParts& parts) {
     parts.check_dtype(*scale, {DType::f32, DType::bf16, DType::f16, DType::f8_e8m0});
     const ScaleLayout layout = layout_of(parts, *scale, tensor.view.shape, block);
     const std::int64_t rows = tensor.view.shape[0], cols = tensor.view.shape[1];
-    // Scales of 8 bits are no dtype to compute in: the library then gives bfloat16.
+    // 8-bit scales are not a dtype for computation, so the library returns bfloat16.
     const DType dtype = scale->view.dtype == DType::f8_e8m0 ? DType::bf16 : scale->view.dtype;
     parts.add({.name = tensor.name,
                .dtype = dtype,

@@ -1,4 +1,4 @@
-// GPTQ: each input of all outputs side by side, numbers packed down the inputs.
+// GPTQ: row-major by input, with numbers packed along the inputs.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,8 @@ namespace {
 
 struct GptqParts {
   int bits = 4;
-  bool adds_one = false;  // to stored zero points: what checkpoint_format "gptq" leaves to readers
+  bool adds_one = false;  // added to stored zero points; checkpoint_format "gptq" stores them minus
+                          // 1
   std::int64_t outputs = 0;
   TensorView weights;  // (inputs * bits / 32, outputs) words
   TensorView zeros;    // (groups, outputs * bits / 32) words
@@ -25,7 +26,7 @@ struct GptqParts {
   ColumnGroups groups;
 };
 
-/// scale * (number - zero), rounded to the dtype of the scales.
+/// Computes scale * (number - zero), rounded to the dtype of the scales.
 class GptqSource final : public TransposedSource {
  public:
   explicit GptqSource(GptqParts parts)
@@ -99,7 +100,7 @@ class GptqSource final : public TransposedSource {
   GptqParts parts_;
 };
 
-/// Whether zero points are stored less one.
+/// Whether zero points are stored minus 1.
 bool stores_zeros_less_one(const WeightParts& parts, const CheckpointTensor& weights) {
   std::string format = parts.text("checkpoint_format");
   if (format.empty()) format = parts.text("format");
@@ -108,7 +109,7 @@ bool stores_zeros_less_one(const WeightParts& parts, const CheckpointTensor& wei
   parts.refuse_unread(weights, "GPTQ's checkpoint_format '" + format + "'");
 }
 
-/// By the shapes, which say it even where the configuration has exceptions for some layers.
+/// Derived from the shapes, because the configuration may have exceptions for some layers.
 int bits_of(const WeightParts& parts, const CheckpointTensor& zeros, std::int64_t outputs) {
   for (const int bits : {2, 3, 4, 8}) {
     if (outputs * bits % kWordBits == 0 && outputs * bits / kWordBits == zeros.view.shape[1]) {
@@ -116,7 +117,7 @@ int bits_of(const WeightParts& parts, const CheckpointTensor& zeros, std::int64_
     }
   }
   parts.refuse(zeros, counted(zeros.view.shape[1], "word") + " for " + counted(outputs, "output") +
-                          ": none of 2, 3, 4 and 8 bits");
+                          ": not packed with 2, 3, 4 or 8 bits");
 }
 
 ColumnGroups groups_of(const WeightParts& parts, const CheckpointTensor& scales,
@@ -131,7 +132,7 @@ ColumnGroups groups_of(const WeightParts& parts, const CheckpointTensor& scales,
     groups.file = place.file;
     groups.tensor = place.tensor;
   } else if (blocks_of(inputs, each) != count) {
-    parts.refuse(scales, counted(count, "group is not that of ", "groups are not those of ") +
+    parts.refuse(scales, counted(count, "group does not match ", "groups do not match ") +
                              counted(inputs, "input") + ", " + std::to_string(each) + " in each");
   }
   return groups;
@@ -155,14 +156,14 @@ void compose_gptq(WeightParts& parts) {
     parts.check(zeros, {DType::i32}, {count, outputs * bits / kWordBits});
     const auto said = parts.number("bits");
     if (said && *said != bits && !parts.config().contains("dynamic")) {
-      parts.refuse(zeros, "is of " + std::to_string(bits) + " bits, and the configuration says " +
-                              std::to_string(*said));
+      parts.refuse(zeros, "has " + std::to_string(bits) +
+                              " bits, but the configuration specifies " + std::to_string(*said));
     }
     const std::int64_t words = weights.view.shape[0];
     const std::int64_t inputs = words * kWordBits / bits;
     if (words % bits != 0 && bits == 3) {
       parts.refuse(weights,
-                   counted(words, "word is", "words are") + " no whole number of 3-bit inputs");
+                   counted(words, "word is", "words are") + " not a whole number of 3-bit inputs");
     }
     GptqParts made{.bits = bits,
                    .adds_one = stores_zeros_less_one(parts, weights),
@@ -177,7 +178,7 @@ void compose_gptq(WeightParts& parts) {
                .dtype = scales.view.dtype,
                .shape = {outputs, inputs},
                .source = std::make_shared<GptqSource>(std::move(made)),
-               .stored_as = version + std::to_string(bits) + " bit, groups of " + each},
+               .stored_as = version + std::to_string(bits) + "-bit, groups of " + each},
               {&weights, &zeros, &scales, listed});
   }
 }

@@ -1,5 +1,5 @@
-// The methods of quantisation: one file each, one line each in quantized.cpp. Each finds the parts
-// of its weights, checks their shapes, and adds the composed weights.
+// The quantization methods: one file each, one line each in quantized.cpp. Each method finds the
+// parts of its weights, checks their shapes, and adds the combined weights.
 #pragma once
 
 #include "attnscope/checkpoint/quantized/weight_tensors.h"

@@ -1,4 +1,5 @@
-// MXFP4, as gpt-oss has its experts: 4-bit floats, a power of two for each 32.
+// MXFP4, as used for the experts of gpt-oss: 4-bit floats with one power-of-two scale per 32
+// values.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,8 +10,8 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kBlock = 32;       // values
-constexpr std::int64_t kBlockBytes = 16;  // of their codes
+constexpr std::int64_t kBlock = 32;       // values per block
+constexpr std::int64_t kBlockBytes = 16;  // bytes of their codes
 
 struct Mxfp4Parts {
   std::int64_t experts = 0, outputs = 0, inputs = 0;
@@ -18,11 +19,12 @@ struct Mxfp4Parts {
   TensorView scales;  // (experts, outputs, inputs / 32) bytes
 };
 
-/// Twice the values of the codes, so that a scale of 2^128 becomes one that float32 has.
+/// Twice the values of the codes, so that a scale of 2^128 is representable in float32 after
+/// halving.
 constexpr std::array<float, 16> kDoubled = {0,     1,  2,  3,  4,  6,  8,  12,
                                             -0.0f, -1, -2, -3, -4, -6, -8, -12};
 
-/// Half of what a byte of scale stands for.
+/// Returns half of the scale that a byte encodes.
 const std::array<float, 256>& halved_scales() {
   static const std::array<float, 256> scales = [] {
     std::array<float, 256> made;
@@ -32,7 +34,7 @@ const std::array<float, 256>& halved_scales() {
   return scales;
 }
 
-/// (experts, inputs, outputs): what modules multiply by from the right.
+/// (experts, inputs, outputs): the right operand in the modules' products.
 class Mxfp4Source final : public TransposedSource {
  public:
   explicit Mxfp4Source(Mxfp4Parts parts)

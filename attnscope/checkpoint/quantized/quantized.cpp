@@ -12,7 +12,7 @@ namespace {
 struct Method {
   std::string_view name;  // quant_method
   void (*compose)(WeightParts& parts);
-  bool is_evident = false;  // from the parts alone, where no configuration is understood
+  bool is_evident = false;  // applied by the parts alone, if the configuration is not understood
 };
 
 constexpr Method kMethods[] = {

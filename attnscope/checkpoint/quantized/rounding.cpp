@@ -11,14 +11,14 @@ namespace {
 constexpr std::uint32_t kSign = 0x80000000;
 constexpr std::uint32_t kInfinity = 0x7F800000;
 
-/// Without the last `dropped` bits of the fraction, to the nearest, ties to even.
+/// Drops the last `dropped` bits of the fraction, rounding to nearest, ties to even.
 template <int dropped>
 std::uint32_t shortened(std::uint32_t magnitude) {
   constexpr std::uint32_t kDropped = (std::uint32_t{1} << dropped) - 1;
   return (magnitude + (kDropped >> 1) + (magnitude >> dropped & 1)) & ~kDropped;
 }
 
-/// Branches are selections here and below, so that the loops become vector code.
+/// Here and below, branches are selections, so that the loops vectorize.
 float nearest_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & ~kSign;
@@ -32,7 +32,7 @@ float nearest_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & ~kSign;
   const std::uint32_t normal = shortened<13>(magnitude);
-  // From 0.5 to 1 float32 steps by 2^-24, as small float16 values do.
+  // Between 0.5 and 1, float32 has steps of 2^-24, like subnormal float16 values.
   const float small = (std::bit_cast<float>(magnitude) + 0.5f) - 0.5f;
   std::uint32_t rounded = magnitude < kLeastNormal ? std::bit_cast<std::uint32_t>(small) : normal;
   rounded = normal >= kTooLarge ? kInfinity : rounded;
@@ -51,7 +51,7 @@ void round_values(DType dtype, std::span<float> values) {
     case DType::bf16:
       for (float& value : values) value = nearest_bf16(value);
       return;
-    default: throw std::invalid_argument("nothing is rounded to " + std::string(dtype_name(dtype)));
+    default: throw std::invalid_argument("cannot round to " + std::string(dtype_name(dtype)));
   }
 }
 

@@ -1,4 +1,4 @@
-// The last step of a library's decoding: rounding float32 values to the dtype of its results.
+// The last step of a library's decoding: rounds float32 values to the dtype of its results.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace attnscope {
 
-/// Rounds each value once to the nearest value of `dtype`, ties to even; f32 changes nothing.
-/// Throws std::invalid_argument for dtypes other than f32, f16 and bf16.
+/// Rounds each value once to the nearest value of `dtype`, ties to even; f32 leaves values
+/// unchanged. Throws std::invalid_argument for dtypes other than f32, f16 and bf16.
 void round_values(DType dtype, std::span<float> values);
 
 }  // namespace attnscope

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// Half of the range of `bits` bits: what packed numbers have been raised by.
+/// Half of the range of `bits` bits: the offset of packed numbers.
 float offset_of(int bits) { return static_cast<float>(1 << (bits - 1)); }
 
 void read_packed(const GridCodes& codes, const std::byte* row, std::int64_t first,
@@ -46,7 +46,7 @@ void read_codes(const GridCodes& codes, const std::byte* row, std::int64_t first
   for (std::size_t at = 0; at < out.size(); ++at) to[at] = values[bytes[at]];
 }
 
-/// The zero points of one row of the grid.
+/// Decodes the zero points of one row of the grid.
 void read_zeros(const GridZeros& zeros, std::int64_t grid_row, std::span<float> out) {
   const std::int64_t count = std::ssize(out);
   std::vector<std::uint8_t> numbers(out.size());
@@ -127,7 +127,7 @@ std::vector<std::span<const std::byte>> ScaleGrid::reads(std::int64_t first_row,
       lines(parts.codes.tensor.bytes, first_row, rows, parts.codes.row_bytes(parts.cols)),
       lines(parts.scales.bytes, first_grid_row, grid_rows, parts.groups.count * scale_bytes)};
   if (parts.zeros && parts.zeros->bits > 0) {
-    out.push_back(parts.zeros->tensor.bytes);  // words hold several rows
+    out.push_back(parts.zeros->tensor.bytes);  // a word contains numbers of several rows
   } else if (parts.zeros) {
     out.push_back(lines(parts.zeros->tensor.bytes, first_grid_row, grid_rows, parts.groups.count));
   }
@@ -144,13 +144,13 @@ void ColumnGroups::read(std::int64_t first, std::span<std::int64_t> out) const {
     }
     out[at] = static_cast<std::int32_t>(load_word(listed->bytes.data() + 4 * col));
     if (out[at] >= 0 && out[at] < count) continue;
-    throw Error(
-        ErrorKind::format,
-        {.file = file,
-         .tensor = tensor,
-         .problem = "column " + std::to_string(col) + " is of group " + std::to_string(out[at]) +
-                    (count == 1 ? ", and there is " : ", and there are ") +
-                    counted(count, "group")});
+    throw Error(ErrorKind::format,
+                {.file = file,
+                 .tensor = tensor,
+                 .problem = "column " + std::to_string(col) + " belongs to group " +
+                            std::to_string(out[at]) +
+                            (count == 1 ? ", but there is only " : ", but there are only ") +
+                            counted(count, "group")});
   }
 }
 

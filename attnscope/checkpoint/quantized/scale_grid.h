@@ -1,4 +1,4 @@
-// Weights with one code for each value, and scales that blocks of values share.
+// Weights with one code per value, and scales that are shared by blocks of values.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace attnscope {
 
-// Which group of scales each column of a weight belongs to.
+// The group of scales to which each column of a weight belongs.
 
 /// Groups of equally many adjacent columns, or groups listed by a tensor ("g_idx").
 struct ColumnGroups {
   std::int64_t columns_each = 1;
   std::int64_t count = 1;
-  std::optional<TensorView> listed;  // i32, one for each column
-  std::string file, tensor;          // the list's file and tensor, for messages
+  std::optional<TensorView> listed;  // i32, one per column
+  std::string file, tensor;          // the file and tensor of the list, for messages
 
-  /// The groups of columns first, first + 1, …. Throws Error(format) if the list names a group that
-  /// does not exist. This is checked only here, because the list is tensor data.
+  /// Returns the groups of columns first, first + 1, …. Throws Error(format) if the list contains a
+  /// group that does not exist. This is checked only here, because the list is tensor data.
   void read(std::int64_t first, std::span<std::int64_t> out) const;
 };
 
-/// (rows, cols) codes, row-major: real numbers, signed bytes, or unsigned numbers of `bits` bits
-/// with an offset of half their range. Packed numbers start a new word in each row.
+/// (rows, cols) codes, row-major: real numbers, int8, or unsigned numbers of `bits` bits with an
+/// offset of half their range. Packed numbers start a new word in each row.
 struct GridCodes {
   TensorView tensor;  // bytes and, if bits is 0, the dtype of the codes: a float8 or i8
   int bits = 0;
@@ -36,8 +36,7 @@ struct GridCodes {
   std::int64_t row_bytes(std::int64_t cols) const;
 };
 
-/// Zero points, on the same grid as the scales: signed bytes, or packed like codes, but down the
-/// columns.
+/// Zero points, on the same grid as the scales: int8, or packed like codes, but along the columns.
 struct GridZeros {
   TensorView tensor;
   int bits = 0;
@@ -51,12 +50,12 @@ struct ScaleGridParts {
   std::int64_t block_rows = 1;
   ColumnGroups groups;
   std::optional<GridZeros> zeros;
-  float factor = 1;          // a constant beside the scales
-  DType dtype = DType::f32;  // of the results
+  float factor = 1;          // a constant factor in addition to the scales
+  DType dtype = DType::f32;  // dtype of the results
 };
 
 /// Computes (code - zero) * scale * factor, from left to right in float32, rounded to `dtype`. The
-/// caller has checked all shapes.
+/// caller must have checked all shapes.
 class ScaleGrid final : public ValueSource {
  public:
   explicit ScaleGrid(ScaleGridParts parts) : parts_(std::move(parts)) {}

@@ -9,7 +9,7 @@
 
 namespace attnscope {
 
-/// Transposes a tile at a time, so that both sides stay in the first-level cache.
+/// Transposes one tile at a time, so that source and result stay in the L1 cache.
 class TransposedSource : public ValueSource {
  public:
   static constexpr std::int64_t kTile = 64;
@@ -34,11 +34,12 @@ class TransposedSource : public ValueSource {
   }
 
  protected:
-  /// `rows_together`: rows of each matrix in a stack. No tile has rows of two matrices.
+  /// `rows_together`: the number of rows of each matrix in a stack. No tile contains rows of two
+  /// matrices.
   explicit TransposedSource(std::int64_t rows_together) : rows_together_(rows_together) {}
 
-  /// Decodes into `tile`, (columns, rows), contiguous, at most kTile each way: value (first_row +
-  /// row, first_col + col) goes to tile(col, row).
+  /// Decodes into `tile`, (columns, rows), contiguous, at most kTile in each dimension. Value
+  /// (first_row + row, first_col + col) is stored in tile(col, row).
   virtual void decode_columns(std::int64_t first_col, std::int64_t first_row,
                               MatrixView<float> tile) const = 0;
 

@@ -23,7 +23,7 @@ std::string names_of(std::initializer_list<DType> dtypes) {
 bool WeightParts::has_all(const CheckpointTensor& main, std::initializer_list<std::string> names) {
   for (const std::string& name : names) {
     if (find(name) != nullptr) continue;
-    if (!is_elsewhere(name)) refuse(main, "has no '" + name + "' beside it");
+    if (!is_elsewhere(name)) refuse(main, "has no matching '" + name + "' in the checkpoint");
     leave_out(main);
     return false;
   }
@@ -38,14 +38,14 @@ void WeightParts::check_dtype(const CheckpointTensor& tensor,
                               std::initializer_list<DType> dtypes) const {
   const bool plain = tensor.view.source == nullptr && tensor.view.strides.empty();
   if (plain && std::find(dtypes.begin(), dtypes.end(), tensor.view.dtype) != dtypes.end()) return;
-  refuse(tensor, "dtype " + std::string(tensor.view.storage_name()) + " is not the " +
-                     names_of(dtypes) + " of such a part");
+  refuse(tensor, "dtype " + std::string(tensor.view.storage_name()) + ", expected " +
+                     names_of(dtypes) + " for this tensor");
 }
 
 void WeightParts::check_axes(const CheckpointTensor& tensor, std::size_t axes) const {
   const Shape& shape = tensor.view.shape;
   if (shape.size() == axes && tensor.view.element_count() > 0) return;
-  refuse(tensor, "shape " + shape_text(shape) + " is not that of " + counted(axes, "axis", "axes") +
+  refuse(tensor, "shape " + shape_text(shape) + ", expected " + counted(axes, "axis", "axes") +
                      " with elements");
 }
 
@@ -53,8 +53,8 @@ void WeightParts::check(const CheckpointTensor& tensor, std::initializer_list<DT
                         const Shape& shape) const {
   check_dtype(tensor, dtypes);
   if (tensor.view.shape == shape) return;
-  refuse(tensor, "shape " + shape_text(tensor.view.shape) + " is not the " + shape_text(shape) +
-                     " that the weight's other parts demand");
+  refuse(tensor, "shape " + shape_text(tensor.view.shape) + ", expected " + shape_text(shape) +
+                     " (from the weight's other tensors)");
 }
 
 std::span<const std::byte> WeightParts::bytes(const CheckpointTensor& tensor) const {
@@ -63,13 +63,13 @@ std::span<const std::byte> WeightParts::bytes(const CheckpointTensor& tensor) co
 }
 
 void WeightParts::refuse(const CheckpointTensor& tensor, const std::string& problem) const {
-  checkpoint_.check_intact(tensor);  // a cut file is the likelier truth than what its zeros say
+  checkpoint_.check_intact(tensor);  // truncation can cause this error, so it is reported first
   throw Error(ErrorKind::format, checkpoint_.parts_of(tensor, verbatim(problem)));
 }
 
 void WeightParts::refuse_unread(const CheckpointTensor& tensor, const std::string& problem) const {
   throw Error(ErrorKind::unsupported,
-              checkpoint_.parts_of(tensor, verbatim(problem) + " is not read"));
+              checkpoint_.parts_of(tensor, verbatim(problem) + " is not supported"));
 }
 
 void WeightParts::refuse_config(const std::string& problem) const {
@@ -82,7 +82,7 @@ std::optional<std::int64_t> WeightParts::number(std::string_view key) const {
   if (found == config_.end() || found->is_null()) return std::nullopt;
   constexpr std::int64_t kMax = 1'000'000'000;
   if (!found->is_number_integer() || *found < -1 || *found > kMax) {
-    refuse_config("'" + std::string(key) + "' is no size");
+    refuse_config("'" + std::string(key) + "' is not a size");
   }
   return found->get<std::int64_t>();
 }
@@ -97,7 +97,7 @@ std::string WeightParts::text(std::string_view key) const {
 void WeightParts::add(ComposedWeight weight, std::initializer_list<const CheckpointTensor*> parts) {
   const CheckpointTensor* place = *parts.begin();
   if (place->name != weight.name && find(weight.name) != nullptr) {
-    refuse(*place, "'" + weight.name + "' is there too");
+    refuse(*place, "'" + weight.name + "' also exists");
   }
   TensorView view{.dtype = weight.dtype,
                   .shape = std::move(weight.shape),

@@ -1,4 +1,4 @@
-// The tensors of a checkpoint. Each method takes the parts of its weights from here.
+// The tensors of a checkpoint, from which each quantization method takes the parts of its weights.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace attnscope {
 
-/// The tensor that a method makes of a weight's parts.
+/// The tensor that a method creates from a weight's parts.
 struct ComposedWeight {
   std::string name;
   DType dtype = DType::f32;
@@ -27,32 +27,32 @@ struct ComposedWeight {
 
 class WeightParts {
  public:
-  /// `checkpoint` and `config` must outlive it. `config` is config.json's quantization_config, null
-  /// if there is none; `config_file` is the file that holds it.
+  /// `checkpoint` and `config` must outlive the object. `config` is config.json's
+  /// quantization_config, null if there is none. `config_file` is the file that contains it.
   WeightParts(const Checkpoint& checkpoint, const nlohmann::json& config, std::string config_file)
       : checkpoint_(checkpoint), config_(config), config_file_(std::move(config_file)) {}
 
   const std::vector<CheckpointTensor>& tensors() const { return checkpoint_.tensors(); }
 
-  /// Null if there is none.
+  /// Returns null if there is none.
   const CheckpointTensor* find(const std::string& name) const { return checkpoint_.find(name); }
 
-  /// Whether all these tensors exist. If the index puts a missing one in a file that does not
-  /// exist, leaves the weight out, like other tensors of that file, and returns false. Else throws
+  /// Whether all these tensors exist. If the index assigns a missing one to a file that does not
+  /// exist, skips the weight like other tensors of that file and returns false. Otherwise throws
   /// Error(format) that names the first missing one.
   bool has_all(const CheckpointTensor& main, std::initializer_list<std::string> names);
 
-  /// Whether the index puts that tensor in a file that does not exist.
+  /// Whether the index assigns that tensor to a file that does not exist.
   bool is_elsewhere(const std::string& name) const;
   void leave_out(const CheckpointTensor& tensor) { taken_.insert(&tensor); }
 
-  /// Throws Error(format) if the tensor has another shape, or none of these dtypes.
+  /// Throws Error(format) if the tensor has another shape or none of these dtypes.
   void check(const CheckpointTensor& tensor, std::initializer_list<DType> dtypes,
              const Shape& shape) const;
   void check_dtype(const CheckpointTensor& tensor, std::initializer_list<DType> dtypes) const;
   void check_axes(const CheckpointTensor& tensor, std::size_t axes) const;
 
-  /// The bytes of a small tensor that is read now.
+  /// Returns the bytes of a small tensor, which is read now.
   std::span<const std::byte> bytes(const CheckpointTensor& tensor) const;
 
   ErrorParts place_of(const CheckpointTensor& tensor) const {
@@ -63,8 +63,8 @@ class WeightParts {
   [[noreturn]] void refuse_unread(const CheckpointTensor& tensor, const std::string& problem) const;
   [[noreturn]] void refuse_config(const std::string& problem) const;
 
-  /// A field of the configuration; nothing if it is absent or null. Throws Error(format) for
-  /// another type.
+  /// Returns a field of the configuration; nothing if it is absent or null. Throws Error(format)
+  /// for another type.
   std::optional<std::int64_t> number(std::string_view key) const;
   std::string text(std::string_view key) const;
   const nlohmann::json& config() const { return config_; }
@@ -72,7 +72,7 @@ class WeightParts {
   /// Replaces the parts by the weight. The weight belongs to the file of `parts.front()`.
   void add(ComposedWeight weight, std::initializer_list<const CheckpointTensor*> parts);
 
-  /// The checkpoint's tensors, with the composed weights in place of their parts.
+  /// Returns the checkpoint's tensors, with the combined weights instead of their parts.
   std::vector<CheckpointTensor> take() &&;
 
  private:
@@ -88,10 +88,10 @@ class WeightParts {
   std::set<const CheckpointTensor*> taken_;
 };
 
-/// `name` without the ending; nothing if it ends otherwise.
+/// Returns `name` without the suffix; nothing if it does not end with it.
 std::optional<std::string> without_ending(std::string_view name, std::string_view ending);
 
-/// How many blocks of `each` elements cover `size`.
+/// Returns how many blocks of `each` elements cover `size`.
 inline std::int64_t blocks_of(std::int64_t size, std::int64_t each) {
   return size / each + (size % each == 0 ? 0 : 1);
 }

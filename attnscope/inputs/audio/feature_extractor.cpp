@@ -30,7 +30,7 @@ AudioPreparation audio_preparation_of(const AudioConfig& config, const std::stri
   const auto unknown = [&](const std::string& problem) {
     throw Error(ErrorKind::unsupported, {.file = file,
                                          .problem = problem + " is not known",
-                                         .hint = "give prepared numbers with {features}"});
+                                         .hint = "pass prepared features with {features}"});
   };
   const auto named = config.find("feature_extractor_type");
   const std::string type =
@@ -64,7 +64,7 @@ double hertz_of(double mel) {
   return mel < 15 ? 200 * mel / 3 : 1000 * std::exp(std::log(6.4) / 27 * (mel - 15));
 }
 
-/// The sound before its first sample and after its last, mirrored.
+/// Pads the audio before its first sample and after its last with mirrored samples.
 float mirrored(std::span<const float> samples, std::int64_t at) {
   const auto last = std::ssize(samples) - 1;
   if (last == 0) return samples[0];
@@ -72,8 +72,8 @@ float mirrored(std::span<const float> samples, std::int64_t at) {
   return samples[static_cast<std::size_t>(at > last ? 2 * last - at : at)];
 }
 
-/// Squared magnitudes of the frequencies 0 to window / 2 of each frame, (frames, frequencies).
-/// Source: transformers, WhisperFeatureExtractor; torch.stft().
+/// Returns the squared magnitudes of frequencies 0 to window / 2 of each frame, (frames,
+/// frequencies). Source: transformers, WhisperFeatureExtractor; torch.stft().
 std::vector<double> powers_of(std::span<const float> samples, const AudioPreparation& how,
                               std::int64_t frames) {
   const std::int64_t window = how.window, frequencies = window / 2 + 1;
@@ -98,7 +98,7 @@ std::vector<double> powers_of(std::span<const float> samples, const AudioPrepara
     for (std::int64_t frequency = 0; frequency < frequencies; ++frequency) {
       double real = 0, imaginary = 0;
       const auto step = static_cast<std::size_t>(frequency);
-      std::size_t turn = 0;  // frequency times place, in parts of a turn
+      std::size_t turn = 0;  // frequency times sample index, in fractions of a turn
       for (std::size_t at = 0; at < size && !silent; ++at) {
         real += part[at] * cosines[turn];
         imaginary -= part[at] * sines[turn];
@@ -160,7 +160,7 @@ std::vector<double> mel_filters(std::int64_t features, std::int64_t window) {
 }
 
 AudioPreparation read_audio_preparation(const CheckpointFolder& folder) {
-  constexpr std::uint64_t kLimitBytes = 5'000'000;  // older files hold all filters
+  constexpr std::uint64_t kLimitBytes = 5'000'000;  // older files contain all filters
   for (const char* name : {"preprocessor_config.json", "processor_config.json"}) {
     if (!folder.has(name)) continue;
     const std::string file = folder.place_of(name);
@@ -174,10 +174,11 @@ AudioPreparation read_audio_preparation(const CheckpointFolder& folder) {
     }
     return audio_preparation_of(*object, file);
   }
-  throw Error(ErrorKind::usage,
-              {.file = folder.path().string(),
-               .problem = "holds no preprocessor_config.json, which says how sound is prepared",
-               .hint = "give prepared numbers with {features}"});
+  throw Error(
+      ErrorKind::usage,
+      {.file = folder.path().string(),
+       .problem = "contains no preprocessor_config.json, which specifies how audio is prepared",
+       .hint = "pass prepared features with {features}"});
 }
 
 MediaInput prepare_audio(std::span<const float> samples, const AudioPreparation& preparation) {

@@ -1,4 +1,4 @@
-// From samples to the numbers that a model of speech reads, as its preprocessor_config.json says.
+// Converts samples to the inputs of an audio model, as specified in its preprocessor_config.json.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,23 @@
 
 namespace attnscope {
 
-/// What transformers' feature extractors do.
+/// The steps of transformers' feature extractors.
 struct AudioPreparation {
-  bool spectrogram = false;                  // Whisper's; else the wave itself
-  bool normalizes = false;                   // of waves: to mean 0 and variance 1
-  std::int64_t features = 80, seconds = 30;  // of spectrograms; longer sound is cut
+  bool spectrogram = false;                  // Whisper's spectrograms; false: the waveform itself
+  bool normalizes = false;                   // for waveforms: to mean 0 and variance 1
+  std::int64_t features = 80, seconds = 30;  // for spectrograms; longer audio is cut
   std::int64_t window = 400, hop = 160;      // samples
 };
 
-/// As read_image_preparation().
+/// Reads the settings like read_image_preparation().
 AudioPreparation read_audio_preparation(const CheckpointFolder& folder);
 
-/// (samples), or (features, frames). At least one sample.
+/// Returns (samples), or (features, frames). Requires at least one sample.
 MediaInput prepare_audio(std::span<const float> samples, const AudioPreparation& preparation);
 
-/// Triangles over the frequencies of `window` samples, (features, window / 2 + 1), row by row, each
-/// of unit area in Hertz. Source: Slaney 1998, Auditory Toolbox; transformers, mel_filter_bank().
+/// Returns triangular filters over the frequencies of `window` samples, (features, window / 2 + 1),
+/// row-major, each of unit area in Hertz. Source: Slaney 1998, Auditory Toolbox; transformers,
+/// mel_filter_bank().
 std::vector<double> mel_filters(std::int64_t features, std::int64_t window);
 
 }  // namespace attnscope

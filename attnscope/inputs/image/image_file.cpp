@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// Numbers of a TIFF file, in its own order of bytes.
+/// Reads numbers of a TIFF file, in the file's byte order.
 class TiffReader {
  public:
   explicit TiffReader(std::string_view bytes) : bytes_(bytes), big_(bytes.starts_with("MM")) {}
@@ -31,7 +31,8 @@ class TiffReader {
   bool big_;
 };
 
-/// Where a pixel of the upright picture stands in the stored one. Source: EXIF 2.32, tag 0x0112.
+/// Returns the position in the stored image of a pixel of the upright image. Source: EXIF 2.32, tag
+/// 0x0112.
 RgbImage turned(const RgbImage& stored, int orientation) {
   const bool swaps = orientation >= 5;  // rows become columns
   const bool flips_rows =
@@ -70,8 +71,8 @@ void check_image_size(std::uint64_t rows, std::uint64_t cols, const std::string&
   throw Error(ErrorKind::unsupported,
               {.file = where,
                .problem = "has " + std::to_string(cols) + " × " + std::to_string(rows) +
-                          " pixels, over the limit of " + std::to_string(kMaxImagePixels),
-               .hint = "make it smaller"});
+                          " pixels, above the limit of " + std::to_string(kMaxImagePixels),
+               .hint = "reduce the size of the image"});
 }
 
 int exif_orientation(std::string_view tiff) {
@@ -100,8 +101,8 @@ RgbImage read_rgb_image(std::string_view bytes, const std::string& where) {
   } else if (bytes.starts_with("\xff\xd8\xff"sv)) {
     stored = read_jpeg(bytes, where);
   } else {
-    refuse_image_file(where, bytes.empty() ? "is empty" : "is neither a PNG nor a JPEG picture",
-                      "save it as one of these");
+    refuse_image_file(where, bytes.empty() ? "is empty" : "is neither a PNG nor a JPEG image",
+                      "save the image as PNG or JPEG");
   }
   return stored.orientation == 1 ? std::move(stored.rgb_image)
                                  : turned(stored.rgb_image, stored.orientation);

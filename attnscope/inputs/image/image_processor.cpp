@@ -64,11 +64,11 @@ MediaInput cropped(const MediaInput& image, const ImageSize& size) {
 MediaInput prepare_image(const RgbImage& rgb_image, const ImagePreparation& preparation) {
   const ImageSize size = size_of(rgb_image, preparation);
   check_image_size(static_cast<std::uint64_t>(size.rows), static_cast<std::uint64_t>(size.cols),
-                   "the resized picture");
+                   "the resized image");
   const bool in_bytes = !preparation.resizes_numbers;
   MediaInput image = as_numbers(
       in_bytes ? resized(rgb_image, size.rows, size.cols, preparation.filter) : rgb_image);
-  // Where both are done, transformers' fused form divides by std / factor.
+  // If both are done, transformers' fused form divides by std / factor.
   const bool fused = in_bytes && preparation.factor && preparation.mean;
   const auto factor = static_cast<float>(preparation.factor.value_or(1));
   if (preparation.factor && !fused) {
@@ -89,7 +89,7 @@ MediaInput prepare_image(const RgbImage& rgb_image, const ImagePreparation& prep
   return image;
 }
 
-// preprocessor_config.json.
+// Reads preprocessor_config.json.
 namespace {
 
 using nlohmann::json;
@@ -97,16 +97,16 @@ using nlohmann::json;
 constexpr std::uint64_t kPreparationLimitBytes = 1'000'000;
 constexpr std::int64_t kMaxEdge = 20'000;
 
-/// A class of processors, and what it does where a file does not say.
+/// A class of processors, and its defaults.
 struct ProcessorClass {
   std::string_view name;
   ResampleFilter filter;
-  bool imagenet_mean;  // of ImageNet's pictures; else those of `standard`, or CLIP's
+  bool imagenet_mean;  // mean and deviation of ImageNet; false: those of `standard`, or CLIP's
   bool clip_mean;
   bool crops;
-  std::int64_t size;              // of both sides
-  bool by_shortest_edge;          // it is that of the shorter side
-  bool bare_is_shortest = false;  // a size that is one number is the shorter side's
+  std::int64_t size;              // for both sides
+  bool by_shortest_edge;          // it is the size of the shorter side
+  bool bare_is_shortest = false;  // a single number is the size of the shorter side
   bool resizes_numbers = false;
 };
 
@@ -139,7 +139,7 @@ class PreparationReader {
       out.mean = three("image_mean", usual_mean(processor));
       out.deviation = three("image_std", usual_deviation(processor));
       for (const double each : *out.deviation) {
-        if (each == 0) refuse("'image_std' has a zero");
+        if (each == 0) refuse("'image_std' contains a zero");
       }
     }
     if (flag("do_pad", false)) unknown("'do_pad' is true");
@@ -154,8 +154,8 @@ class PreparationReader {
   }
   [[noreturn]] void unknown(const std::string& problem) const {
     throw Error(ErrorKind::unsupported, {.file = file_,
-                                         .problem = problem + ", which is not known",
-                                         .hint = "give prepared pixels with {pixel_values}"});
+                                         .problem = problem + ", which is not supported",
+                                         .hint = "pass prepared pixels with {pixel_values}"});
   }
 
   const json* find(const char* key) const {
@@ -174,7 +174,8 @@ class PreparationReader {
     const json* value = find(key);
     if (value == nullptr) return usual;
     const double number = value->is_number() ? value->get<double>() : 0;
-    if (!(number > 0) || number > 1e6) refuse("'" + std::string(key) + "' is no positive number");
+    if (!(number > 0) || number > 1e6)
+      refuse("'" + std::string(key) + "' is not a positive number");
     return number;
   }
 
@@ -185,7 +186,7 @@ class PreparationReader {
       const double found =
           one.is_number() ? one.get<double>() : std::numeric_limits<double>::quiet_NaN();
       if (!std::isfinite(found))
-        refuse("'" + std::string(key) + "' holds a value that is not a finite number");
+        refuse("'" + std::string(key) + "' contains a value that is not a finite number");
       return found;
     };
     if (value->is_number()) {
@@ -193,7 +194,7 @@ class PreparationReader {
       return {one, one, one};
     }
     if (!value->is_array() || value->size() != 3) {
-      refuse("'" + std::string(key) + "' is no list of three numbers");
+      refuse("'" + std::string(key) + "' is not a list of three numbers");
     }
     Three out{};
     for (std::size_t at = 0; at < out.size(); ++at) {
@@ -243,7 +244,7 @@ class PreparationReader {
     return kByNumber[number];
   }
 
-  /// By its name, without what its many names end with.
+  /// Matches the class by its name without the usual suffixes.
   const ProcessorClass& class_of() const {
     std::string name;
     for (const char* key : {"image_processor_type", "feature_extractor_type"}) {
@@ -258,7 +259,7 @@ class PreparationReader {
     for (const ProcessorClass& each : kProcessors) {
       if (each.name == name) return each;
     }
-    unknown(whole.empty() ? "names no image processor"
+    unknown(whole.empty() ? "does not name its image processor"
                           : "the image processor '" + printable(whole) + "'");
   }
 
@@ -291,10 +292,11 @@ ImagePreparation read_image_preparation(const CheckpointFolder& folder) {
     }
     return PreparationReader(*object, file).read();
   }
-  throw Error(ErrorKind::usage,
-              {.file = folder.path().string(),
-               .problem = "holds no preprocessor_config.json, which says how pictures are prepared",
-               .hint = "give prepared pixels with {pixel_values}"});
+  throw Error(
+      ErrorKind::usage,
+      {.file = folder.path().string(),
+       .problem = "contains no preprocessor_config.json, which specifies how images are prepared",
+       .hint = "pass prepared pixels with {pixel_values}"});
 }
 
 }  // namespace attnscope

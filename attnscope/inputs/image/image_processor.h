@@ -1,4 +1,4 @@
-// From a picture to the numbers that a model reads, as its preprocessor_config.json says.
+// Converts an image to the inputs of a model, as specified in its preprocessor_config.json.
 #pragma once
 
 #include <array>
@@ -16,25 +16,25 @@ struct ImageSize {
   std::int64_t rows = 0, cols = 0;
 };
 
-/// What one of transformers' image processors does, step by step. An absent step is left out.
+/// The steps of one of transformers' image processors. A missing step is skipped.
 struct ImagePreparation {
-  std::optional<ImageSize> size;              // to which a picture is resized, whatever its shape
-  std::optional<std::int64_t> shortest_edge;  // or so that its shorter side is this
+  std::optional<ImageSize> size;              // resizes to this size, whatever the aspect ratio
+  std::optional<std::int64_t> shortest_edge;  // or resizes so that the shorter side has this size
   ResampleFilter filter = ResampleFilter::bilinear;
-  bool resizes_numbers = false;   // after `factor`, not rounded to 8 bits (DINOv3)
-  std::optional<ImageSize> crop;  // of its middle; where it is smaller, black is added
-  std::optional<double> factor;   // of values from 0 to 255
-  std::optional<std::array<double, 3>> mean, deviation;  // (x - mean) / deviation, both or none
+  bool resizes_numbers = false;   // after `factor`, without rounding to 8 bits (DINOv3)
+  std::optional<ImageSize> crop;  // center crop; smaller images are padded with black
+  std::optional<double> factor;   // factor of values from 0 to 255
+  std::optional<std::array<double, 3>> mean, deviation;  // (x - mean) / deviation; both or none
 };
 
-/// By preprocessor_config.json, or the processor_config.json of files that hold all processors in
-/// one. What is not said is as the class of processors that is named has it. Throws Error(usage)
-/// where there is no such file, Error(unsupported) for a class or step that is not known,
-/// Error(format) for what makes no sense.
+/// Reads preprocessor_config.json, or the processor_config.json of folders with one file for all
+/// processors. Missing settings get the defaults of the processor class. Throws Error(usage) if
+/// there is no such file, Error(unsupported) for an unknown class or step, and Error(format) for
+/// invalid values.
 ImagePreparation read_image_preparation(const CheckpointFolder& folder);
 
-/// (3, rows, columns). Resizing in 8 bits gives Pillow's numbers, digit for digit. Throws
-/// Error(unsupported) for a size over the limits of pictures.
+/// Returns (3, rows, columns). Resizing with 8 bits gives exactly Pillow's values. Throws
+/// Error(unsupported) for a size above the image limits.
 MediaInput prepare_image(const RgbImage& rgb_image, const ImagePreparation& preparation);
 
 }  // namespace attnscope

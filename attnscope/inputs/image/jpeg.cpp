@@ -1,6 +1,6 @@
-// The only user of libjpeg. It reports errors by longjmp: what follows a setjmp() here owns
-// nothing.
-#include <cstdio>  // before jpeglib.h, which needs it
+// The only user of libjpeg. libjpeg reports errors with longjmp, so code after a setjmp() here must
+// not own anything.
+#include <cstdio>  // before jpeglib.h, which requires it
 //
 #include <jerror.h>
 #include <jpeglib.h>
@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// More than any encoder writes; each costs a pass over the whole picture.
+/// More scans than any encoder writes. Each scan costs a pass over the whole image.
 constexpr int kMaxScans = 200;
 
 struct JpegFile {
@@ -36,7 +36,7 @@ struct JpegFile {
   std::longjmp(file->failed, 1);
 }
 
-/// What is cut is not shown in grey, as libjpeg has it.
+/// Treats truncated files as errors, while libjpeg would fill in gray.
 void on_jpeg_warning(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   const int code = jpeg->err->msg_code;
@@ -75,7 +75,7 @@ bool read_jpeg_rows(JpegFile& file, RgbImage& rgb_image) {
 }
 
 [[noreturn]] void refuse_jpeg(const JpegFile& file, const std::string& where) {
-  refuse_image_file(where, "is a broken JPEG picture: " + printable(file.problem.data()));
+  refuse_image_file(where, "is a damaged JPEG image: " + printable(file.problem.data()));
 }
 
 }  // namespace
@@ -89,7 +89,8 @@ StoredImage read_jpeg(std::string_view bytes, const std::string& where) {
   file.jpeg.client_data = &file;
   if (!read_jpeg_header(file, bytes)) refuse_jpeg(file, where);
   if (file.jpeg.num_components == 4) {
-    refuse_image_file(where, "is a JPEG picture of four inks (CMYK)", "save it in RGB");
+    refuse_image_file(where, "is a CMYK JPEG image, expected RGB or grayscale",
+                      "save the image as RGB");
   }
   check_image_size(file.jpeg.image_height, file.jpeg.image_width, where);
   StoredImage out;

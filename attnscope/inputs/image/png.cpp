@@ -1,4 +1,5 @@
-// The only user of libpng. It reports errors by longjmp: what follows a setjmp() here owns nothing.
+// The only user of libpng. libpng reports errors with longjmp, so code after a setjmp() here must
+// not own anything.
 #include <png.h>
 
 #include <algorithm>
@@ -34,23 +35,24 @@ void on_png_warning(png_structp, png_const_charp) {}
 
 void read_png_bytes(png_structp png, png_bytep to, std::size_t count) {
   auto* file = static_cast<PngFile*>(png_get_io_ptr(png));
-  if (count > file->rest.size()) png_error(png, "ends too early");
+  if (count > file->rest.size()) png_error(png, "the file is truncated");
   std::memcpy(to, file->rest.data(), count);
   file->rest.remove_prefix(count);
 }
 
-/// All up to the pixels. False: `problem` says why not.
+/// Reads everything before the pixels. False: `problem` contains the reason.
 bool read_header(PngFile& file) {
   if (setjmp(png_jmpbuf(file.png)) != 0) return false;
   png_set_read_fn(file.png, &file, read_png_bytes);
   png_set_benign_errors(file.png, 1);
   png_set_chunk_malloc_max(file.png, 8'000'000);
-  png_set_user_limits(file.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // ours say more
+  // our messages are more specific
+  png_set_user_limits(file.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_read_info(file.png, file.info);
   return true;
 }
 
-/// To 8 bits each of red, green and blue; `raw`: as they are.
+/// Converts to 8 bits each of red, green and blue; `raw`: without conversion.
 bool read_rows(PngFile& file, bool raw, png_bytepp rows) {
   if (setjmp(png_jmpbuf(file.png)) != 0) return false;
   if (!raw) {
@@ -65,7 +67,7 @@ bool read_rows(PngFile& file, bool raw, png_bytepp rows) {
   return true;
 }
 
-/// Grey of 16 bits, the upper byte first.
+/// 16-bit grayscale, the upper byte first.
 void clip_gray(const std::vector<std::uint8_t>& wide, RgbImage& rgb_image) {
   for (std::size_t at = 0; at < wide.size(); at += 2) {
     const std::uint8_t gray = wide[at] > 0 ? 255 : wide[at + 1];
@@ -75,7 +77,7 @@ void clip_gray(const std::vector<std::uint8_t>& wide, RgbImage& rgb_image) {
 }
 
 [[noreturn]] void refuse_png(const PngFile& file, const std::string& where) {
-  refuse_image_file(where, "is a broken PNG picture: " + printable(file.problem.data()));
+  refuse_image_file(where, "is a damaged PNG image: " + printable(file.problem.data()));
 }
 
 }  // namespace

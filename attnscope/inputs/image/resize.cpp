@@ -8,7 +8,7 @@
 namespace attnscope {
 namespace {
 
-constexpr int kFractionBits = 32 - 8 - 2;  // of weights as integers
+constexpr int kFractionBits = 32 - 8 - 2;  // fraction bits of the integer weights
 
 struct ByteTaps {
   std::int64_t first = 0;
@@ -27,7 +27,7 @@ std::vector<ByteTaps> byte_taps(ResampleFilter filter, std::int64_t from, std::i
   return out;
 }
 
-/// The weighted sum of bytes, of which each is `step` after the one before it.
+/// Returns the weighted sum of bytes that are `step` bytes apart.
 std::uint8_t weighted(const ByteTaps& taps, const std::uint8_t* from, std::int64_t step) {
   std::int64_t sum = std::int64_t{1} << (kFractionBits - 1);
   for (const std::int32_t weight : taps.weights) {
@@ -145,7 +145,7 @@ double weight_at(ResampleFilter filter, double x) {
     case ResampleFilter::hamming:
       if (std::abs(x) >= 1) return 0;
       return sinc(x) *
-             (double{0.54F} + double{0.46F} * std::cos(std::numbers::pi * x));  // float32 there
+             (double{0.54F} + double{0.46F} * std::cos(std::numbers::pi * x));  // float32 in torch
     case ResampleFilter::bicubic: return cubic(x, -0.5);
     case ResampleFilter::lanczos: return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0;
   }
@@ -159,7 +159,8 @@ std::vector<ResampleTaps> resample_taps(ResampleFilter filter, std::int64_t from
   const double stretch = std::max(step, 1.0);
   const double support = support_of(filter) * stretch;
   std::vector<ResampleTaps> all;
-  double place = 0.5 * step;  // summed up, as Pillow does: rounding decides between neighbours
+  double place = 0.5 * step;  // accumulated like in Pillow, because rounding decides between
+                              // adjacent pixels
   for (std::int64_t at = 0; at < to; ++at) {
     if (filter == ResampleFilter::nearest) {
       all.push_back({std::min(static_cast<std::int64_t>(place), from - 1), {1}});

@@ -1,4 +1,4 @@
-// Pictures of other sizes.
+// Resizing of images.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,33 @@
 
 namespace attnscope {
 
-// How an axis is resampled: of which elements, and how much of each, every new one is made.
+// Resampling weights along one axis: for each output element, the input elements and their weights.
 
-/// The filters of Pillow's resize(), by their names there.
+/// The filters of Pillow's resize(), with Pillow's names.
 enum class ResampleFilter { nearest, box, bilinear, hamming, bicubic, lanczos };
 
-/// Of one new element.
+/// The weights of one output element.
 struct ResampleTaps {
-  std::int64_t first = 0;       // of the old elements
-  std::vector<double> weights;  // of it and those after it; their sum is 1
+  std::int64_t first = 0;       // first input element
+  std::vector<double> weights;  // weights of it and the following elements; their sum is 1
 };
 
-/// From `from` > 0 elements to `to` > 0. Where these are fewer, the filter is stretched, so that
-/// every old one counts. Source: Pillow, Resample.c; torch's interpolate(antialias=True) has the
-/// same ones.
+/// Resampling from `from` > 0 to `to` > 0 elements. When downsampling, the filter is widened so
+/// that every input element contributes. Source: Pillow, Resample.c; torch's
+/// interpolate(antialias=True) uses the same weights.
 std::vector<ResampleTaps> resample_taps(ResampleFilter filter, std::int64_t from, std::int64_t to);
 
-/// The cubic ones of torch's interpolate() without antialias: not stretched, with a = -0.75, and
-/// what is beyond an end is the last element.
+/// The cubic weights of torch's interpolate() without antialias: not widened, with a = -0.75.
+/// Beyond either end, the last element is repeated.
 std::vector<ResampleTaps> plain_cubic_taps(std::int64_t from, std::int64_t to);
 
-/// As resize() of Pillow 13: columns first, then rows, each rounded to 8 bits; rows first where
-/// they shrink by more than twice as many. Source: Pillow, Resample.c.
+/// Resizes like Pillow 13's resize(): columns first, then rows, each rounded to 8 bits. Rows come
+/// first if their number decreases more than twice as much as the number of columns. Source:
+/// Pillow, Resample.c.
 RgbImage resized(const RgbImage& rgb_image, std::int64_t rows, std::int64_t cols,
                  ResampleFilter filter);
 
-/// The same of numbers, (channels, rows, columns), which are not rounded: torch's
+/// Resizes real numbers, (channels, rows, columns), without rounding, like torch's
 /// interpolate(antialias=True).
 MediaInput resized_numbers(const MediaInput& image, std::int64_t rows, std::int64_t cols,
                            ResampleFilter filter);

@@ -20,7 +20,8 @@ using nlohmann::json;
   throw Error(ErrorKind::format, {.file = file, .problem = std::move(problem)});
 }
 
-/// Lines without their ends, which may be "\r\n"; nothing follows the last end.
+/// Splits a text into lines without line breaks, which may be "\r\n". The last line break is not
+/// followed by another line.
 std::vector<std::string> lines_of(const CheckpointFolder& folder, const char* name) {
   const std::string text = folder.read_text(name, kTokenizerLimitBytes);
   if (const auto broken = first_broken_utf8(text)) {
@@ -36,7 +37,7 @@ std::vector<std::string> lines_of(const CheckpointFolder& folder, const char* na
   return lines;
 }
 
-/// The special tokens that the vocabulary has, as `added_tokens` lists them.
+/// The special tokens in the vocabulary, in the form of `added_tokens`.
 json added_tokens(const json& vocabulary, const std::vector<std::string>& spellings) {
   std::vector<std::pair<std::int64_t, std::string>> sorted;
   for (const std::string& spelling : spellings) {
@@ -51,7 +52,7 @@ json added_tokens(const json& vocabulary, const std::vector<std::string>& spelli
   return list;
 }
 
-/// spelling → id, as a JSON object.
+/// Reads spelling → id from a JSON object.
 json read_vocabulary(const CheckpointFolder& folder, const char* name) {
   const std::string file = folder.place_of(name);
   json vocabulary = parse_python_json(folder.read_text(name, kTokenizerLimitBytes), file);
@@ -67,7 +68,7 @@ json read_vocabulary(const CheckpointFolder& folder, const char* name) {
   return vocabulary;
 }
 
-/// Pairs of tokens, in the order in which they are joined. The first line may name a version.
+/// Reads pairs of tokens, in merge order. The first line may contain a version.
 json read_merges(const CheckpointFolder& folder, const char* name, const json& vocabulary) {
   const std::string file = folder.place_of(name);
   json merges = json::array();
@@ -78,13 +79,13 @@ json read_merges(const CheckpointFolder& folder, const char* name, const json& v
     const std::size_t space = line.find(' ');
     if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
       refuse_vocabulary(
-          file, "line " + std::to_string(number) + " is not two tokens with a space between");
+          file, "line " + std::to_string(number) + " is not two tokens separated by a space");
     }
     const std::string left = line.substr(0, space), right = line.substr(space + 1);
     for (const std::string& token : {left, right, left + right}) {
       if (vocabulary.contains(token)) continue;
-      refuse_vocabulary(file, "line " + std::to_string(number) + " needs the token '" +
-                                  verbatim(token) + "', which vocab.json does not have");
+      refuse_vocabulary(file, "line " + std::to_string(number) + " requires the token '" +
+                                  verbatim(token) + "', which is missing in vocab.json");
     }
     merges.push_back({left, right});
   }

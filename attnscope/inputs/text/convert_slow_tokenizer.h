@@ -1,5 +1,5 @@
-// Converts tokenizers of checkpoints older than tokenizer.json, as transformers does: vocab.json
-// with merges.txt (GPT2Tokenizer, RobertaTokenizer) and vocab.txt (BertTokenizer).
+// Converts tokenizers of checkpoints without tokenizer.json, like transformers: vocab.json with
+// merges.txt (GPT2Tokenizer, RobertaTokenizer) and vocab.txt (BertTokenizer).
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace attnscope {
 
-/// The tokenizer.json equivalent to vocab.json and merges.txt. It is of RoBERTa's kind if
-/// tokenizer_config.json says so, or if that says nothing and the vocabulary has "<mask>". Throws
-/// Error(io) or Error(format).
+/// Returns the tokenizer.json equivalent to vocab.json and merges.txt. It is RoBERTa's type if
+/// tokenizer_config.json says so, or if no type is specified and the vocabulary has "<mask>".
+/// Throws Error(io) or Error(format).
 std::string byte_level_json(const CheckpointFolder& folder, const TokenizerConfig& config);
 
-/// The tokenizer.json equivalent to vocab.txt. If tokenizer_config.json has no `do_lower_case`,
-/// text is lower-cased unless the vocabulary has capital letters outside brackets.
+/// Returns the tokenizer.json equivalent to vocab.txt. If tokenizer_config.json has no
+/// `do_lower_case`, text is lower-cased unless the vocabulary has capital letters outside brackets.
 std::string word_piece_json(const CheckpointFolder& folder, const TokenizerConfig& config);
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Decodes tokens that come one by one.
+// Decodes tokens one by one.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace attnscope {
 
-/// Returns the text piece by piece, in whole characters. A character that spans several tokens
-/// comes with the last of them. Special tokens are left out.
+/// Returns the text piece by piece, in complete characters. A character that spans several tokens
+/// is returned with its last token. Special tokens are skipped.
 class TextStream {
  public:
-  /// `tokenizer` must outlive it.
+  /// `tokenizer` must outlive the stream.
   explicit TextStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  /// The text that a token adds; empty if the token ends within a character.
+  /// Returns the text that a token adds; empty if the token ends within a character.
   std::string add(std::int64_t token);
 
-  /// The rest of the text. Call after the last token.
+  /// Returns the rest of the text. Call it after the last token.
   std::string end() { return take(decoded()); }
 
  private:
@@ -28,10 +28,10 @@ class TextStream {
   std::string take(const std::string& text);
 
   const Tokenizer& tokenizer_;
-  TokenIds tokens_;        // tokens that the next text depends on
-  std::size_t given_ = 0;  // how many of these have been returned as text
+  TokenIds tokens_;        // tokens that affect the next text
+  std::size_t given_ = 0;  // number of these already returned as text
   std::size_t given_bytes_ = 0;
-  std::size_t incomplete_tokens_ = 0;  // how many of the last tokens end within a character
+  std::size_t incomplete_tokens_ = 0;  // number of last tokens that end within a character
 };
 
 }  // namespace attnscope

@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// The signed number at the front of `text`, which is taken off it.
+/// Removes the signed number at the front of `text` and returns it.
 std::optional<std::int64_t> take_position(std::string_view& text) {
   constexpr std::string_view kLast = "last";
   if (text.starts_with(kLast)) {
@@ -71,10 +71,11 @@ PositionMask parse_position_mask(std::string_view text, const std::string& where
     for (const char letter : line) {
       if (letter == ' ' || letter == '\t' || letter == ',' || letter == '\r') continue;
       if (letter != '0' && letter != '1') {
-        throw Error(ErrorKind::format, {.file = where,
-                                        .problem = "line " + std::to_string(number) + " holds '" +
-                                                   verbatim(std::string(1, letter)) +
-                                                   "', expected 0 and 1, one line per example"});
+        throw Error(ErrorKind::format,
+                    {.file = where,
+                     .problem = "line " + std::to_string(number) + " contains '" +
+                                verbatim(std::string(1, letter)) +
+                                "', expected 0 and 1, one line per example"});
       }
       example.push_back(letter == '1');
     }
@@ -109,7 +110,7 @@ void check_mask_length(const PositionMask& mask, std::size_t example, std::int64
               {.file = where,
                .problem = "has " + counted(own.size(), "value") + " for example " +
                           std::to_string(example + 1) + ", which has " + counted(tokens, "token"),
-               .hint = "give one 0 or 1 per token, special tokens included"});
+               .hint = "specify one 0 or 1 per token, including special tokens"});
 }
 
 Positions positions_of(const PositionMask& mask, std::size_t example, std::int64_t tokens,

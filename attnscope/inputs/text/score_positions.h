@@ -1,4 +1,4 @@
-// Which tokens of an example count in losses and means: ranges of positions, or a mask.
+// Positions of an example over which losses and means are computed: ranges or a mask.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,38 @@ namespace attnscope {
 /// Positions of tokens in one example, ascending, from 0.
 using Positions = std::vector<std::int64_t>;
 
-/// Both ends are included; a negative number counts from the end, and -1 is the last token.
+/// Both ends are included. A negative number counts from the end: -1 is the last token.
 struct PositionRange {
   std::int64_t first = 0, last = -1;
 
   bool operator==(const PositionRange&) const = default;
 };
 
-/// "last", "10-", "3,7", "5-9", "-3-" (the last three). None if the text is not of this form.
+/// Parses "last", "10-", "3,7", "5-9", "-3-" (the last three). Returns nothing if the text does not
+/// have this form.
 std::optional<std::vector<PositionRange>> parse_position_ranges(std::string_view text);
 
-/// Those of an example of so many tokens. Positions that it does not have are left out.
+/// Returns the positions in an example with this number of tokens. Positions beyond its end are
+/// skipped.
 Positions positions_of(const std::vector<PositionRange>& ranges, std::int64_t tokens);
 
-/// For each example whether each of its tokens counts.
+/// For each example, whether each of its tokens counts.
 using PositionMask = std::vector<std::vector<bool>>;
 
-/// A text of 0 and 1, one line per example; spaces, tabs and commas between them are allowed, and
-/// empty lines are skipped. Throws Error(format) about `where` that names the line.
+/// Parses a text of 0 and 1, one line per example. Spaces, tabs and commas between them are
+/// allowed, and empty lines are skipped. Throws Error(format) about `where` that names the line.
 PositionMask parse_position_mask(std::string_view text, const std::string& where);
 
-/// A .npy file of bool, (examples, tokens), or (tokens) of one example. Throws as read_npy().
+/// Reads a .npy file of bool, (examples, tokens), or (tokens) for a single example. Throws the
+/// errors of read_npy().
 PositionMask read_npy_mask(std::string_view bytes, const std::string& where);
 
-/// Throws Error(usage) about `where` if that example of the mask has another number of tokens.
+/// Throws Error(usage) about `where` if the mask has another number of tokens for that example.
 void check_mask_length(const PositionMask& mask, std::size_t example, std::int64_t tokens,
                        const std::string& where);
 
-/// Those of one example. Throws Error(usage) about `where` if it has another number of tokens.
+/// Returns the positions of one example. Throws Error(usage) about `where` if it has another number
+/// of tokens.
 Positions positions_of(const PositionMask& mask, std::size_t example, std::int64_t tokens,
                        const std::string& where);
 

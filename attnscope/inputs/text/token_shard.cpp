@@ -31,25 +31,27 @@ std::int32_t header_field(std::span<const std::byte> bytes, std::size_t field) {
 std::span<const std::byte> parse_token_shard(std::span<const std::byte> bytes,
                                              std::string_view file) {
   if (bytes.size() < kHeaderBytes) {
-    refuse_shard(file, "is no token shard: its " + counted(bytes.size(), "byte is", "bytes are") +
+    refuse_shard(file, "is not a token shard: its " +
+                           counted(bytes.size(), "byte is", "bytes are") +
                            " fewer than the 1024 of a header");
   }
   if (const std::int32_t magic = header_field(bytes, 0); magic != kMagic) {
-    refuse_shard(
-        file, "is no token shard: its magic number is " + std::to_string(magic) + ", not 20240520");
+    refuse_shard(file, "is not a token shard: its magic number is " + std::to_string(magic) +
+                           ", expected 20240520");
   }
   if (const std::int32_t version = header_field(bytes, 1); version != kVersion) {
-    refuse_shard(file, "is a token shard of version " + std::to_string(version) + ", not 1",
-                 "version 1 has tokens of 16 bits");
+    refuse_shard(file, "is a token shard of version " + std::to_string(version) + ", expected 1",
+                 "version 1 has 16-bit tokens");
   }
   const std::int32_t count = header_field(bytes, 2);
-  if (count < 0) refuse_shard(file, "its header says " + std::to_string(count) + " tokens");
+  if (count < 0) refuse_shard(file, "its header specifies " + std::to_string(count) + " tokens");
   const std::span<const std::byte> tokens = bytes.subspan(kHeaderBytes);
   if (tokens.size() != static_cast<std::size_t>(count) * 2) {
-    refuse_shard(file,
-                 "has " + counted(tokens.size(), "byte") + " of tokens where its header says " +
-                     counted(count, "token") + " of 2 bytes",
-                 tokens.size() < static_cast<std::size_t>(count) * 2 ? "was it cut?" : "");
+    refuse_shard(
+        file,
+        "has " + counted(tokens.size(), "byte") + " of tokens, but its header specifies " +
+            counted(count, "token") + " of 2 bytes",
+        tokens.size() < static_cast<std::size_t>(count) * 2 ? "is the file truncated?" : "");
   }
   return tokens;
 }

@@ -1,4 +1,4 @@
-// Token ids stored in a file, as llm.c and modded-nanogpt write them.
+// Token ids stored in a file, in the format of llm.c and modded-nanogpt.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,24 @@
 
 namespace attnscope {
 
-/// A file of 256 little-endian int32 (magic 20240520, version 1, number of tokens, then 253 unused)
-/// and as many little-endian uint16 as there are tokens. Shards are large, so ids are read on
+/// The file has 256 little-endian int32 (magic 20240520, version 1, number of tokens, then 253
+/// unused), followed by one little-endian uint16 per token. Shards are large, so ids are read on
 /// demand.
 class TokenShard {
  public:
-  /// Throws Error(io), or Error(format) that names the wrong magic, version or length.
+  /// Throws Error(io), or Error(format) that reports the wrong magic number, version or length.
   explicit TokenShard(const std::filesystem::path& file);
 
-  /// Number of tokens.
+  /// Returns the number of tokens.
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size() / 2); }
-  /// Ids of `count` tokens from position `first` on; both lie within the shard.
+  /// Returns the ids of `count` tokens from position `first` on; both must lie within the shard.
   std::vector<std::int64_t> ids(std::int64_t first, std::int64_t count) const;
 
-  /// Throws Error(format) that names the first id of the file that is not below `vocabulary`, and
-  /// its position; Error(io) if the file was written to since it was opened.
+  /// Throws Error(format) that reports the first id of the file that is not below `vocabulary`, and
+  /// its position. Throws Error(io) if the file was modified since it was opened.
   void check_ids(std::int64_t vocabulary) const;
-  /// Throws as window_starts() does, and Error(io) if the file was written to since it was opened.
+  /// Throws the errors of window_starts(), and Error(io) if the file was modified since it was
+  /// opened.
   std::vector<std::vector<std::int64_t>> cut_windows(const WindowRequest& request) const;
 
  private:
@@ -37,11 +38,11 @@ class TokenShard {
   std::span<const std::byte> tokens_;  // (size(), 2)
 };
 
-/// The bytes of the tokens in a shard. Errors name it `file`.
+/// Returns the bytes of the tokens in a shard. Errors name it `file`.
 std::span<const std::byte> parse_token_shard(std::span<const std::byte> bytes,
                                              std::string_view file);
 
-/// One token's id.
+/// The id of one token.
 inline std::int64_t token_at(std::span<const std::byte> tokens, std::int64_t position) {
   const std::size_t at = static_cast<std::size_t>(position) * 2;
   return std::to_integer<int>(tokens[at]) | std::to_integer<int>(tokens[at + 1]) << 8;

@@ -13,8 +13,8 @@ struct Range {
   char32_t first, last;
 };
 
-/// Source: Unicode's Default_Ignorable_Code_Point and its general categories Cc, Cf, Zl, Zp and Co
-/// (private use, for which terminals have signs of their own), with the spaces that are no U+0020.
+/// Source: Unicode's Default_Ignorable_Code_Point, and its general categories Cc, Cf, Zl, Zp and Co
+/// (private use, for which terminals have their own symbols), with all spaces other than U+0020.
 constexpr std::array kNotSeen = {
     Range{0x00, 0x1F},       Range{0x7F, 0xA0},       Range{0xAD, 0xAD},
     Range{0x34F, 0x34F},     Range{0x600, 0x605},     Range{0x61C, 0x61C},

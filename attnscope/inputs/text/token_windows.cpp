@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// SplitMix64: the next output.
+/// Returns the next output of SplitMix64.
 std::uint64_t next(std::uint64_t& state) {
   state += 0x9E3779B97F4A7C15;
   std::uint64_t z = (state ^ state >> 30) * 0xBF58476D1CE4E5B9;
@@ -23,24 +23,26 @@ std::uint64_t next(std::uint64_t& state) {
   const std::string has = "has " + counted(tokens, "token");
   const std::string length = std::to_string(request.length);
   if (windows == 0) {
-    throw Error(ErrorKind::usage,
-                {.file = std::string(place),
-                 .problem = has + ", fewer than the " + length + " of one sequence",
-                 .hint = tokens == 0 ? "give more text"
-                                     : "give more text, or {length} " + std::to_string(tokens)});
+    throw Error(
+        ErrorKind::usage,
+        {.file = std::string(place),
+         .problem = has + ", fewer than the " + length + " required for one sequence",
+         .hint = tokens == 0 ? "provide more text"
+                             : "provide more text, or set {length} " + std::to_string(tokens)});
   }
-  throw Error(ErrorKind::usage,
-              {.file = std::string(place),
-               .problem = has + ", enough for " + counted(windows, "sequence") + " of " + length +
-                          ", not for the " + std::to_string(request.sequences) + " of {sequences}",
-               .hint = "give more text, or fewer or shorter sequences"});
+  throw Error(
+      ErrorKind::usage,
+      {.file = std::string(place),
+       .problem = has + ", enough for " + counted(windows, "sequence") + " of " + length +
+                  ", not for the " + std::to_string(request.sequences) + " required by {sequences}",
+       .hint = "provide more text, or use fewer or shorter sequences"});
 }
 
 }  // namespace
 
 std::vector<std::int64_t> window_starts(std::int64_t tokens, const WindowRequest& request,
                                         std::string_view place) {
-  std::int64_t windows = 0;  // that there are
+  std::int64_t windows = 0;  // available windows
   if (request.length <= tokens) {
     windows = request.sample ? tokens - request.length + 1 : tokens / request.length;
   }

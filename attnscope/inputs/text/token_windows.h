@@ -10,19 +10,18 @@
 namespace attnscope {
 
 struct WindowRequest {
-  std::int64_t sequences = 1;           // windows, at least 1
-  std::int64_t length = 1;              // tokens of each, at least 1
-  std::optional<std::uint64_t> sample;  // seed of random windows; none: consecutive windows
-  bool or_fewer = false;                // fewer windows are fine, at least one
+  std::int64_t sequences = 1;           // number of windows, at least 1
+  std::int64_t length = 1;              // tokens per window, at least 1
+  std::optional<std::uint64_t> sample;  // seed for random windows; none: consecutive windows
+  bool or_fewer = false;                // accepts fewer windows, but at least one
 };
 
-/// Where windows begin in a text of `tokens` tokens: at 0, length, 2 length, …; or at distinct
-/// random places, so that windows may overlap. If there are too few windows, throws Error(usage)
-/// about `place` (a file, "text") with their number.
-///
-/// Random starts are drawn by SplitMix64 (Steele, Lea and Flood 2014), whose state begins as the
-/// seed: of each output z, floor(z * (tokens - length + 1) / 2^64) is the next start, unless it was
-/// drawn before. In Python:
+/// Returns the start positions of windows in a text of `tokens` tokens: 0, length, 2 length, …, or
+/// distinct random positions, so that windows may overlap. If there are too few windows, throws
+/// Error(usage) about `place` (a file, "text") with the available number.
+/// Random positions come from SplitMix64 (Steele, Lea and Flood 2014), whose initial state is the
+/// seed. For each output z, floor(z * (tokens - length + 1) / 2^64) is the next position, unless it
+/// was drawn before. In Python:
 ///     state, starts = seed, []
 ///     while len(starts) < sequences:
 ///         state = (state + 0x9E3779B97F4A7C15) % 2**64
@@ -33,12 +32,12 @@ struct WindowRequest {
 std::vector<std::int64_t> window_starts(std::int64_t tokens, const WindowRequest& request,
                                         std::string_view place);
 
-/// The ids of those windows of a text.
+/// Returns the ids of those windows of a text.
 std::vector<std::vector<std::int64_t>> cut_windows(std::span<const std::int64_t> ids,
                                                    const WindowRequest& request,
                                                    std::string_view place);
 
-/// Throws Error(format) about `place` that names the first of `ids` that is negative or not below
+/// Throws Error(format) about `place` that reports the first of `ids` that is negative or not below
 /// `vocabulary`, and its position.
 void check_token_ids(std::span<const std::int64_t> ids, std::int64_t vocabulary,
                      std::string_view place);

@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// Memory of the crate, given back when it is done with.
+/// Memory of the Rust crate, freed on destruction.
 class CrateBytes {
  public:
   CrateBytes() = default;
@@ -72,7 +72,7 @@ std::optional<Tokenizer> Tokenizer::find(const CheckpointFolder& folder) {
   const std::optional<std::int64_t> unknown = tokenizer.special_tokens_.unknown;
   tokenizer.special_tokens_ = special_tokens_of(
       files->special, [&](std::string_view spelling) { return tokenizer.id(spelling); });
-  // What the model makes of unknown text, whatever files beside it name.
+  // The model's token for unknown text, whatever other files specify.
   if (unknown) tokenizer.special_tokens_.unknown = unknown;
   return tokenizer;
 }
@@ -85,7 +85,7 @@ Tokenizer Tokenizer::open(const CheckpointFolder& folder) {
         {.file = folder.path().string(),
          .problem = "has no tokenizer: no tokenizer.json, no vocab.json with merges.txt, and "
                     "no vocab.txt",
-         .hint = "text needs one; give token ids instead"});
+         .hint = "text requires a tokenizer; pass token ids instead"});
   }
   return std::move(*found);
 }
@@ -95,11 +95,12 @@ Tokenizer Tokenizer::of_json(std::string_view json, std::string_view file) {
   CrateBytes message;
   const int status = tokc_load(bytes_of(json), json.size(), &handle->crate, message.out());
   if (status == tokc_absent) {
-    throw Error(ErrorKind::unsupported, {.file = std::string(file),
-                                         .problem = "this build of attnscope has no tokenizers",
-                                         .hint = "give token ids, or build it where cargo is"});
+    throw Error(ErrorKind::unsupported,
+                {.file = std::string(file),
+                 .problem = "this build of attnscope has no tokenizer support",
+                 .hint = "pass token ids, or rebuild with cargo installed"});
   }
-  if (status != tokc_ok) refuse_tokenizer(std::string(file), "is not a tokenizer", message);
+  if (status != tokc_ok) refuse_tokenizer(std::string(file), "is not a valid tokenizer", message);
   Tokenizer tokenizer(std::move(handle), std::string(file));
   tokenizer.special_tokens_ =
       special_tokens_of({}, [&](std::string_view spelling) { return tokenizer.id(spelling); });
@@ -113,7 +114,7 @@ std::vector<std::int64_t> Tokenizer::encode(std::string_view text, bool special)
     throw Error(ErrorKind::format,
                 {.place = "text",
                  .problem = "is longer than " + std::to_string(kTextLimitBytes) + " bytes",
-                 .hint = "encode it in parts, or into a token shard"});
+                 .hint = "encode the text in parts, or into a token shard"});
   }
   CrateBytes ids, message;
   std::size_t position = 0;

@@ -62,7 +62,7 @@ constexpr std::array kSpecialKeys = {"bos_token", "eos_token", "unk_token", "sep
   throw Error(ErrorKind::format, {.file = file, .problem = std::move(problem)});
 }
 
-/// The object in a file, or an empty one where there is no file.
+/// Returns the JSON object in a file, or an empty object if the file does not exist.
 nlohmann::json read_object(const CheckpointFolder& folder, const char* name) {
   if (!folder.has(name)) return nlohmann::json::object();
   const std::string file = folder.place_of(name);
@@ -71,7 +71,7 @@ nlohmann::json read_object(const CheckpointFolder& folder, const char* name) {
   return object;
 }
 
-/// Spellings are texts, or objects with a "content".
+/// Spellings are strings, or objects with a "content".
 void add_spellings(const nlohmann::json& object, const std::string& file, SpecialSpellings& into) {
   for (const char* key : kSpecialKeys) {
     const auto value = object.find(key);
@@ -80,7 +80,7 @@ void add_spellings(const nlohmann::json& object, const std::string& file, Specia
     if (value->is_object() && value->contains("content")) spelling = &(*value)["content"];
     if (!spelling->is_string()) {
       refuse_tokenizer_config(
-          file, "'" + std::string(key) + "' is neither a text nor an object with 'content'");
+          file, "'" + std::string(key) + "' is neither a string nor an object with 'content'");
     }
     into.emplace(key, spelling->get<std::string>());
   }
@@ -99,7 +99,7 @@ std::optional<std::string> text(const nlohmann::json& object, const std::string&
   const auto value = object.find(key);
   if (value == object.end() || value->is_null()) return std::nullopt;
   if (!value->is_string())
-    refuse_tokenizer_config(file, "'" + std::string(key) + "' is not a text");
+    refuse_tokenizer_config(file, "'" + std::string(key) + "' is not a string");
   return value->get<std::string>();
 }
 

@@ -1,4 +1,4 @@
-// Finds the files of a folder's tokenizer, and converts those of older checkpoints.
+// Finds the tokenizer files of a folder, and converts those of older checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attnscope {
 
-/// Special tokens by tokenizer_config.json and special_tokens_map.json: "mask_token" → "[MASK]".
+/// Special tokens from tokenizer_config.json and special_tokens_map.json: "mask_token" → "[MASK]".
 using SpecialSpellings = std::map<std::string, std::string, std::less<>>;
 
 struct TokenizerFiles {
@@ -22,17 +22,17 @@ struct TokenizerFiles {
   SpecialSpellings special;
 };
 
-/// Nothing if `folder` has no tokenizer. See Tokenizer::find().
+/// Returns nothing if `folder` has no tokenizer. See Tokenizer::find().
 std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folder);
 
-/// Ids of the spellings that the files name; for others, of spellings in common use.
+/// Ids of the spellings that the files specify, otherwise of spellings in common use.
 SpecialTokens special_tokens_of(
     const SpecialSpellings& named,
     const std::function<std::optional<std::int64_t>(std::string_view spelling)>& id_of);
 
 // Values of tokenizer_config.json and special_tokens_map.json.
 
-/// Named as in tokenizer_config.json; nothing if a value is absent.
+/// With the names of tokenizer_config.json; nothing if a value is absent.
 struct TokenizerConfig {
   std::optional<std::string> tokenizer_class;  // "RobertaTokenizer"
   std::optional<bool> add_bos_token;
@@ -43,7 +43,7 @@ struct TokenizerConfig {
   std::optional<bool> tokenize_chinese_chars;
   SpecialSpellings special;
 
-  /// The spelling of a special token, or `usual` if no file names one.
+  /// Returns the spelling of a special token, or `usual` if no file specifies one.
   std::string spelling(std::string_view key, std::string_view usual) const;
 };
 

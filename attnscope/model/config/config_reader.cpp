@@ -14,7 +14,7 @@ namespace attnscope {
 
 using nlohmann::json;
 
-/// Of a list: every layer keeps its own.
+/// For a list of strings, every layer stores its own copy.
 constexpr std::size_t kMaxValues = 1024;
 
 void ConfigReader::refuse(const std::string& problem) const {
@@ -91,7 +91,7 @@ std::optional<double> ConfigReader::finite(const ConfigNumber& key, const char* 
 }
 
 std::optional<double> ConfigReader::real(const ConfigNumber& key) const {
-  return finite(key, "a number that is not negative", [](double value) { return value >= 0; });
+  return finite(key, "a non-negative number", [](double value) { return value >= 0; });
 }
 
 std::optional<double> ConfigReader::positive(const ConfigNumber& key) const {
@@ -103,7 +103,7 @@ std::vector<double> ConfigReader::positives(const std::string& key) const {
   if (found == nullptr) return {};
   if (!found->is_array()) refuse_value(key, *found, "a list of positive numbers");
   if (found->size() > kMaxValues) {
-    refuse("'" + key + "' has more than " + std::to_string(kMaxValues) + " numbers");
+    refuse("'" + key + "' contains more than " + std::to_string(kMaxValues) + " numbers");
   }
   std::vector<double> values;
   for (const json& value : *found) {
@@ -146,7 +146,7 @@ std::string ConfigReader::text(const std::string& key) const {
   const json* found = find(key);
   if (found == nullptr) return "";
   if (!found->is_string()) refuse_value(key, *found, "a string");
-  constexpr std::size_t kLongest = 1000;  // each layer may keep a copy
+  constexpr std::size_t kLongest = 1000;  // each layer may store a copy
   const auto& text = found->get_ref<const std::string&>();
   if (text.size() > kLongest) {
     refuse("'" + key + "' has " + counted(text.size(), "byte") + ", expected " +

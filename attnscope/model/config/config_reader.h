@@ -1,4 +1,4 @@
-// Reads and checks values of a config.json by the keys that an architecture names.
+// Reads and checks values of a config.json by the keys that an architecture defines.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace attnscope {
 
-/// One JSON object of the file; null: nothing is found. Must not outlive the JSON. A value of the
-/// wrong type is Error(format) that names the key.
+/// One JSON object of the file. Null: no key is found. The JSON must outlive the reader. For a
+/// value of the wrong type, throws Error(format) that names the key.
 class ConfigReader {
  public:
-  /// `log`: where to note which keys are asked for; null: nowhere.
+  /// `log`: records the keys that are looked up; may be null.
   ConfigReader(const nlohmann::json* object, std::string_view where,
                std::set<std::string>* log = nullptr)
       : object_(object), where_(where), log_(log) {}
@@ -28,7 +28,7 @@ class ConfigReader {
 
   /// Null if the key is absent or null in the file.
   const nlohmann::json* find(const std::string& key) const;
-  bool has(const std::string& key) const;  // true even if it is null
+  bool has(const std::string& key) const;  // true even if the value is null
   bool meets(const ConfigCondition& condition) const;
   ConfigReader object(const std::string& key) const;
   bool exists() const { return object_ != nullptr; }
@@ -42,7 +42,8 @@ class ConfigReader {
   std::vector<double> positives(const std::string& key) const;
   bool flag(const ConfigFlag& key) const;          // null is false, as in Python
   std::string text(const std::string& key) const;  // empty if the key is absent or null
-  std::vector<std::string> texts(const std::string& key) const;  // likewise
+  // empty if the key is absent or null
+  std::vector<std::string> texts(const std::string& key) const;
 
  private:
   const nlohmann::json* stored(const std::string& key) const;
@@ -54,7 +55,7 @@ class ConfigReader {
   const nlohmann::json* object_;
   std::string where_;
   std::set<std::string>* log_;
-  std::string place_ = {};  // of the object in the file, with a dot after it
+  std::string place_ = {};  // path of the object in the file, with a trailing dot
 };
 
 }  // namespace attnscope

@@ -22,7 +22,7 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   const std::int64_t width = spec.dimensions.width;
   if (embedding.waves && (width % 2 != 0 || width < 4) && spec.not_run.empty()) {
     spec.not_run =
-        "its positions are waves, which a width of " + std::to_string(width) + " has no room for";
+        "a hidden size of " + std::to_string(width) + " is too small for sinusoidal positions";
   }
   stream.embedding_width = config.number(embedding.width).value_or(width);
   const bool if_narrow = embedding.projects_tokens || embedding.projects_if_narrow;
@@ -34,8 +34,8 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   if (config.flag(embedding.drops_masked)) {
     stream.dropped_token = config.number(embedding.masked_token, /*least=*/0);
     if (!stream.dropped_token && spec.not_run.empty()) {
-      spec.not_run = "'" + embedding.drops_masked.name + "' is true, and '" +
-                     embedding.masked_token.name + "' is not said";
+      spec.not_run = "'" + embedding.drops_masked.name + "' is true, but '" +
+                     embedding.masked_token.name + "' is missing";
     }
   }
   stream.padding_token = config.number(architecture.padding_token, /*least=*/0).value_or(0);
@@ -112,7 +112,7 @@ std::string set_audio(ModelSpec& spec, const ConfigReader& config) {
   if (widths.empty()) widths.assign(kernels.size(), spec.dimensions.width);
   if (widths.size() != kernels.size() || widths.size() != strides.size() || widths.empty()) {
     config.refuse("'" + rule.kernels.name + "', '" + rule.strides.name + "' and '" +
-                  rule.widths.name + "' are not of one length");
+                  rule.widths.name + "' have different lengths");
   }
   AudioSpec& audio = spec.stream.audio.emplace();
   audio.of_waves = rule.of_waves;
@@ -147,11 +147,12 @@ std::string set_audio(ModelSpec& spec, const ConfigReader& config) {
                                  .kernel = config.required(rule.position_convolution_kernel),
                                  .groups = config.required(rule.position_convolution_groups)};
     if (spec.dimensions.width % audio.position_convolution->groups != 0) {
-      config.refuse("the width is no multiple of '" + rule.position_convolution_groups.name + "'");
+      config.refuse("the hidden size is not a multiple of '" +
+                    rule.position_convolution_groups.name + "'");
     }
   }
   if (config.flag(rule.position_convolution_batch_norm)) {
-    return "'" + rule.position_convolution_batch_norm.name + "' is true, which is not known";
+    return "'" + rule.position_convolution_batch_norm.name + "' is true, which is not supported";
   }
   if (!kind.empty() && kind != "group" && kind != "layer") {
     return "'" + rule.norm_key + "' " + printable(kind) + " is not known";

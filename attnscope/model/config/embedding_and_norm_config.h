@@ -1,4 +1,4 @@
-// From config.json and an architecture to what a model's residual stream starts from.
+// Reads the input of the residual stream from config.json: embeddings, patches or audio.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,24 @@
 
 namespace attnscope {
 
-/// Fills in `stream`: embeddings, patches or sound, and the last norm. What is not known goes to
-/// `not_run`, as in resolve_layers().
+/// Sets `stream`: embeddings, patches or audio, and the final norm. Unknown values go to `not_run`,
+/// as in resolve_layers().
 void set_stream(ModelSpec& spec, const ConfigReader& config);
 
-/// Its part for models that read sound. Why the sound cannot be read; empty where it can.
+/// The part for audio models. Returns why audio cannot be read; empty if it can.
 std::string set_audio(ModelSpec& spec, const ConfigReader& config);
 
-// From config.json and the norms of an architecture to those of a layer.
+// Reads the norms of a layer from config.json and the architecture's rules.
 
-/// The norm whose gains are in `tensor`, a pattern under the prefix. Empty: it has no gains.
+/// Returns the norm whose gains are in `tensor`, a pattern under the prefix. Empty: it has no
+/// gains.
 NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std::string& tensor);
 
-/// Likewise; none where `tensor` is empty.
+/// The same; none if `tensor` is empty.
 std::optional<NormSpec> norm_at(const NormRule& rule, const ConfigReader& config,
                                 const std::string& tensor);
 
-/// All norms of a layer, whose `parallel` is known.
+/// Sets all norms of a layer, whose `parallel` is set.
 void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& config);
 
 }  // namespace attnscope

@@ -11,7 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-/// By the first of the keys that the file has; the name of that key, or of the first of all.
+/// Returns the value of the first of the keys that the file has, with its name. If the file has
+/// none of them, the name is that of the first key.
 struct NamedNumber {
   std::string name;
   std::optional<std::int64_t> value;
@@ -23,18 +24,18 @@ NamedNumber first_number(const ConfigReader& config, const std::vector<std::stri
     if (!config.has(name)) continue;
     const json* found = config.find(name);
     if (found == nullptr || !found->is_array()) return {name, config.number({name}, least)};
-    // HunYuan's files have a number for each layer.
+    // Files of HunYuan list one number per layer.
     const std::vector<std::int64_t> listed = config.numbers(name, least);
     if (listed.empty() ||
         std::count(listed.begin(), listed.end(), listed.front()) != std::ssize(listed)) {
-      config.refuse("'" + name + "': layers that differ in it are not read");
+      config.refuse("'" + name + "': different values per layer are not supported");
     }
     return {name, listed.front()};
   }
   return {names.empty() ? "" : names.front(), fallback};
 }
 
-/// The layers that a list names, each from 0 to `layers` - 1; others mean nothing, as in
+/// The layers in a list, each from 0 to `layers` - 1. Other numbers are ignored, as in
 /// transformers.
 std::vector<bool> layers_in(const ConfigReader& config, const std::string& key,
                             std::size_t layers) {
@@ -58,7 +59,7 @@ std::vector<bool> typed_layers(const ConfigReader& config, const std::string& ke
   std::vector<bool> sparse;
   for (const std::string& type : types) {
     if (type != "sparse" && type != "dense") {
-      config.refuse("'" + key + "' lists what is neither \"sparse\" nor \"dense\"");
+      config.refuse("'" + key + "' contains values other than \"sparse\" and \"dense\"");
     }
     if (sparse.size() < layers) sparse.push_back(type == "sparse");
   }
@@ -100,19 +101,19 @@ void check_groups(const ExpertSpec& spec, std::int64_t experts, const ConfigRead
   const auto groups = [](std::int64_t count) { return counted(count, "group"); };
   if (spec.groups == 1 && spec.kept_mlp_groups == 1) return;
   if (experts % spec.groups != 0) {
-    config.refuse(counted(experts, "expert") + " cannot be cut into " + groups(spec.groups) +
+    config.refuse(counted(experts, "expert") + " cannot be divided into " + groups(spec.groups) +
                   " of the same size");
   }
   const std::int64_t size = experts / spec.groups;
   if (spec.kept_mlp_groups > spec.groups) {
-    config.refuse("keeps " + std::to_string(spec.kept_mlp_groups) + " of " + groups(spec.groups) +
+    config.refuse("selects " + std::to_string(spec.kept_mlp_groups) + " of " + groups(spec.groups) +
                   " of experts");
   }
   if (spec.group_score == GroupScore::sum_of_two_best && size < 2) {
-    config.refuse("groups of 1 expert have no two best");
+    config.refuse("groups of 1 expert cannot be scored by their two best experts");
   }
   if (spec.kept_mlp_groups * size < spec.chosen) {
-    config.refuse("chooses " + std::to_string(spec.chosen) + " experts from " +
+    config.refuse("selects " + std::to_string(spec.chosen) + " experts from " +
                   groups(spec.kept_mlp_groups) + " of " + std::to_string(size));
   }
 }
@@ -126,7 +127,7 @@ void read_expert_dimensions(ModelSpec& spec, const ConfigReader& config) {
   const NamedNumber experts = first_number(config, rule.experts, rule.default_experts, /*least=*/0);
   if (!experts.value) config.refuse("has no '" + experts.name + "'");
   if (*experts.value > kMaxExperts) {
-    config.refuse(std::to_string(*experts.value) + " experts are over the limit of " +
+    config.refuse(std::to_string(*experts.value) + " experts exceed the limit of " +
                   std::to_string(kMaxExperts));
   }
   if (*experts.value <= rule.dense_up_to) return;
@@ -143,7 +144,7 @@ void read_expert_dimensions(ModelSpec& spec, const ConfigReader& config) {
   const std::int64_t shared = config.number(rule.shared_count, /*least=*/0).value_or(0);
   if (shared > kMaxSize / dimensions.expert_width) {
     config.refuse(counted(shared, "shared expert") + " of width " +
-                  std::to_string(dimensions.expert_width) + " are over the limit of " +
+                  std::to_string(dimensions.expert_width) + " exceed the limit of " +
                   std::to_string(kMaxSize));
   }
   dimensions.shared_width += shared * dimensions.expert_width;
@@ -175,11 +176,11 @@ ExpertSpec read_experts(const ModelSpec& spec, const ConfigReader& config) {
   if (!rule.grouped.key.empty() && !config.meets(rule.grouped))
     out.groups = out.kept_mlp_groups = 1;
   if (out.chosen > experts) {
-    config.refuse("chooses " + std::to_string(out.chosen) + " of " + counted(experts, "expert"));
+    config.refuse("selects " + std::to_string(out.chosen) + " of " + counted(experts, "expert"));
   }
   if (out.score == RouterScore::sparsemixer && out.chosen != 2) {
-    config.refuse("chooses " + counted(out.chosen, "expert") +
-                  ", but its router's kind always chooses 2");
+    config.refuse("selects " + counted(out.chosen, "expert") +
+                  ", but its router type always selects 2");
   }
   check_groups(out, experts, config);
   return out;

@@ -1,4 +1,4 @@
-// From config.json and the rule of an architecture to the experts of each layer.
+// Reads the experts of each layer from config.json and the architecture's rules.
 #pragma once
 
 #include "attnscope/model/config/config_reader.h"
@@ -6,15 +6,16 @@
 
 namespace attnscope {
 
-/// The largest accepted number of experts of a layer.
+/// The largest accepted number of experts per layer.
 inline constexpr std::int64_t kMaxExperts = 65'536;
 
-/// Fills in how many experts there are, how wide they are, and which layers have them, where the
-/// architecture has any. Throws Error(format) for numbers that contradict each other or are over a
-/// limit. `spec.dimensions` has its other numbers.
+/// Sets the number and sizes of experts, and the layers that have them, if the architecture has
+/// any. `spec.dimensions` must have the other sizes. Throws Error(format) for numbers that
+/// contradict each other or exceed a limit.
 void read_expert_dimensions(ModelSpec& spec, const ConfigReader& config);
 
-/// How layers choose and weigh them, after read_expert_dimensions() found some. Throws likewise.
+/// Returns how layers select and weight experts, after read_expert_dimensions() found some. Throws
+/// the same errors.
 ExpertSpec read_experts(const ModelSpec& spec, const ConfigReader& config);
 
 }  // namespace attnscope

@@ -28,7 +28,8 @@ double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensi
   return config.flag(rule.by_layer) ? scale / static_cast<double>(layer + 1) : scale;
 }
 
-/// Source: yarn_apply_mscale() of transformers' models/deepseek_v2: of any kind of scaling.
+/// Source: yarn_apply_mscale() in transformers' models/deepseek_v2. It applies to every type of
+/// scaling.
 double stretched_scale(const std::optional<Rope>& rope) {
   if (!rope || rope->scaling == RopeScaling::none) return 1;
   const double factor = rope->factor.value_or(rope->context / rope->original_context);
@@ -49,8 +50,9 @@ std::optional<TemperatureSpec> temperature_of(const Architecture& architecture,
   return TemperatureSpec{.growth = *growth, .period = *period, .first = rule.first};
 }
 
-/// Why the file's kind of positions cannot be computed; empty where it can. Of older files of BERT:
-/// transformers 5 takes no notice of it, and runs the model with positions it was not trained with.
+/// Returns why the position type in the file is not supported; empty if it is. It occurs in older
+/// files of BERT. transformers 5 ignores the setting and runs the model with positions that it was
+/// not trained with.
 std::string unknown_positions(const Architecture& architecture, const ConfigReader& config) {
   constexpr const char* kKey = "position_embedding_type";
   const std::string kind = config.text(kKey);
@@ -77,7 +79,7 @@ double logits_factor(const MultiplierRule& rule, const ConfigReader& config, std
   return config.positive(rule.logits).value_or(1) / divisor / widths / root;
 }
 
-/// Empty where it is known.
+/// Returns why the activation is not supported; empty if it is.
 std::string set_activation(Activation& activation, const std::string& name) {
   const auto found = activation_from_name(name);
   if (!found) return "activation '" + printable(name) + "' is not known";
@@ -85,10 +87,10 @@ std::string set_activation(Activation& activation, const std::string& name) {
   return "";
 }
 
-/// The name of the MLP's activation.
+/// Returns the name of the MLP's activation.
 std::string activation_name(const Architecture& architecture, const ConfigReader& config) {
   std::string name = config.text(architecture.activation_key);
-  // Source: T5Config, whose `feed_forward_proj` says of gated MLPs that they are.
+  // Source: T5Config, whose `feed_forward_proj` marks gated MLPs.
   constexpr std::string_view kGated = "gated-";
   if (name == "gated-gelu") return "gelu_new";
   if (name.starts_with(kGated)) name.erase(0, kGated.size());
@@ -107,12 +109,12 @@ std::optional<PerLayerInputSpec> own_input_of(const PerLayerInputRule& rule, con
                          .up = rule.up,
                          .projection_norm = norm_named(norms, config, rule.projection_norm),
                          .norm = norm_named(norms, config, rule.norm)};
-  // That of y / √D with this epsilon is that of y with D times it.
+  // The RMS norm of y / √D with this epsilon equals that of y with D times the epsilon.
   spec.projection_norm.epsilon *= static_cast<double>(width);
   return spec;
 }
 
-/// Why the layer cannot be computed; empty where it can.
+/// Returns why the layer cannot be computed; empty if it can.
 std::string set_convolution(LayerSpec& layer, const Architecture& architecture,
                             const ConfigReader& config) {
   const ConvolutionRule& rule = *architecture.convolution;
@@ -121,7 +123,7 @@ std::string set_convolution(LayerSpec& layer, const Architecture& architecture,
   const std::int64_t groups = config.number(rule.groups).value_or(1);
   if (kernel % 2 == 0 || groups != 1) {
     return "a convolution of " + std::to_string(kernel) + " tokens in " + counted(groups, "group") +
-           " is not known";
+           " is not supported";
   }
   ConvolutionSpec& own = layer.convolution.emplace(
       ConvolutionSpec{.kernel = kernel,
@@ -145,8 +147,8 @@ std::vector<std::optional<std::int64_t>> daisy_skips(std::int64_t layers) {
   return from;
 }
 
-/// Sets the inputs and value embeddings of daisy's layers. Their scalars are one tensor of 5 L: L
-/// skip weights, two per layer for its input, two per layer for its values. Source:
+/// Sets the inputs and value embeddings of daisy's layers. Their scalars are one tensor of size 5
+/// L: L skip weights, two per layer for its input, and two per layer for its values. Source:
 /// jonathanmiddleton/daisy-wee, models/gpt2/gpt_core.py.
 void set_daisy(std::vector<LayerSpec>& specs, const DaisyRule& rule) {
   const auto layers = std::ssize(specs);
@@ -160,7 +162,7 @@ void set_daisy(std::vector<LayerSpec>& specs, const DaisyRule& rule) {
                                 .skip = scalar(skip_from.value_or(0)),
                                 .of_stream = scalar(layers + 2 * layer),
                                 .of_embedding = scalar(layers + 2 * layer + 1)};
-    std::optional<std::int64_t> table;  // the first layers have one each, and so have the last
+    std::optional<std::int64_t> table;  // only the first and the last layers have a value embedding
     const std::int64_t last = std::max(layers - kTables, kTables);
     if (layer < kTables) table = layer;
     if (layer >= last) table = layer - last;
@@ -237,7 +239,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     if (spec.has_experts(layer)) own.experts = experts;
     if (!spec.dimensions.attends(layer)) own.mixer = mixer;
     if (own.experts && own.experts->norms && !own.mlp_input && spec.not_run.empty()) {
-      spec.not_run = "experts have norms of their own, and the MLP's input has none";
+      spec.not_run = "experts have their own norms, but the MLP input has no norm";
     }
     const std::string unknown =
         set_score_biases(own.attention, architecture, config, spec.dimensions);

@@ -15,17 +15,18 @@ using nlohmann::json;
 
 constexpr const char* kPerLayer = "per_layer_config";
 
-/// One layer's numbers in `per_layer_config`.
+/// The settings of one layer in `per_layer_config`.
 void override_numbers(Dimensions& own, const json& numbers, const ConfigReader& config,
                       const ConfigKeys& keys) {
-  if (!numbers.is_object()) config.refuse(std::string("'") + kPerLayer + "' holds no objects");
+  if (!numbers.is_object())
+    config.refuse(std::string("'") + kPerLayer + "' does not contain objects");
   const ConfigReader reader(&numbers, config.where());
   for (const auto& [key, value] : numbers.items()) {
     if (key == keys.head_dim.name || key == keys.kv_heads.name) continue;
     throw Error(ErrorKind::unsupported,
                 {.file = config.where(),
-                 .problem = std::string("'") + kPerLayer + "': layers that differ in '" +
-                            verbatim(printable(key)) + "' are not read"});
+                 .problem = std::string("'") + kPerLayer + "': different values of '" +
+                            verbatim(printable(key)) + "' per layer are not supported"});
   }
   if (const auto head_dim = reader.number({keys.head_dim.name})) {
     own.heads.head_dim = own.heads.value_dim = *head_dim;
@@ -39,10 +40,10 @@ bool read_overrides(std::vector<Dimensions>& own, const ConfigReader& config,
   const json* found = config.find(kPerLayer);
   if (found == nullptr || found->empty()) return false;
   if (!architecture.shapes) {
-    throw Error(ErrorKind::unsupported, {.file = config.where(),
-                                         .problem = std::string("'") + kPerLayer +
-                                                    "': layers that differ in their numbers are "
-                                                    "not read"});
+    throw Error(ErrorKind::unsupported,
+                {.file = config.where(),
+                 .problem = std::string("'") + kPerLayer +
+                            "': different numbers per layer are not supported"});
   }
   if (!found->is_object()) config.refuse(std::string("'") + kPerLayer + "' is not an object");
   for (const auto& [name, numbers] : found->items()) {
@@ -51,15 +52,16 @@ bool read_overrides(std::vector<Dimensions>& own, const ConfigReader& config,
         std::all_of(name.begin(), name.end(), [](char c) { return '0' <= c && c <= '9'; });
     const std::size_t layer = digits ? std::stoul(name) : own.size();
     if (layer >= own.size()) {
-      config.refuse(std::string("'") + kPerLayer + "' names '" + printable(name) +
-                    "', which is no layer from 0 to " + std::to_string(own.size() - 1));
+      config.refuse(std::string("'") + kPerLayer + "' contains '" + printable(name) +
+                    "', which is not a layer from 0 to " + std::to_string(own.size() - 1));
     }
     override_numbers(own[layer], numbers, config, architecture.keys);
   }
   return true;
 }
 
-/// The last layers take keys and values of the last layer of their kind before all of them.
+/// The last layers reuse the keys and values of the last layer of their type before the sharing
+/// layers.
 void share_last_layers(ModelSpec& spec, const LayerShapeRule& rule, const ConfigReader& config,
                        const std::vector<bool>& windowed) {
   const std::int64_t layers = spec.dimensions.layers;
@@ -74,9 +76,9 @@ void share_last_layers(ModelSpec& spec, const LayerShapeRule& rule, const Config
     std::int64_t from = layers - sharing - 1;
     while (from >= 0 && windowed[static_cast<std::size_t>(from)] != kind) --from;
     if (from < 0) {
-      config.refuse(
-          "layer " + std::to_string(layer) +
-          " is to take keys and values of an earlier layer of its kind, and there is none");
+      config.refuse("layer " + std::to_string(layer) +
+                    " is configured to reuse keys and values of an earlier layer of its type, but "
+                    "there is none");
     }
     share_keys_and_values(spec, layer, from, config.where());
     if (!config.flag(rule.doubles_sharing)) continue;
@@ -107,11 +109,11 @@ void share_keys_and_values(ModelSpec& spec, std::int64_t layer, std::int64_t fro
   const auto refuse = [&](const std::string& problem) {
     throw Error(ErrorKind::format, {.file = std::string(where),
                                     .problem = "layer " + std::to_string(layer) +
-                                               " cannot take keys and values of layer " +
+                                               " cannot reuse the keys and values of layer " +
                                                std::to_string(from) + ", " + problem});
   };
   const auto layers = static_cast<std::size_t>(spec.dimensions.layers);
-  if (from < 0 || from >= layer) refuse("which is no earlier one");
+  if (from < 0 || from >= layer) refuse("which is not an earlier layer");
   if (spec.own_dimensions.empty()) spec.own_dimensions.assign(layers, spec.dimensions);
   spec.key_values.resize(layers);
   const HeadShape &own = spec.dimensions_of(layer).heads, &theirs = spec.dimensions_of(from).heads;
@@ -119,7 +121,8 @@ void share_keys_and_values(ModelSpec& spec, std::int64_t layer, std::int64_t fro
       own.value_dim != theirs.value_dim) {
     refuse("whose heads have another shape");
   }
-  if (spec.key_values[static_cast<std::size_t>(from)].from) refuse("which has none of its own");
+  if (spec.key_values[static_cast<std::size_t>(from)].from)
+    refuse("which reuses those of another layer");
   spec.key_values[static_cast<std::size_t>(layer)].from = from;
 }
 

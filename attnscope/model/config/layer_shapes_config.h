@@ -1,4 +1,4 @@
-// From config.json to the shapes of each layer.
+// Reads the shapes of each layer from config.json.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace attnscope {
 
-/// The widths of MLPs where the file lists one for each layer; else empty. Throws Error(format) for
-/// a list that is too short.
+/// Returns the sizes of MLPs if the file lists one per layer; otherwise empty. Throws Error(format)
+/// for a list that is too short.
 std::vector<std::int64_t> listed_mlp_widths(const ConfigReader& config,
                                             const Architecture& architecture, std::int64_t layers);
 
-/// Fills in what differs from layer to layer, where anything does: by the architecture's rule, by
-/// lists, and by `per_layer_config`, as transformers 5 writes it. Throws Error(format) for numbers
-/// that contradict each other, Error(unsupported) for other things that layers differ in.
+/// Sets what differs from layer to layer, if anything does. Sources are the architecture's rule,
+/// lists, and `per_layer_config` of transformers 5. Throws Error(format) for numbers that
+/// contradict each other, Error(unsupported) for other differences between layers.
 void read_layer_shapes(ModelSpec& spec, const ConfigReader& config);
 
-/// Keys and values of layer `layer` are to be those of an earlier one. Throws Error(format), naming
-/// `where`, unless that makes its own, of the same shape.
+/// Makes layer `layer` reuse the keys and values of an earlier one. Throws Error(format), naming
+/// `where`, unless that layer computes its own, of the same shape.
 void share_keys_and_values(ModelSpec& spec, std::int64_t layer, std::int64_t from,
                            std::string_view where);
 

@@ -14,14 +14,14 @@ using nlohmann::json;
 constexpr const char* kLayerTypes = "layer_types";
 constexpr const char* kIsCausal = "is_causal";
 
-/// GPT-Neo's kinds of layers: a list of them, or repeated lists.
+/// GPT-Neo's layer types: a list of types, or lists that are repeated.
 std::vector<bool> listed_kinds(const ConfigReader& config, std::size_t layers) {
   std::vector<bool> local;
   std::string key = "attention_layers";
   const auto add = [&](const json& kinds) {
     for (const json& kind : kinds) {
       if (kind != "local" && kind != "global") {
-        config.refuse("'" + key + "' lists what is neither \"local\" nor \"global\"");
+        config.refuse("'" + key + "' contains values other than \"local\" and \"global\"");
       }
       if (local.size() < layers) local.push_back(kind == "local");
     }
@@ -69,7 +69,7 @@ std::optional<std::vector<bool>> by_layer_types(const WindowRule& rule, const Co
   return windowed;
 }
 
-/// Why layers of the listed types cannot be run; empty where they can.
+/// Returns why layers of the listed types are not supported; empty if they are.
 std::string unknown_layer_type(const Architecture& architecture, const ConfigReader& config) {
   if (!architecture.window || !architecture.window->reads_layer_types) return "";
   for (const std::string& type : config.texts(kLayerTypes)) {
@@ -80,18 +80,20 @@ std::string unknown_layer_type(const Architecture& architecture, const ConfigRea
   return "";
 }
 
-/// Source: transformers 5.23, masking_utils.py, create_causal_mask. Masks of encoders do not ask.
+/// Source: transformers 5.23, masking_utils.py, create_causal_mask. Masks of encoders ignore the
+/// setting.
 bool is_causal_is_false(const Architecture& architecture, const ConfigReader& config) {
   return architecture.bidirectional.by_is_causal && config.find(kIsCausal) != nullptr &&
          !config.flag({kIsCausal});
 }
 
-/// Where transformers' eager attention and its SDPA attention look at other keys; empty elsewhere.
+/// Returns a setting for which the eager and the SDPA attention of transformers use different
+/// masks; empty if there is none.
 std::string unclear_mask(const Architecture& architecture, const ConfigReader& config) {
   const Bidirectional& bidirectional = architecture.bidirectional;
   const auto unclear = [](const std::string& key, const char* value) {
     return "'" + key + "' is " + value +
-           ", which transformers' attentions (eager, SDPA) read differently";
+           ", which the eager and SDPA attention of transformers interpret differently";
   };
   const bool is_null = config.has(kIsCausal) && config.find(kIsCausal) == nullptr;
   const bool decoder = config.flag(architecture.causal);
@@ -109,13 +111,14 @@ bool is_met(const ConfigCondition& condition, const ConfigReader& config) {
   return !condition.key.empty() && config.meets(condition);
 }
 
-/// How many keys before a query, and after it where it sees those, a window of W tokens leaves.
+/// Returns how many keys before a query, and after it if attention is bidirectional, a window of W
+/// tokens allows.
 std::int64_t reach_of(std::int64_t window, bool causal, const Architecture& architecture,
                       const ConfigReader& config) {
   if (causal) return window - 1;
   if (is_met(architecture.bidirectional.condition, config)) return window / 2 + 1;
   if (!is_causal_is_false(architecture, config)) return window / 2;
-  // Gemma3TextConfig halves its window, and adds 1 for a bound that is_causal's masks include.
+  // Gemma3TextConfig halves its window. It adds 1, because masks with is_causal include the bound.
   return config.flag(architecture.bidirectional.flag) ? window / 2 + 1 : window;
 }
 
@@ -170,7 +173,7 @@ std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigR
                                  const std::vector<bool>& windowed) {
   const bool causal = is_causal_model(architecture, config);
   MaskSpec full{.causal = causal}, narrow = full;
-  // Where windows are off, Qwen2-MoE's files say 0 of their size.
+  // If windows are off, files of Qwen2-MoE set their size to 0.
   if (architecture.window && config.flag(architecture.window->enabled)) {
     const auto window = config.number(architecture.window->size);
     if (window && architecture.window->chunked) narrow.chunk = window;

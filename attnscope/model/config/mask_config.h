@@ -1,4 +1,4 @@
-// From config.json to the attention mask of each layer: causal, sliding window, chunks.
+// Reads the attention mask of each layer from config.json: causal, sliding window, chunks.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace attnscope {
 /// Whether no token attends to a later one.
 bool is_causal_model(const Architecture& architecture, const ConfigReader& config);
 
-/// For each layer, whether it is of the kind that has a window, even if the model has no window.
+/// For each layer, whether its type has a sliding window, even if the model sets no window size.
 std::vector<bool> windowed_layers(const Architecture& architecture, const ConfigReader& config,
                                   std::int64_t layers);
 
-/// Which keys the queries of each layer see. `windowed`: see windowed_layers().
+/// Returns the keys that the queries of each layer attend to. `windowed`: see windowed_layers().
 std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigReader& config,
                                  const std::vector<bool>& windowed);
 
-/// Why the mask is unknown; empty if it is known.
+/// Returns why the mask is unknown; empty if it is known.
 std::string unknown_mask(const Architecture& architecture, const ConfigReader& config);
 
 }  // namespace attnscope

@@ -15,12 +15,12 @@ LayerMixer mixer_of(const LayerKind& kind) {
   return {.attends = kind.attends, .name = kind.mixer, .after = kind.after};
 }
 
-/// A kind that is not known does not attend: nothing says that it does.
+/// A layer of an unknown type is assumed to have no attention.
 LayerMixer named_mixer(const std::vector<LayerKind>& kinds, const std::string& name) {
   for (const LayerKind& kind : kinds) {
     if (kind.name == name) return mixer_of(kind);
   }
-  return {.attends = false, .name = "the unknown kind '" + printable(name) + "'"};
+  return {.attends = false, .name = "the unknown type '" + printable(name) + "'"};
 }
 
 const LayerKind& first_kind(const MixerRule& rule, bool attends) {
@@ -48,7 +48,7 @@ std::vector<LayerMixer> listed_mixers(const MixerRule& rule, const ConfigReader&
     }
     return mixers;
   }
-  // The reader takes no longer texts than some thousand bytes.
+  // The reader rejects texts longer than a few thousand bytes.
   for (const char letter : config.text(rule.letters_key)) {
     mixers.push_back(named_mixer(rule.letters, std::string(1, letter)));
   }
@@ -78,8 +78,8 @@ std::vector<LayerMixer> at_intervals(const MixerRule& rule, const ConfigReader& 
   const std::int64_t n = interval.value_or(1);
   const std::int64_t offset = config.number(rule.offset, /*least=*/0).value_or(n - 1);
   if (offset >= n) {
-    config.refuse("'" + rule.offset.name + "' is " + std::to_string(offset) +
-                  ", and layers are counted from 0 to " + std::to_string(n - 1));
+    config.refuse("'" + rule.offset.name + "' is " + std::to_string(offset) + ", expected 0 to " +
+                  std::to_string(n - 1));
   }
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const bool attends = layer % n == offset && !(rule.not_first && layer == 0);
@@ -110,7 +110,7 @@ std::vector<LayerMixer> read_layers(const MixerRule& rule, const ConfigReader& c
   return at_intervals(rule, config, layers);
 }
 
-/// The layers that attend take turns.
+/// The layers with attention use the shared blocks in turn.
 void share_blocks(std::vector<LayerMixer>& layers, std::int64_t blocks) {
   std::vector<std::int64_t> owners;
   std::int64_t turn = 0;
@@ -123,11 +123,11 @@ void share_blocks(std::vector<LayerMixer>& layers, std::int64_t blocks) {
   }
 }
 
-/// Products of the sizes of a layer are each below this.
+/// The limit for products of the sizes of a layer.
 void check_size(std::int64_t a, std::int64_t b, const ConfigReader& config) {
   if (a <= kMaxSize / b) return;
-  config.refuse("layers without attention that keep " + std::to_string(a) + " times " +
-                counted(b, "number") + " are over the limit of " + std::to_string(kMaxSize));
+  config.refuse("layers without attention with a state of " + std::to_string(a) + " times " +
+                counted(b, "number") + " exceed the limit of " + std::to_string(kMaxSize));
 }
 
 DeltaNetSpec read_delta_net(const DeltaNetRule& rule, const ConfigReader& config) {
@@ -141,7 +141,7 @@ DeltaNetSpec read_delta_net(const DeltaNetRule& rule, const ConfigReader& config
                     .rates_stored = config.flag(rule.rates_stored)};
   if (spec.value_heads % spec.key_heads != 0) {
     config.refuse(counted(spec.value_heads, "value head") +
-                  " of linear attention are no multiple " + "of " +
+                  " of linear attention are not a multiple " + "of " +
                   counted(spec.key_heads, "key head"));
   }
   check_size(spec.key_heads, spec.key_dim, config);
@@ -218,8 +218,8 @@ std::string unknown_mixer(const ModelSpec& spec) {
     const LayerMixer& own = layers[layer];
     if (own.name.empty() || (computed && !own.attends && own.name == known)) continue;
     return "layer " + std::to_string(layer) + " has " + own.name +
-           (own.attends ? " beside its attention" : " in place of attention") +
-           ", which is not computed";
+           (own.attends ? " next to its attention" : " instead of attention") +
+           ", which is not supported";
   }
   return "";
 }

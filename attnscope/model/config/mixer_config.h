@@ -1,4 +1,4 @@
-// Which layers attend and what the others have, from config.json.
+// Reads from config.json which layers have attention, and what the others have.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace attnscope {
 
-/// How many layers the file's list of kinds names; none where it has no list, or where that does
-/// not say how many there are.
+/// Returns the number of layers in the file's list of layer types. None if there is no list, or if
+/// its length does not determine the number of layers.
 std::optional<std::int64_t> listed_layer_count(const MixerRule& rule, const ConfigReader& config);
 
-/// Fills in `mixers` and `attention_width` of a spec whose number of layers is known. Throws
-/// Error(format) for lists that are too short or name no layer, and for sizes over a limit.
+/// Sets `mixers` of a spec whose number of layers is set. Throws
+/// Error(format) for lists that are too short or contain invalid layers, and for sizes above a
+/// limit.
 void read_mixers(ModelSpec& spec, const ConfigReader& config);
 
-/// What the forward pass computes in layers that do not attend; none where it cannot, or where all
-/// layers attend. `activation`: of the MLP.
+/// Returns the mixer that the forward pass computes in layers without attention. None if it is not
+/// supported, or if all layers have attention. `activation`: the MLP's activation.
 std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& config,
                                     Activation activation);
 
-/// Why the layers cannot be computed: the first whose mixer is not. Empty where all can.
+/// Returns the first layer whose mixer is not supported, as a reason. Empty if all are supported.
 std::string unknown_mixer(const ModelSpec& spec);
 
 }  // namespace attnscope

@@ -13,20 +13,19 @@ namespace attnscope {
 void read_mla(const MlaRule& rule, const ConfigReader& config, Dimensions& dimensions) {
   HeadShape& heads = dimensions.heads;
   heads.kv_heads = heads.heads;
-  // 0: all of a key turns, as `shrink` writes latents of little cache.
+  // 0: all key dimensions are rotated, as in files that `shrink` writes for a small KV cache.
   const auto given = config.number(rule.plain_dim, /*least=*/0);
   const std::int64_t plain = given ? *given : config.required(rule.plain_dim);
   heads.shared_key_dim = config.required(rule.rotary_dim);
   heads.head_dim = plain + heads.shared_key_dim;
   if (heads.shared_key_dim % 2 != 0) {
     config.refuse("'" + rule.rotary_dim.name + "' is " + std::to_string(heads.shared_key_dim) +
-                  ", and dimensions turn in pairs");
+                  ", expected an even number, because RoPE rotates pairs of dimensions");
   }
   const auto value = config.number(rule.value_dim);
   if (!value && dimensions.width % heads.heads != 0) {
-    config.refuse("width " + std::to_string(dimensions.width) + " is no multiple of " +
-                  counted(heads.heads, "head") + ", and '" + rule.value_dim.name +
-                  "' is not given");
+    config.refuse("hidden size " + std::to_string(dimensions.width) + " is not a multiple of " +
+                  counted(heads.heads, "head") + ", and '" + rule.value_dim.name + "' is missing");
   }
   heads.value_dim = value.value_or(dimensions.width / heads.heads);
   dimensions.mla = MlaRanks{.query = config.number(rule.query_rank).value_or(0),
@@ -53,7 +52,7 @@ MlaSpec mla_norms(const MlaRule& rule, const Dimensions& dimensions) {
 
 namespace {
 
-/// Whether each layer is of the kind `shared`, in a list of kinds that are this or `full`.
+/// Whether each layer is of type `shared`, in a list of `shared` and `full`.
 std::vector<bool> listed_as_shared(const ConfigReader& config, const std::string& key,
                                    const std::vector<std::string>& kinds, const char* full,
                                    const char* shared, std::size_t layers) {
@@ -64,15 +63,16 @@ std::vector<bool> listed_as_shared(const ConfigReader& config, const std::string
   std::vector<bool> out;
   for (std::size_t layer = 0; layer < layers; ++layer) {
     if (kinds[layer] != full && kinds[layer] != shared) {
-      config.refuse("'" + key + "' lists what is neither \"" + full + "\" nor \"" + shared + "\"");
+      config.refuse("'" + key + "' contains values other than \"" + full + "\" and \"" + shared +
+                    "\"");
     }
     out.push_back(kinds[layer] == shared);
   }
   return out;
 }
 
-/// Whether each layer sees the keys of the one before it.
-/// Source: transformers, GlmMoeDsaConfig.
+/// Whether each layer reuses the keys that the previous layer selects. Source: transformers,
+/// GlmMoeDsaConfig.
 std::vector<bool> shared_layers(const IndexerRule& rule, const ConfigReader& config,
                                 std::size_t layers) {
   const auto listed = [&](const std::string& key) {
@@ -111,13 +111,13 @@ std::string set_indexers(ModelSpec& spec, const ConfigReader& config) {
       .key_norm = {.kind = NormKind::layer, .epsilon = rule.epsilon, .tensor = rule.key_norm}};
   if (own.heads > kMaxSize / own.head_dim) {
     config.refuse("an indexer of " + counted(own.heads, "head") + " of " +
-                  counted(own.head_dim, "dimension") + " is over the limit of " +
+                  counted(own.head_dim, "dimension") + " exceeds the limit of " +
                   std::to_string(kMaxSize));
   }
   const std::int64_t rotary = dimensions.heads.shared_key_dim;
   if (rotary > own.head_dim) {
     config.refuse("the heads of the indexer have " + counted(own.head_dim, "dimension") +
-                  ", of which " + std::to_string(rotary) + " were to turn");
+                  ", but RoPE rotates " + std::to_string(rotary) + " of them");
   }
   const std::vector<bool> shared =
       shared_layers(rule, config, static_cast<std::size_t>(dimensions.layers));
@@ -126,13 +126,14 @@ std::string set_indexers(ModelSpec& spec, const ConfigReader& config) {
     own.shared = shared[static_cast<std::size_t>(layer)];
     if (own.shared && !selected) {
       config.refuse("layer " + std::to_string(layer) +
-                    " was to see the keys that a layer before it selects, and none does");
+                    " is configured to reuse the keys that an earlier layer selects, but no "
+                    "earlier layer selects any");
     }
     selected = true;
     spec.layers[static_cast<std::size_t>(layer)].attention.indexer = own;
   }
   const bool has_latent = dimensions.mla && dimensions.mla->query > 0;
-  return has_latent ? "" : "an indexer reads the latent of queries, and they have none";
+  return has_latent ? "" : "an indexer requires a query latent";
 }
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Multi-head latent attention in config.json.
+// Reads multi-head latent attention (MLA) from config.json.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace attnscope {
 
-/// Fills in the heads and ranks of dimensions whose width and number of heads are known. Throws
-/// Error(format) for a number that is missing, not positive, or over a limit.
+/// Sets the heads and ranks of dimensions whose hidden size and number of heads are set. Throws
+/// Error(format) for a number that is missing, not positive, or above a limit.
 void read_mla(const MlaRule& rule, const ConfigReader& config, Dimensions& dimensions);
 
-/// Leaves of the spec's weights either W_Q or the two matrices of the queries' latent, as its ranks
-/// say.
+/// Keeps either W_Q or the two matrices of the query latent in the spec's weights, depending on its
+/// ranks.
 void keep_mla_weights(ModelSpec& spec);
 
 MlaSpec mla_norms(const MlaRule& rule, const Dimensions& dimensions);
 
-// Layers that select the keys they see, in config.json.
+// Reads the layers that select their keys from config.json.
 
-/// Fills in the indexers of a spec whose layers are known. Returns why they cannot be computed;
-/// empty where they can. Throws Error(format) for values of the wrong type or size.
+/// Sets the indexers of a spec whose layers are set. Returns why they are not supported; empty if
+/// they are. Throws Error(format) for values of the wrong type or size.
 std::string set_indexers(ModelSpec& spec, const ConfigReader& config);
 
 }  // namespace attnscope

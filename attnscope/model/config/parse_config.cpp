@@ -29,7 +29,7 @@ std::string text_field(const json& config, const char* key) {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
 
-/// Multimodal files nest the language model; null where nothing is nested.
+/// Multimodal files nest the language model. Null if nothing is nested.
 const json* nested_language(const json& config) {
   const auto nested = config.find("text_config");
   return nested != config.end() && nested->is_object() ? &*nested : nullptr;
@@ -41,8 +41,8 @@ bool is_multimodal(const json& config) {
                      [&](const char* key) { return config.contains(key); });
 }
 
-/// A language model inside of another: its tensors lie deeper, and files leave out sizes that are
-/// those of the first model of its kind.
+/// A language model inside another model: its tensor names have a longer prefix. Files omit sizes
+/// that equal those of the first model of the family.
 Architecture nested_form(Architecture architecture) {
   architecture.prefixes = {"model.language_model.", "language_model.model.", "model.", ""};
   architecture.head.weight.push_back("language_model.lm_head.weight");
@@ -60,7 +60,8 @@ Architecture nested_form(Architecture architecture) {
   return architecture;
 }
 
-/// Architectures of transformers whose names are near those of known ones, and no slips of them.
+/// Architectures of transformers whose names are similar to supported ones, but are not
+/// misspellings of them.
 constexpr std::array<std::string_view, 9> kOthers = {
     "beit", "deberta", "dpt", "ibert", "llava", "ministral", "mllama", "pixtral", "plbart"};
 
@@ -69,8 +70,8 @@ std::string digits_of(std::string text) {
   return text;
 }
 
-/// The known architecture that was meant, where the name is a slip. Another number is another
-/// generation: llama4 is no slip of llama.
+/// Returns the supported architecture that a misspelled name stands for. A different number is a
+/// different generation: llama4 is not a misspelling of llama.
 std::string meant_architecture(const std::string& named, const std::vector<std::string>& names) {
   const auto near = closest(named, names);
   const bool is_other = std::find(kOthers.begin(), kOthers.end(), named) != kOthers.end();
@@ -100,7 +101,7 @@ Architecture find_architecture(const json& config, std::string_view where) {
     }
   }
   if (named.empty()) {
-    refuse_config(where, "says no model_type and no architectures");
+    refuse_config(where, "has neither model_type nor architectures");
   }
   std::string problem = "architecture '" + verbatim(named) + "' is not known";
   const std::vector<std::string> names = architecture_names();
@@ -112,12 +113,13 @@ Architecture find_architecture(const json& config, std::string_view where) {
   } else {
     problem += verbatim(meant_architecture(named, names));
   }
-  throw Error(ErrorKind::unsupported, {.file = std::string(where),
-                                       .problem = problem + "; known: " + join(names),
-                                       .hint = "describe others with {layout} FILE.json"});
+  throw Error(ErrorKind::unsupported,
+              {.file = std::string(where),
+               .problem = problem + "; known: " + join(names),
+               .hint = "describe unknown architectures with {layout} FILE.json"});
 }
 
-/// The architecture itself, or what describes files with such a config.
+/// The architecture itself, or the variant that describes files with such a config.
 const Architecture& layout_of(const Architecture& architecture, const ConfigReader& config) {
   const auto& layouts = architecture.layouts;
   const auto found = std::find_if(layouts.begin(), layouts.end(), [&](const auto& layout) {
@@ -129,8 +131,8 @@ const Architecture& layout_of(const Architecture& architecture, const ConfigRead
 
 std::int64_t default_head_dim(std::int64_t width, std::int64_t heads, const ConfigReader& config) {
   if (width % heads != 0) {
-    config.refuse("width " + std::to_string(width) + " is no multiple of " + std::to_string(heads) +
-                  " heads, and no head dimension is given");
+    config.refuse("hidden size " + std::to_string(width) + " is not a multiple of " +
+                  std::to_string(heads) + " heads, and the head dimension is missing");
   }
   return width / heads;
 }
@@ -143,7 +145,7 @@ std::int64_t adjusted(std::int64_t width, const AdjustedWidth& rule, const Confi
   const std::int64_t multiple = config.required(rule.multiple);
   const double times = *factor * static_cast<double>(width);
   if (!(times < static_cast<double>(kMaxSize))) {
-    config.refuse("'" + rule.factor.name + "' makes an MLP that is over the limit of " +
+    config.refuse("'" + rule.factor.name + "' gives an MLP size that is over the limit of " +
                   std::to_string(kMaxSize));
   }
   width = static_cast<std::int64_t>(times);
@@ -192,7 +194,7 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
   return out;
 }
 
-/// As messages name it. bitsandbytes once wrote no `quant_method`.
+/// The name in messages. Old versions of bitsandbytes wrote no `quant_method`.
 std::string quantization_method(const json& quantization) {
   const std::string method = text_field(quantization, "quant_method");
   if (!method.empty()) return method;
@@ -273,7 +275,7 @@ ModelSpec parse_config(std::string_view text, std::string_view where) {
   std::vector<ModelSpec> specs = parse_stacks(text, where);
   if (specs.size() == 1) return std::move(specs.front());
   throw Error(ErrorKind::unsupported,
-              {.file = std::string(where), .problem = "describes a model of several stacks"});
+              {.file = std::string(where), .problem = "describes a model with several stacks"});
 }
 
 }  // namespace attnscope

@@ -9,10 +9,10 @@
 namespace attnscope {
 namespace {
 
-/// Where neither the file nor its architecture says how long texts may be.
+/// Used if neither the file nor its architecture specifies the context length.
 constexpr std::int64_t kUsualDistance = 512;
 
-/// A text with several names in it, or a list of names.
+/// A text that contains several names, or a list of names.
 bool names(const ConfigReader& config, const std::string& key, const std::string& name) {
   const nlohmann::json* found = config.find(key);
   if (found == nullptr) return false;
@@ -21,15 +21,14 @@ bool names(const ConfigReader& config, const std::string& key, const std::string
   return std::find(listed.begin(), listed.end(), name) != listed.end();
 }
 
-/// The number, or 0 where it is not positive, as -1 is where it says nothing.
+/// Returns the number, or 0 if it is not positive: -1 means unset.
 std::int64_t positive_or_0(const ConfigReader& config, const ConfigKey& key) {
   constexpr std::int64_t kUnset = -1;
   return std::max<std::int64_t>(config.number(key, kUnset).value_or(0), 0);
 }
 
-/// Returns why it cannot be computed; empty where it can.
-/// Source: transformers, modeling_deberta_v2.py, DisentangledSelfAttention and
-/// DebertaV2Encoder.get_rel_embedding().
+/// Returns why the terms are not supported; empty if they are. Source: transformers,
+/// modeling_deberta_v2.py, DisentangledSelfAttention and DebertaV2Encoder.get_rel_embedding().
 std::string set_disentangled(AttentionSpec& spec, const Architecture& architecture,
                              const ConfigReader& config, const Dimensions& dimensions) {
   const DisentangledRule& rule = *architecture.scores.disentangled;
@@ -41,7 +40,7 @@ std::string set_disentangled(AttentionSpec& spec, const Architecture& architectu
                        .shared = config.flag(rule.shared),
                        .query = rule.query,
                        .key = rule.key};
-  // Whether or not the terms are added.
+  // The scale is the same whether or not the terms are added.
   spec.scale /=
       std::sqrt(1.0 + (out.content_to_position ? 1 : 0) + (out.position_to_content ? 1 : 0));
   if (!config.flag(rule.enabled)) return "";
@@ -49,8 +48,8 @@ std::string set_disentangled(AttentionSpec& spec, const Architecture& architectu
   if (out.distant == 0) out.distant = dimensions.context.value_or(kUsualDistance);
   out.span = out.buckets > 0 ? out.buckets : out.distant;
   if (out.buckets == 1 || (out.buckets > 0 && out.distant <= out.buckets / 2 + 1)) {
-    return counted(out.buckets, "bucket") + " of distances up to " + std::to_string(out.distant) +
-           " leave none beyond those of single distances";
+    return counted(out.buckets, "bucket") + " for distances up to " + std::to_string(out.distant) +
+           " leave none for ranges of distances";
   }
   const bool normed =
       !rule.norm.empty() && (rule.norm_key.empty() || names(config, rule.norm_key, "layer_norm"));
@@ -77,7 +76,7 @@ std::string set_score_biases(AttentionSpec& spec, const Architecture& architectu
                               .count = config.required(rule.buckets->count),
                               .distant = config.required(rule.buckets->distant)};
     if (spec.buckets->count < 4 || spec.buckets->distant <= spec.buckets->count / 2) {
-      return counted(spec.buckets->count, "bucket") + " of distances up to " +
+      return counted(spec.buckets->count, "bucket") + " for distances up to " +
              std::to_string(spec.buckets->distant) + " are too few";
     }
   }

@@ -1,4 +1,4 @@
-// What config.json says of biases and sinks of scores.
+// Reads biases and sinks of attention scores from config.json.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace attnscope {
 
-/// Fills in what `spec` adds to scores, and divides its scale where that demands it; the scale and
-/// the mask are known. Returns why they cannot be computed; empty where they can. Throws
+/// Sets the terms that `spec` adds to scores, and adapts its scale if they require it. The scale
+/// and the mask must be set. Returns why the terms are not supported; empty if they are. Throws
 /// Error(format) for values of the wrong type or size.
 std::string set_score_biases(AttentionSpec& spec, const Architecture& architecture,
                              const ConfigReader& config, const Dimensions& dimensions);

@@ -10,13 +10,13 @@
 namespace attnscope {
 namespace {
 
-/// Where neither the file nor its architecture says how long texts may be.
+/// Used if neither the file nor its architecture specifies the context length.
 constexpr double kUsualContext = 2048;
 
 RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
   constexpr std::array<std::pair<std::string_view, RopeScaling>, 8> kNames = {{
       {"default", RopeScaling::none},
-      {"mrope", RopeScaling::none},  // pictures have positions of three axes, text has one
+      {"mrope", RopeScaling::none},  // images have positions on three axes, text has one
       {"linear", RopeScaling::linear},
       {"dynamic", RopeScaling::dynamic},
       {"llama3", RopeScaling::llama3},
@@ -31,8 +31,8 @@ RopeScaling scaling_of(const RopeRule& rule, std::string_view name) {
   return RopeScaling::unknown;
 }
 
-/// One kind of layer. `parameters` is rope_parameters or rope_scaling, and may be absent.
-/// `reads_type`: their kind may be called `type`, as it once was.
+/// Reads one layer type. `parameters` is rope_parameters or rope_scaling, and may be absent.
+/// `reads_type`: accepts the old key `type` for the scaling type.
 Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigReader& parameters,
                const Dimensions& dimensions, bool reads_type = true) {
   Rope rope{.fraction = rule.fraction,
@@ -43,7 +43,7 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
             .alpha = parameters.positive({rule.alpha_key})};
   if (dimensions.mla) rope.dimensions = dimensions.heads.shared_key_dim;
   if (rope.dimensions.value_or(0) > dimensions.heads.head_dim) {
-    config.refuse("'" + rule.dimensions.name + "' is more than the " +
+    config.refuse("'" + rule.dimensions.name + "' exceeds the " +
                   counted(dimensions.heads.head_dim, "dimension") + " of a head");
   }
   std::string kind = parameters.text("rope_type");
@@ -87,14 +87,14 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
   return rope;
 }
 
-/// What the key of older files holds; null if nothing.
+/// Returns the value of the key in older files; null if there is none.
 const nlohmann::json* old_scaling(const ConfigReader& config) {
   if (!config.object("rope_scaling").exists()) return nullptr;
   const nlohmann::json* scaling = config.find("rope_scaling");
   return scaling->empty() ? nullptr : scaling;
 }
 
-/// For each layer, whether it rotates.
+/// For each layer, whether it has RoPE.
 std::vector<bool> rotated_layers(const Architecture& architecture, const ConfigReader& config,
                                  const std::vector<bool>& windowed) {
   const std::vector<bool> all(windowed.size(), true);
@@ -153,8 +153,8 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
   const nlohmann::json* scaling = old_scaling(config);
   const bool scaled = scaling != nullptr;
   if (!by_kind) of_full = rope_parameters(architecture, config, standard);
-  // Source: Gemma3TextConfig: an old rope_scaling beside new parameters is laid over those of full
-  // layers; ModernBertConfig: of all layers.
+  // Source: in Gemma3TextConfig, an old rope_scaling next to new parameters overrides those of full
+  // layers; in ModernBertConfig, those of all layers.
   nlohmann::json merged_full, merged_windowed;
   const auto lay_over = [&](const char* kind, nlohmann::json& merged, ConfigReader& of_kind) {
     const nlohmann::json* own = parameters.find(kind);
@@ -169,7 +169,7 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
     lay_over("sliding_attention", merged_windowed, of_windowed);
   }
 
-  // Of Gemma 3's rope_scaling, transformers reads the new name alone.
+  // For Gemma 3's rope_scaling, transformers reads only the new name.
   const bool reads_type = by_kind || !scaled || rule.local_theta_key.empty();
   const Rope full = read_rope(rule, config, of_full, dimensions, reads_type);
   Rope local = full;
@@ -184,7 +184,7 @@ std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
   if (!by_kind && !rule.scales_windowed) {
     local.scaling = RopeScaling::none;
     local.scaling_name = "default";
-    local.theta = rule.theta;  // Olmo3Config gives the file's base to full layers alone
+    local.theta = rule.theta;  // Olmo3Config applies the file's base only to full layers
   }
   if (!rule.local_theta_key.empty()) {
     const double theta =

@@ -1,4 +1,4 @@
-// From config.json to the rotary positions of each layer.
+// Reads the rotary positions of each layer from config.json.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace attnscope {
 
-/// For each layer, whether the file's list or interval lets it rotate: see RotatedLayers::listed.
+/// For each layer, whether the file's list or interval gives it RoPE: see RotatedLayers::listed.
 std::vector<bool> listed_rotation(const RopeRule& rule, const ConfigReader& config,
                                   std::size_t layers);
 
-/// The rope_parameters of config.json, or the architecture's own if the file has none. Not for
-/// files that have one for each kind of layer. `standard` stores the architecture's and must
-/// outlive the result.
+/// Returns the rope_parameters of config.json, or the architecture's default if the file has none.
+/// Not for files with one object per layer type. `standard` stores the default and must outlive the
+/// result.
 ConfigReader rope_parameters(const Architecture& architecture, const ConfigReader& config,
                              nlohmann::json& standard);
 
-/// How each layer rotates queries and keys; none if it does not. `windowed`: see windowed_layers().
-/// Source: transformers, modeling_rope_utils.py, and Gemma3TextConfig for two kinds of layers.
+/// Returns the rotation of queries and keys of each layer; none for layers without RoPE.
+/// `windowed`: see windowed_layers(). Source: transformers, modeling_rope_utils.py, and
+/// Gemma3TextConfig for two layer types.
 std::vector<std::optional<Rope>> read_ropes(const Architecture& architecture,
                                             const ConfigReader& config,
                                             const std::vector<bool>& windowed,

@@ -1,4 +1,5 @@
-// Arcee: Llama with an MLP of two matrices. Source: huggingface/transformers, models/arcee.
+// Arcee: Llama whose MLP has two matrices (no gate). Source: huggingface/transformers,
+// models/arcee.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {

@@ -1,6 +1,6 @@
-// BART and its relatives: an encoder and a decoder with biases and learned or sinusoidal positions.
-// mBART, Pegasus and M2M-100 norm the inputs of attention and MLP, BART and Marian their sums.
-// Source: huggingface/transformers, models/{bart,mbart,marian,pegasus,m2m_100}.
+// BART and similar models: an encoder and a decoder with biases and learned or sinusoidal
+// positions. mBART, Pegasus and M2M-100 are pre-norm; BART and Marian are post-norm. Source:
+// huggingface/transformers, models/{bart,mbart,marian,pegasus,m2m_100}.
 #include "attnscope/model/families/bart_marian_pegasus_m2m100.h"
 
 #include "attnscope/model/families/encoder_decoder.h"
@@ -88,7 +88,7 @@ Architecture mbart() {
 
 Architecture marian() {
   Architecture whole = like_bart("marian", "Marian", kLarge, {.waves = WaveRule{}});
-  // Some have a vocabulary for each language.
+  // Some models have one vocabulary per language.
   for (Architecture& stack : whole.stacks) {
     if (stack.stack == "cross") continue;
     Architecture apart = stack;

@@ -1,5 +1,5 @@
-// BLOOM: ALiBi, a norm of the embedding, and Q, K and V of each head one after the other.
-// Source: huggingface/transformers, models/bloom/modeling_bloom.py.
+// BLOOM: ALiBi, a norm of the embedding, and Q, K and V interleaved per head. Source:
+// huggingface/transformers, models/bloom/modeling_bloom.py.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -18,7 +18,7 @@ Architecture bloom() {
                .width = {"hidden_size", 64, "n_embed"},
                .mlp_width = {},
                .context = {"seq_length"}},
-      .prefixes = {"transformer.", ""},  // the hub's files have none
+      .prefixes = {"transformer.", ""},  // files on the hub have none
       .weights =
           {
               {query, fused, out_by_in, qkv, kPerKvHead},

@@ -1,5 +1,5 @@
-// CLIP and SigLIP: a tower for texts beside one for images.
-// Source: huggingface/transformers, models/{clip,siglip}.
+// CLIP and SigLIP: a text tower and a vision tower. Source: huggingface/transformers,
+// models/{clip,siglip}.
 #include "attnscope/model/families/bart_marian_pegasus_m2m100.h"
 #include "attnscope/model/families/encoder_decoder.h"
 

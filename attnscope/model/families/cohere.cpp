@@ -1,6 +1,6 @@
-// Cohere's Command R: attention and MLP read one LayerNorm; rotary pairs are neighbours. Command
-// R7B (cohere2) rotates only where it has a window. Source: huggingface/transformers,
-// models/{cohere,cohere2}.
+// Cohere's Command R: attention and MLP share one LayerNorm; RoPE pairs adjacent dimensions.
+// Command R7B (cohere2) has RoPE only in layers with a sliding window. Source:
+// huggingface/transformers, models/{cohere,cohere2}.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
@@ -26,7 +26,7 @@ Architecture cohere2() {
   architecture.name = "cohere2";
   architecture.model_types = {"cohere2"};
   architecture.class_families = {"Cohere2"};
-  architecture.keys.head_dim = {};  // the key may be there, and is not used
+  architecture.keys.head_dim = {};  // files may contain the key, but it is not used
   architecture.norm->query.clear();
   architecture.norm->key.clear();
   architecture.rope->theta = 10000;

@@ -1,5 +1,5 @@
-// GPT2Core of daisy-wee: Q, K, V and O stacked in one tensor; norms without gains; values mixed
-// with embeddings of their own; layers that take up the output of earlier ones and the embedding.
+// GPT2Core of daisy-wee: Q, K, V and O stacked in one tensor, and norms without gains. Values are
+// mixed with their own embeddings. Layers add the output of earlier layers and the embedding.
 // Source: jonathanmiddleton/daisy-wee, models/gpt2/gpt_core.py.
 #include "attnscope/model/architecture.h"
 

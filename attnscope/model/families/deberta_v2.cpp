@@ -1,4 +1,4 @@
-// DeBERTa v2 and v3: BERT's layers whose scores also compare tokens with distances.
+// DeBERTa v2 and v3: BERT's layers with scores that also compare tokens with relative distances.
 // Source: huggingface/transformers, models/deberta_v2/modeling_deberta_v2.py.
 #include "attnscope/model/architecture.h"
 
@@ -51,7 +51,7 @@ Architecture deberta_v2() {
                        .needs_bias = true,
                        .dense = "cls.predictions.transform.dense.weight",
                        .norm = "cls.predictions.transform.LayerNorm",
-                       // Of v3, whatever its config says of `legacy`.
+                       // The head of v3, regardless of `legacy` in its config.
                        .other_dense = "lm_predictions.lm_head.dense.weight",
                        .other_norm = "lm_predictions.lm_head.LayerNorm"};
   architecture.head_marker = "*predictions.*";

@@ -1,6 +1,6 @@
-// DeepSeek-V2 and V3 (also Kimi-K2): multi-head latent attention, experts after the first layers.
-// V3.2: an indexer that chooses the keys. V4: other tensors, of which only the weights are read.
-// Source: huggingface/transformers, models/{deepseek_v2,deepseek_v3,deepseek_v32,deepseek_v4}.
+// DeepSeek-V2 and V3 (also Kimi-K2): MLA, with experts after the first layers. V3.2 adds an indexer
+// that selects the keys. V4 has other tensors, of which only the weights are read. Source:
+// huggingface/transformers, models/{deepseek_v2,deepseek_v3,deepseek_v32,deepseek_v4}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/mla_layers.h"
 
@@ -65,12 +65,12 @@ Architecture deepseek_v32() {
                                      .key = place + "wk.weight",
                                      .key_norm = place + "k_norm",
                                      .weights = place + "weights_proj.weight"};
-  architecture.others = {{"indexer", place + "*"}};  // of layers beyond those that run, too
+  architecture.others = {{"indexer", place + "*"}};  // also in layers beyond num_hidden_layers
   return architecture;
 }
 
-/// Only its weights are described. Queries have a latent. One key per token serves all heads and is
-/// also the value. Outputs pass two matrices, the first by groups of heads.
+/// Only the weights are described. Queries have a latent. One key per token serves all heads and is
+/// also the value. The output projection has two factors, the first by groups of heads.
 Architecture deepseek_v4() {
   using enum Role;
   const std::string layer = "layers.{layer}.", attention = layer + "attn.", mlp = layer + "ffn";
@@ -106,7 +106,8 @@ Architecture deepseek_v4() {
                                         .tensors = {tensors_of_each_expert(mlp, "w1", "w3", "w2")},
                                         .shared_count = {"n_shared_experts", 1}});
   const char* const no_circuits =
-      "outputs in two factors, the first by groups of heads, so that there are no OV circuits";
+      "the output projection has two factors, the first by groups of heads, so there are no OV "
+      "circuits";
   architecture.others = {{"embedding", "embed_tokens.weight"},
                          {"o_a", attention + "wo_a.*", no_circuits},
                          {"o_b", attention + "wo_b.*", no_circuits},
@@ -118,7 +119,7 @@ Architecture deepseek_v4() {
                          {"streams", "hc_*"}};
   architecture.compresses_keys = true;
   architecture.not_run =
-      "its layers mix several streams and compress their keys, which is not computed";
+      "its layers mix several residual streams and compress their keys, which is not supported";
   return architecture;
 }
 

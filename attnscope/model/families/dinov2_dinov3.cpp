@@ -1,6 +1,6 @@
-// DINOv2 (with and without registers) and DINOv3: encoders of images that scale the outputs of
-// attention and MLP.
-// Source: huggingface/transformers, models/{dinov2,dinov2_with_registers,dinov3_vit}.
+// DINOv2 (with and without registers) and DINOv3: vision encoders that scale the outputs of
+// attention and MLP. Source: huggingface/transformers,
+// models/{dinov2,dinov2_with_registers,dinov3_vit}.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -18,7 +18,7 @@ Architecture like_vit(const std::string& name, const std::string& family) {
   return architecture;
 }
 
-/// In two layouts. The second has a gated MLP, whose gate and up are one tensor.
+/// Two variants. The second has a gated MLP that stores gate and up in one tensor.
 Architecture like_dinov2(const std::string& name, const std::string& family) {
   using enum Role;
   const std::string layer = "encoder.layer.{layer}.";

@@ -1,6 +1,6 @@
-// ELECTRA: BERT's layers, embeddings that may be narrower, and a generator's head. Discriminators
-// tell replaced tokens from others, and give no logits over tokens.
-// Source: huggingface/transformers, models/electra/modeling_electra.py.
+// ELECTRA: BERT's layers, optionally narrower embeddings, and the head of a generator.
+// Discriminators detect replaced tokens and have no logits over tokens. Source:
+// huggingface/transformers, models/electra/modeling_electra.py.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -21,7 +21,7 @@ Architecture electra() {
                        .needs_bias = true,
                        .dense = "generator_predictions.dense.weight",
                        .norm = "generator_predictions.LayerNorm",
-                       .activation = "gelu"};  // whatever the MLP's is
+                       .activation = "gelu"};  // regardless of the MLP's activation
   architecture.others = {};
   architecture.head_marker = "generator_*";
   architecture.repeated = {};

@@ -1,4 +1,4 @@
-// Families whose models have several stacks of layers.
+// Families whose models have several stacks.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace attnscope {
 
-/// Each stack is described as a model of its own.
+/// Each stack is described as its own model.
 inline Architecture of_stacks(const std::string& name, const std::string& family,
                               std::vector<Architecture> stacks) {
   for (Architecture& stack : stacks) {
@@ -25,15 +25,15 @@ inline void set_not_run(Architecture& stack, const std::string& why) {
   for (Architecture& layout : stack.layouts) layout.not_run = why;
 }
 
-/// An encoder, for whose states there is a decoder.
+/// The encoder of an encoder-decoder.
 inline Architecture as_encoder(Architecture stack) {
-  const std::string why = "what comes next is foretold by its decoder";
+  const std::string why = "its decoder predicts the tokens";
   stack.head.none = why;
   for (Architecture& layout : stack.layouts) layout.head.none = why;
   return stack;
 }
 
-/// The attention of a decoder's layers to what the encoder gives.
+/// The decoder's cross-attention to the encoder output.
 inline Architecture as_cross(Architecture stack) {
   stack.stack = "cross";
   stack.causal = {"", false};

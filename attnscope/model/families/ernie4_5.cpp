@@ -1,5 +1,5 @@
-// ERNIE 4.5: Llama that rotates neighbours; with experts, too.
-// Source: huggingface/transformers, models/{ernie4_5,ernie4_5_moe}.
+// ERNIE 4.5: Llama whose RoPE pairs adjacent dimensions; also as MoE. Source:
+// huggingface/transformers, models/{ernie4_5,ernie4_5_moe}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -28,7 +28,7 @@ Architecture ernie4_5_moe() {
   architecture.class_families = {"Ernie4_5_Moe"};
   architecture.keys.kv_heads.fallback = 4;
   architecture.keys.head_dim.fallback = {};
-  architecture.biases = {{{query, key, value, output}, {"use_bias"}}};  // experts have none
+  architecture.biases = {{{query, key, value, output}, {"use_bias"}}};  // experts have no biases
   architecture.weights.push_back({router, place + ".gate.weight"});
   add_shared_experts(architecture, place + ".shared_experts");
   architecture.experts = std::make_shared<MoeRule>(

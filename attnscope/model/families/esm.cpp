@@ -1,6 +1,5 @@
-// ESM, models of proteins: BERT's names for layers that begin with norms, positions that are rotary
-// or learned.
-// Source: huggingface/transformers, models/esm/modeling_esm.py.
+// ESM, protein language models: BERT's tensor names for pre-norm layers, with rotary or learned
+// positions. Source: huggingface/transformers, models/esm/modeling_esm.py.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -23,7 +22,7 @@ Architecture esm() {
                          .attention_input = "encoder.layer.{layer}.attention.LayerNorm",
                          .mlp_input = "encoder.layer.{layer}.LayerNorm",
                          .last = "encoder.emb_layer_norm_after"};
-  family.activation_key = "";  // hidden_act is not read
+  family.activation_key = "";  // hidden_act is not used
   family.head.weight = {"lm_head.decoder.weight"};
   family.head.bias = {"lm_head.bias"};
   family.others = {{"pooler", "pooler.*"}, {"contact_head", "contact_head.*"}};
@@ -34,7 +33,7 @@ Architecture esm() {
   rotary.embedding.positions.clear();
   rotary.embedding.positions_after_padding = false;
   rotary.rope = RopeRule{};
-  // Of files from before they were rotary, which are not read.
+  // Left over from files written before rotary positions; not used.
   rotary.buffers.push_back("*.embeddings.position_embeddings.weight");
   rotary.conditions = {{"position_embedding_type", {"\"rotary\""}}};
   family.layouts = {std::move(rotary)};

@@ -1,5 +1,5 @@
-// EXAONE 4: norms after the branches only; full layers do not rotate where others have a window.
-// Source: huggingface/transformers, models/exaone4.
+// EXAONE 4: only the outputs of attention and MLP are normalized. In models with sliding windows,
+// layers with full attention have no RoPE. Source: huggingface/transformers, models/exaone4.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {

@@ -1,4 +1,4 @@
-// The names that most families give the matrices of their experts.
+// The names that most families use for the matrices of their experts.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace attnscope {
 
-/// One tensor each: `<place>.experts.{expert}.<gate>.weight`, or none of a name that is empty.
-/// `place`: of the MLP, a pattern.
+/// One tensor per matrix: `<place>.experts.{expert}.<gate>.weight`. An empty name omits that
+/// matrix. `place`: the pattern of the MLP.
 ExpertTensors tensors_of_each_expert(const std::string& place,
                                      const std::string& gate = "gate_proj",
                                      const std::string& up = "up_proj",
@@ -19,17 +19,18 @@ ExpertTensors tensors_of_each_expert(const std::string& place,
 ExpertTensors stacked_experts(const std::string& gate_up, const std::string& down,
                               Storage storage = Storage::out_by_in, std::int64_t groups = 1);
 
-/// Both, as one family's files have them: the stacked ones under `<place>.experts`.
+/// Both layouts, as files of one family have them. The stacked tensors are under `<place>.experts`.
 std::vector<ExpertTensors> usual_expert_tensors(const std::string& place);
 
-/// DeepSeek-V3's router, as several families have it: sigmoids, with a bias that only chooses.
+/// DeepSeek-V3's router, used by several families: sigmoid scores, with a bias that affects only
+/// the selection.
 MoeRule biased_router(const std::string& place);
 
 /// Adds the matrices of shared experts under `place`, a pattern.
 void add_shared_experts(Architecture& architecture, const std::string& place);
 
 /// Adds experts that `rule` describes, with DeepSeek's names: `<place>.gate` is the router, and
-/// `<place>.shared_experts` holds the shared experts.
+/// `<place>.shared_experts` contains the shared experts.
 void add_experts(Architecture& architecture, const std::string& place, MoeRule rule);
 
 }  // namespace attnscope

@@ -1,16 +1,16 @@
-// Falcon, in three layouts: one key/value head (7B), one for each head (RW), and groups of heads
-// with norms of their own for attention and MLP (40B, 180B). Positions are rotary, or ALiBi.
-// Falcon-H1: Mamba-2 next to attention in each layer; its forward pass is not computed.
-// Source: huggingface/transformers, models/{falcon,falcon_h1}. If attention maps are requested,
-// Falcon's eager attention adds ALiBi twice. This description adds it once, as transformers does
-// without maps.
+// Falcon, in three variants: one key/value head (7B), one per head (RW), or groups of heads with
+// separate norms for attention and MLP (40B, 180B). Positions are rotary or ALiBi. Falcon-H1 has
+// Mamba-2 next to attention in each layer; its forward pass is not supported. Source:
+// huggingface/transformers, models/{falcon,falcon_h1}. If attention maps are requested, Falcon's
+// eager attention adds ALiBi twice. This description adds it once, as transformers does without
+// maps.
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
 
 namespace attnscope {
 namespace {
 
-/// The layouts that config.json's alibi chooses from.
+/// The variants, selected by `alibi` in config.json.
 void add_positions(Architecture& family, Architecture layout) {
   Architecture alibi = layout;
   alibi.rope.reset();
@@ -93,8 +93,8 @@ Architecture falcon() {
   return family;
 }
 
-/// Mamba and attention read the same normalized input, and the outputs of both are added.
-/// Multipliers of keys and branches are left out because they do not change ranks.
+/// Mamba and attention read the same normalized input, and their outputs are added. Multipliers of
+/// keys and branches are omitted because they do not change ranks.
 Architecture falcon_h1() {
   Architecture architecture = like_llama("falcon_h1", "FalconH1");
   architecture.keys.kv_heads.fallback = 8;

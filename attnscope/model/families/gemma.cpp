@@ -1,6 +1,6 @@
-// Gemma 1 to 4 and 3n: their own head_dim. From Gemma 2 on, norms around attention and MLP and a
-// sliding window in some layers.
-// Source: huggingface/transformers, models/{gemma,gemma2,gemma3,gemma3n,gemma4}.
+// Gemma 1 to 4 and 3n: head_dim is independent of the hidden size. Gemma 2 and later have norms
+// before and after attention and MLP, and a sliding window in some layers. Source:
+// huggingface/transformers, models/{gemma,gemma2,gemma3,gemma3n,gemma4}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -13,7 +13,7 @@ Architecture gemma() {
   architecture.keys.head_dim.fallback = 256;
   architecture.biases = {{{query, key, value, output}, {"attention_bias"}}};
   architecture.embedding.times_sqrt_width = {"", true};
-  architecture.norm->gain_offset = {"norm_gain_offset", 1};  // GGUF keeps gains whole
+  architecture.norm->gain_offset = {"norm_gain_offset", 1};  // GGUF stores 1 + gain
   architecture.activation = "gelu_pytorch_tanh";
   architecture.gelu_means = "gelu_pytorch_tanh";
   architecture.tied_by_default = true;
@@ -23,7 +23,7 @@ Architecture gemma() {
 
 Architecture gemma2() {
   Architecture architecture = gemma();
-  architecture.bidirectional = {};  // use_bidirectional_attention is there, and not used
+  architecture.bidirectional = {};  // files contain use_bidirectional_attention, but it is not used
   architecture.name = "gemma2";
   architecture.model_types = {"gemma2"};
   architecture.class_families = {"Gemma2"};
@@ -54,7 +54,7 @@ Architecture gemma3() {
                                .vocabulary = 262208,
                                .context = 131072};
   norm_heads(architecture, HeadNormAxis::head);
-  architecture.scores.soft_cap = {};  // the key is there, and not used
+  architecture.scores.soft_cap = {};  // files may contain the key, but it is not used
   architecture.window->layers = WindowedLayers::but_every;
   architecture.window->number = {"sliding_window_pattern", 6};
   architecture.bidirectional.flag = {"use_bidirectional_attention"};
@@ -65,7 +65,7 @@ Architecture gemma3() {
 
 namespace {
 
-/// Every layer has experts; its MLP is the expert that every token passes.
+/// Every layer has experts; its dense MLP is the shared expert.
 Architecture with_experts(Architecture architecture) {
   const std::string place = "layers.{layer}";
   remove_mlp(architecture);
@@ -91,8 +91,8 @@ Architecture with_experts(Architecture architecture) {
 }  // namespace
 
 /// Full layers have wider heads than those with a window and may have no W_V. The last layers may
-/// take keys and values of earlier ones. Every layer may have an input of its own for each token.
-/// With experts, these and the MLP have norms of their own.
+/// reuse keys and values of earlier ones. Every layer may have its own input for each token. In MoE
+/// models, experts and dense MLP have separate norms.
 Architecture gemma4() {
   using enum Role;
   const std::string place = "layers.{layer}.";
@@ -174,7 +174,7 @@ Architecture gemma3n() {
                          {"streams", "altup_projections.*"},
                          {"streams", "altup_unembed_projections.*"},
                          {"laurel", place + "laurel.*"}};
-  architecture.not_run = "its layers mix several streams (AltUp), which is not computed";
+  architecture.not_run = "its layers mix several residual streams (AltUp), which is not supported";
   return architecture;
 }
 

@@ -1,6 +1,6 @@
-// GLM-4 rotates neighboring dimensions in half of each head and keeps gate and up in one tensor.
-// GLM-4-0414 (glm4) also has norms after attention and MLP.
-// Source: huggingface/transformers, models/{glm,glm4,glm4_moe,glm_moe_dsa}.
+// GLM-4 rotates adjacent dimensions in half of each head and stores gate and up in one tensor.
+// GLM-4-0414 (glm4) also has norms after attention and MLP. Source: huggingface/transformers,
+// models/{glm,glm4,glm4_moe,glm_moe_dsa}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -38,7 +38,7 @@ Architecture glm4() {
   return architecture;
 }
 
-/// GLM-4.5: ordinary attention, DeepSeek-V3's router and experts.
+/// GLM-4.5: ordinary attention, with DeepSeek-V3's router and experts.
 Architecture glm4_moe() {
   using enum Role;
   const std::string mlp = "layers.{layer}.mlp";
@@ -64,7 +64,7 @@ Architecture glm4_moe() {
   return architecture;
 }
 
-/// GLM-5: DeepSeek-V3.2 whose indexer may serve several layers.
+/// GLM-5: DeepSeek-V3.2 with an indexer that may serve several layers.
 Architecture glm_moe_dsa() {
   Architecture architecture = deepseek_v32();
   architecture.name = "glm_moe_dsa";

@@ -18,7 +18,7 @@ Architecture gpt2() {
                .width = {"n_embd"},
                .mlp_width = {"n_inner"},
                .context = {"n_positions"}},
-      .prefixes = {"transformer.", ""},  // the hub's oldest files have none
+      .prefixes = {"transformer.", ""},  // the oldest files on the hub have none
       .weights =
           {
               {query, c_attn, in_by_out, qkv},

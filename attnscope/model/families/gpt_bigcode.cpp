@@ -1,4 +1,4 @@
-// StarCoder 1: GPT-2's layer with Linear weights, and one key/value head for all.
+// StarCoder 1: GPT-2's layers with Linear weights, and multi-query attention (one key/value head).
 // Source: huggingface/transformers, models/gpt_bigcode.
 #include "attnscope/model/architecture.h"
 

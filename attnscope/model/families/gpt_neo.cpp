@@ -1,4 +1,4 @@
-// GPT-Neo: separate Linear projections without biases; every other layer sees a window.
+// GPT-Neo: separate Linear projections without biases; every second layer has a sliding window.
 // Source: huggingface/transformers, models/gpt_neo/modeling_gpt_neo.py.
 #include "attnscope/model/architecture.h"
 
@@ -35,7 +35,7 @@ Architecture gpt_neo() {
       .activation_key = "activation_function",
       .activation = "gelu_new",
       .head = {.weight = {"lm_head.weight"}},
-      .bidirectional = {.by_is_causal = false},  // each layer has a mask of its own
+      .bidirectional = {.by_is_causal = false},  // each layer has its own mask
       .buffers = {"*.attn.attention.bias", "*.attn.attention.masked_bias"},
   };
 }

@@ -1,5 +1,5 @@
-// GPT-NeoX and Pythia: Q, K and V of each head lie together, head after head.
-// Source: huggingface/transformers, models/gpt_neox/modeling_gpt_neox.py, GPTNeoXAttention.
+// GPT-NeoX and Pythia: Q, K and V are interleaved per head. Source: huggingface/transformers,
+// models/gpt_neox/modeling_gpt_neox.py, GPTNeoXAttention.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {

@@ -1,6 +1,5 @@
-// gpt-oss: clamped experts whose gates and ups alternate, biases everywhere, a window in every
-// second layer, a sink in every head.
-// Source: huggingface/transformers, models/gpt_oss.
+// gpt-oss: clamped experts with interleaved rows of gate and up, biases everywhere, a window in
+// every second layer, a learned sink per head. Source: huggingface/transformers, models/gpt_oss.
 #include "attnscope/model/families/expert_tensors.h"
 
 namespace attnscope {
@@ -23,7 +22,7 @@ Architecture gpt_oss() {
   architecture.rope->standard =
       R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false,
           "original_max_position_embeddings": 4096})";
-  architecture.activation_key.clear();  // experts have their own
+  architecture.activation_key.clear();  // experts have their own activation
   std::erase_if(architecture.weights, [](const WeightRule& own) { return is_of_mlp(own.role); });
   architecture.weights.push_back({router, place + ".router.weight"});
   architecture.biases = {{{query, key, value, output}, {"attention_bias", true}},

@@ -1,6 +1,6 @@
-// GPT-J and CodeGen: attention and MLP read one LayerNorm, and the first dimensions of each head
-// are rotated by neighbours. CodeGen keeps Q, V and K in one tensor of four runs.
-// Source: huggingface/transformers, models/{gptj,codegen}.
+// GPT-J and CodeGen: attention and MLP share one LayerNorm. RoPE pairs adjacent dimensions, and
+// only the first dimensions of each head are rotated. CodeGen stores Q, V and K in one tensor of
+// four blocks. Source: huggingface/transformers, models/{gptj,codegen}.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {

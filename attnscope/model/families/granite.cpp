@@ -1,7 +1,6 @@
-// Granite: Llama with constant factors on embedding, residual branches and logits; also with
-// experts. Granite 4 (granitemoehybrid): Mamba-2 in most layers; its forward pass is not computed.
-// Source: huggingface/transformers,
-// models/{granite,granitemoe,granitemoeshared,granitemoehybrid}.
+// Granite: Llama with constant factors on embedding, residual branches and logits; also as MoE.
+// Granite 4 (granitemoehybrid): Mamba-2 in most layers; its forward pass is not supported. Source:
+// huggingface/transformers, models/{granite,granitemoe,granitemoeshared,granitemoehybrid}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
@@ -57,7 +56,7 @@ Architecture granitemoeshared() {
 
 namespace {
 
-/// Granite 4. `dense`: without routed experts, so that the shared expert is the MLP.
+/// Granite 4. `dense`: the variant without routed experts, in which the shared expert is the MLP.
 Architecture granite_hybrid(bool dense, bool rotates) {
   using enum Role;
   Architecture architecture = granitemoeshared();

@@ -1,4 +1,5 @@
-// Helium: Llama that rotates neighbours. Source: huggingface/transformers, models/helium.
+// Helium: Llama whose RoPE pairs adjacent dimensions. Source: huggingface/transformers,
+// models/helium.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {

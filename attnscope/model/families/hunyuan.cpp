@@ -1,5 +1,5 @@
-// HunYuan: Llama whose queries and keys pass their norms after they are rotated; with experts, too.
-// Source: huggingface/transformers, models/{hunyuan_v1_dense,hunyuan_v1_moe}.
+// HunYuan: Llama with norms of queries and keys after RoPE; also as MoE. Source:
+// huggingface/transformers, models/{hunyuan_v1_dense,hunyuan_v1_moe}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 

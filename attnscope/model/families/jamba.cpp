@@ -1,4 +1,4 @@
-// Jamba: Mamba in most layers, experts in every second one. Its forward pass is not computed.
+// Jamba: Mamba in most layers, experts in every second one. Its forward pass is not supported.
 // Source: huggingface/transformers, models/jamba.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"

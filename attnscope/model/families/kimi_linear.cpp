@@ -1,13 +1,13 @@
-// Kimi Linear: Kimi Delta Attention in most layers, MLA without rotary positions in the others. Its
-// forward pass is not computed.
-// Source: huggingface/transformers, models/kimi_linear.
+// Kimi Linear: Kimi Delta Attention in most layers, MLA without RoPE in the others. Its forward
+// pass is not supported. Source: huggingface/transformers, models/kimi_linear.
 #include "attnscope/model/families/expert_tensors.h"
 
 namespace attnscope {
 
 Architecture deepseek_v3();
 
-/// The tensors of Kimi Delta Attention have the names of attention's, so they count as a mixer.
+/// The tensors of Kimi Delta Attention have the same names as attention tensors, so they count as a
+/// mixer.
 Architecture kimi_linear() {
   const std::string place = "layers.{layer}.block_sparse_moe";
   Architecture architecture = deepseek_v3();

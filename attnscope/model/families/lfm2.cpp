@@ -1,5 +1,5 @@
-// LFM2: short gated convolutions in most layers, attention in the others.
-// Source: huggingface/transformers, models/lfm2.
+// LFM2: short gated convolutions in most layers, attention in the others. Source:
+// huggingface/transformers, models/lfm2.
 #include "attnscope/model/expert_and_mixer_rules.h"
 #include "attnscope/model/families/like_llama.h"
 

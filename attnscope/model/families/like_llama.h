@@ -1,4 +1,4 @@
-// What families that keep Llama's tensor names have in common.
+// Building blocks for families that use Llama's tensor names.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ inline Architecture like_llama(const char* name, const char* class_family) {
   return architecture;
 }
 
-/// A norm after each branch, and none before it (OLMo 2).
+/// A norm of the attention and MLP outputs, and none of their inputs (OLMo 2).
 inline void norm_branches_only(Architecture& architecture) {
   architecture.norm->attention_input.clear();
   architecture.norm->mlp_input.clear();
@@ -33,20 +33,20 @@ inline void norm_heads(Architecture& architecture, HeadNormAxis axis) {
   architecture.norm->head_axis = axis;
 }
 
-/// An MLP of two matrices in place of three.
+/// An MLP with two matrices instead of three (no gate).
 inline void remove_gate(Architecture& architecture) {
   std::erase_if(architecture.weights,
                 [](const WeightRule& rule) { return rule.role == Role::gate; });
 }
 
-/// The matrices of the MLP under `feed_forward` in place of `mlp`.
+/// The MLP matrices under `feed_forward` instead of `mlp`.
 inline void rename_mlp_to_feed_forward(Architecture& architecture) {
   for (WeightRule& rule : architecture.weights) {
     if (is_of_mlp(rule.role)) rule.tensor.replace(rule.tensor.find(".mlp"), 4, ".feed_forward");
   }
 }
 
-/// For families all of whose layers have experts.
+/// For families with experts in all layers.
 inline void remove_mlp(Architecture& architecture) {
   std::erase_if(architecture.weights, [](const WeightRule& rule) { return is_of_mlp(rule.role); });
 }

@@ -1,5 +1,5 @@
-// Llama, whose tensor names many families keep (like_llama.h).
-// Source: huggingface/transformers, models/llama.
+// Llama, whose tensor names many families use (like_llama.h). Source: huggingface/transformers,
+// models/llama.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {

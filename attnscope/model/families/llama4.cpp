@@ -1,6 +1,6 @@
-// Llama 4: most layers rotate and see only their chunk of the text; the others see all of it, and
-// their queries grow with their position. An expert's weight multiplies what it reads.
-// Source: huggingface/transformers, models/llama4.
+// Llama 4: most layers have RoPE and attend only within their chunk of the text. The others attend
+// to the whole text, and their queries are scaled with the position. The weight of an expert
+// multiplies its input. Source: huggingface/transformers, models/llama4.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 

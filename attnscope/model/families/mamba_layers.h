@@ -1,4 +1,4 @@
-// The kinds of layers of families that mix Mamba with attention.
+// Layer types of families that combine Mamba with attention.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,8 @@ namespace attnscope {
 
 inline constexpr const char* kMamba2 = "Mamba-2";
 
-/// `mixer` (such as kMamba2) or attention, under the names of transformers 5 and the older ones.
+/// Returns `mixer` (such as kMamba2) and attention, under the names of transformers 5 and the older
+/// ones.
 inline std::vector<LayerKind> mamba_or_attention(const char* mixer) {
   return {{.name = "full_attention", .attends = true},
           {.name = "attention", .attends = true},

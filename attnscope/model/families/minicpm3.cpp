@@ -1,5 +1,5 @@
-// MiniCPM3: multi-head latent attention, factors on embedding, residual branches and logits.
-// Source: huggingface/transformers, models/minicpm3.
+// MiniCPM3: MLA, with factors on embedding, residual branches and logits. Source:
+// huggingface/transformers, models/minicpm3.
 #include "attnscope/model/families/mla_layers.h"
 
 namespace attnscope {

@@ -1,4 +1,4 @@
-// MiniMax-M2: Llama whose norms of queries and keys span all heads, with a sigmoid router.
+// MiniMax-M2: Llama with norms of queries and keys that span all heads, and a sigmoid router.
 // Source: huggingface/transformers, models/minimax_m2.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"

@@ -1,6 +1,6 @@
-// Mistral (a sliding window), Ministral 3 (queries that grow with their position) and Mistral 4
-// (DeepSeek-V3's attention and experts).
-// Source: huggingface/transformers, models/{mistral,ministral3,mistral4}.
+// Mistral (a sliding window), Ministral 3 (queries scaled with their position) and Mistral 4
+// (DeepSeek-V3's attention and experts). Source: huggingface/transformers,
+// models/{mistral,ministral3,mistral4}.
 #include "attnscope/model/expert_and_mixer_rules.h"
 #include "attnscope/model/families/like_llama.h"
 

@@ -1,5 +1,5 @@
-// Mixtral, and Phi-3.5-MoE, which chooses experts in its own way and has LayerNorms with biases.
-// Source: huggingface/transformers, models/{mixtral,phimoe}.
+// Mixtral, and Phi-3.5-MoE, which has its own expert selection (sparsemixer) and LayerNorms with
+// biases. Source: huggingface/transformers, models/{mixtral,phimoe}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 

@@ -10,8 +10,8 @@ namespace attnscope {
 inline Architecture like_llama_with_mla(const char* name, const char* class_family) {
   using enum Role;
   Architecture architecture = like_llama(name, class_family);
-  architecture.keys.kv_heads = {};  // in config.json, without a meaning
-  architecture.keys.head_dim = {};  // likewise
+  architecture.keys.kv_heads = {};  // in config.json, but not used
+  architecture.keys.head_dim = {};  // in config.json, but not used
   std::erase_if(architecture.weights,
                 [](const WeightRule& rule) { return rule.role == key || rule.role == value; });
   const std::string place = "layers.{layer}.self_attn.";

@@ -1,6 +1,6 @@
-// ModernBERT: an encoder of pre-norm layers without biases, gated MLPs, and rotary positions of two
-// bases: most layers see a window.
-// Source: huggingface/transformers, models/modernbert/modeling_modernbert.py.
+// ModernBERT: an encoder of pre-norm layers without biases, with gated MLPs. Most layers have a
+// sliding window, and windowed layers have another RoPE base. Source: huggingface/transformers,
+// models/modernbert/modeling_modernbert.py.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {

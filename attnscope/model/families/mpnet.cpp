@@ -1,5 +1,5 @@
-// MPNet: BERT's layers under other names, with one table of biases by distance for all of them.
-// Source: huggingface/transformers, models/mpnet/modeling_mpnet.py, which reads no number of
+// MPNet: BERT's layers under other names, with one table of distance biases shared by all layers.
+// Source: huggingface/transformers, models/mpnet/modeling_mpnet.py, which has a fixed number of
 // buckets.
 #include "attnscope/model/architecture.h"
 
@@ -41,7 +41,7 @@ Architecture mpnet() {
                .needs_bias = true,
                .dense = "lm_head.dense.weight",
                .norm = "lm_head.layer_norm",
-               .activation = "gelu"},  // whatever the MLP's is
+               .activation = "gelu"},  // regardless of the MLP's activation
       .others = {{"pooler", "pooler.*"}},
       .head_marker = "lm_head.*",
       .repeated = {{"lm_head.decoder.bias", "lm_head.bias"}},

@@ -1,6 +1,6 @@
-// MPT: ALiBi with slopes of its own, Q, K and V in one tensor, no biases, not even of norms.
-// Source: huggingface/transformers, models/mpt/modeling_mpt.py, which reads neither attn_config's
-// alibi, alibi_bias_max and qk_ln nor learned_pos_emb and expansion_ratio.
+// MPT: ALiBi with its own slopes, Q, K and V in one tensor, no biases (not even in norms). Source:
+// huggingface/transformers, models/mpt/modeling_mpt.py. It ignores alibi, alibi_bias_max and qk_ln
+// in attn_config, and learned_pos_emb and expansion_ratio.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {

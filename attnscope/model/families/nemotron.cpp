@@ -1,6 +1,6 @@
-// Nemotron: LayerNorms whose gains are stored minus 1, half of each head rotated, an MLP of two
-// matrices. Nemotron-H: Mamba-2 in most layers, whose forward pass is not computed.
-// Source: huggingface/transformers, models/{nemotron,nemotron_h}.
+// Nemotron: LayerNorms that store gains minus 1, RoPE on half of each head, and an MLP of two
+// matrices. Nemotron-H: Mamba-2 in most layers; its forward pass is not supported. Source:
+// huggingface/transformers, models/{nemotron,nemotron_h}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
@@ -12,7 +12,7 @@ Architecture nemotron() {
   remove_gate(architecture);
   architecture.norm->kind = NormKind::layer;
   architecture.norm->epsilon = {"norm_eps", 1e-5};
-  architecture.norm->gain_offset = {"norm_gain_offset", 1};  // GGUF keeps gains whole
+  architecture.norm->gain_offset = {"norm_gain_offset", 1};  // GGUF stores 1 + gain
   architecture.rope->fraction_key = "partial_rotary_factor";
   architecture.rope->fraction = 0.5;
   architecture.activation = "relu2";

@@ -1,5 +1,5 @@
-// Nomic BERT: post-norm layers as BERT's with rotary positions, gated MLPs, no biases.
-// Source: huggingface/transformers, models/nomic_bert/modeling_nomic_bert.py; names of the files:
+// Nomic BERT: BERT's post-norm layers with RoPE, gated MLPs, no biases. Source:
+// huggingface/transformers, models/nomic_bert/modeling_nomic_bert.py; tensor names:
 // conversion_mapping.py.
 #include "attnscope/model/architecture.h"
 
@@ -20,7 +20,7 @@ Architecture nomic_bert() {
                .width = {"hidden_size", 768, "n_embd"},
                .mlp_width = {"intermediate_size", 3072, "n_inner"},
                .context = {"max_position_embeddings", 2048, "n_positions"}},
-      .prefixes = {"nomic_bert.", ""},  // the hub's files have none
+      .prefixes = {"nomic_bert.", ""},  // files on the hub have none
       .weights =
           {
               {query, fused, out_by_in, qkv},

@@ -1,6 +1,6 @@
-// OLMo 1 to 3. From the second on, norms stand after the branches, and those of queries and keys
-// span all heads, as they do in OLMoE.
-// Source: huggingface/transformers, models/{olmo,olmo2,olmo3,olmoe}.
+// OLMo 1 to 3. From OLMo 2 on, the outputs of attention and MLP are normalized, and the norms of
+// queries and keys span all heads, as in OLMoE. Source: huggingface/transformers,
+// models/{olmo,olmo2,olmo3,olmoe}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 

@@ -1,5 +1,5 @@
-// OPT. The 350m model embeds in fewer dimensions than it computes in, and projects in and out.
-// Source: huggingface/transformers, models/opt/modeling_opt.py, OPTDecoder.
+// OPT. The 350m model has embeddings that are narrower than its hidden size, with projections at
+// both ends. Source: huggingface/transformers, models/opt/modeling_opt.py, OPTDecoder.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {

@@ -1,6 +1,6 @@
-// Qwen2 (biases), Qwen3 (own head_dim, Q and K norms), and the text models of their vision-language
-// versions.
-// Source: huggingface/transformers, models/{qwen2,qwen2_vl,qwen2_5_vl,qwen3,qwen3_vl}.
+// Qwen2 (biases), Qwen3 (norms of Q and K, head_dim independent of the hidden size), and the text
+// models of their vision-language versions. Source: huggingface/transformers,
+// models/{qwen2,qwen2_vl,qwen2_5_vl,qwen3,qwen3_vl}.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
@@ -18,7 +18,7 @@ Architecture qwen2() {
   return architecture;
 }
 
-/// Of the text model of Qwen2-VL and Qwen2.5-VL: their files name all sizes, at the top or nested.
+/// The text model of Qwen2-VL and Qwen2.5-VL. Files specify all sizes, at the top level or nested.
 Architecture qwen2_vl() {
   Architecture architecture = qwen2();
   architecture.name = "qwen2_vl";

@@ -1,6 +1,5 @@
-// Qwen's mixtures of experts: Qwen1.5-MoE and Qwen2-MoE (shared experts, windows in even layers),
-// Qwen3-MoE, Qwen3-VL-MoE.
-// Source: huggingface/transformers, models/{qwen2_moe,qwen3_moe,qwen3_vl_moe}.
+// Qwen's MoE models: Qwen1.5-MoE and Qwen2-MoE (shared experts, windows in even layers), Qwen3-MoE,
+// Qwen3-VL-MoE. Source: huggingface/transformers, models/{qwen2_moe,qwen3_moe,qwen3_vl_moe}.
 #include "attnscope/model/families/expert_tensors.h"
 
 namespace attnscope {

@@ -1,5 +1,5 @@
-// RoBERTa, XLM-RoBERTa, CamemBERT: BERT with other prefixes, positions and head.
-// Source: huggingface/transformers, models/roberta/modeling_roberta.py.
+// RoBERTa, XLM-RoBERTa, CamemBERT: BERT with other prefixes, position numbering and head. Source:
+// huggingface/transformers, models/roberta/modeling_roberta.py.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -19,7 +19,7 @@ Architecture roberta() {
                        .needs_bias = true,
                        .dense = "lm_head.dense.weight",
                        .norm = "lm_head.layer_norm",
-                       .activation = "gelu"};  // whatever the MLP's is
+                       .activation = "gelu"};  // regardless of the MLP's activation
   architecture.head_marker = "lm_head.*";
   architecture.repeated = {{"lm_head.decoder.bias", "lm_head.bias"}};
   return architecture;

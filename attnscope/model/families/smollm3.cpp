@@ -1,5 +1,4 @@
-// SmolLM3: Llama with layers that do not rotate.
-// Source: huggingface/transformers, models/smollm3.
+// SmolLM3: Llama with some layers without RoPE. Source: huggingface/transformers, models/smollm3.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {

@@ -1,6 +1,5 @@
-// StableLM: Llama with LayerNorm and a quarter of each head rotated; where its heads have norms,
-// each has tensors of its own.
-// Source: huggingface/transformers, models/stablelm.
+// StableLM: Llama with LayerNorm and RoPE on a quarter of each head. In models with head norms,
+// each head has its own norm tensors. Source: huggingface/transformers, models/stablelm.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {

@@ -1,5 +1,5 @@
-// StarCoder 2: Llama's attention with biases, LayerNorm and an MLP of two matrices.
-// Source: huggingface/transformers, models/starcoder2.
+// StarCoder 2: Llama's attention with biases, LayerNorm, and an MLP of two matrices. Source:
+// huggingface/transformers, models/starcoder2.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {

@@ -1,6 +1,5 @@
-// T5, mT5 and UMT5: an encoder and a decoder without biases, positions by learned numbers for
-// distances, scores that are not scaled.
-// Source: huggingface/transformers, models/{t5,mt5,umt5}.
+// T5, mT5 and UMT5: an encoder and a decoder without biases, with learned relative position biases
+// and unscaled scores. Source: huggingface/transformers, models/{t5,mt5,umt5}.
 #include <string_view>
 #include <utility>
 
@@ -12,7 +11,7 @@ namespace {
 
 using enum Role;
 
-/// A norm for each branch of a layer, counted from 0.
+/// The norm before each branch of a layer, counted from 0.
 std::string norm_of(const std::string& layer, int branch) {
   return layer + std::to_string(branch) + ".layer_norm";
 }
@@ -37,7 +36,7 @@ Architecture common(const std::string& stack, const std::string& layers) {
           .always_tied = true};
 }
 
-/// With an MLP of two halves, one of which gates the other.
+/// The variant with a gated MLP.
 Architecture with_gated_mlp(Architecture stack, const std::string& mlp) {
   stack.weights.insert(stack.weights.end(), {{gate, mlp + ".DenseReluDense.wi_0.weight"},
                                              {up, mlp + ".DenseReluDense.wi_1.weight"},
@@ -56,8 +55,8 @@ Architecture on_conditions(Architecture stack, std::vector<ConfigCondition> cond
   return stack;
 }
 
-/// The forms of MLPs by config.json, and, at the end, that of a file which says nothing of it.
-/// Source: T5Config: `is_gated_act` and `dense_act_fn` overrule `feed_forward_proj`.
+/// The MLP types by config.json, and last the default of files that do not specify it. Source:
+/// T5Config: `is_gated_act` and `dense_act_fn` override `feed_forward_proj`.
 std::vector<Architecture> mlp_forms(const Architecture& stack, const std::string& mlp,
                                     bool gated_by_default) {
   std::vector<Architecture> forms;
@@ -80,14 +79,14 @@ std::vector<Architecture> mlp_forms(const Architecture& stack, const std::string
   return forms;
 }
 
-/// What tells relatives of T5 apart.
+/// The differences between T5 and similar families.
 struct T5Kind {
   bool table_in_each_layer = false;
-  bool gated_by_default = false;  // what a file means that says nothing of it
+  bool gated_by_default = false;  // default of files that do not specify it
   ConfigFlag scaled_logits = {"", false};
 };
 
-/// `branches`: of a layer.
+/// `branches`: the number of branches per layer.
 Architecture stack_of_layers(const std::string& stack, const std::string& layers, int branches,
                              const T5Kind& kind) {
   const std::string layer = stack + ".block.{layer}.layer.";
@@ -134,8 +133,8 @@ Architecture like_t5(const std::string& name, const std::string& family, const T
 
 }  // namespace
 
-// The first T5 was trained with a head that is the embedding, and smaller states before it; later
-// ones have a head of their own, which their files tell by tie_word_embeddings.
+// The first T5 was trained with a tied LM head and scaled its final states. Later ones have their
+// own LM head, as tie_word_embeddings in their files shows.
 Architecture t5() {
   return like_t5("t5", "T5",
                  {.scaled_logits = {"tie_word_embeddings", true, "scale_decoder_outputs"}});

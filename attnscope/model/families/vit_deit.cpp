@@ -1,5 +1,5 @@
-// ViT and DeiT (a second class token): encoders of images.
-// Source: huggingface/transformers, models/{vit,deit}.
+// ViT and DeiT (a second class token): vision encoders. Source: huggingface/transformers,
+// models/{vit,deit}.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -54,7 +54,7 @@ Architecture deit() {
   out.class_families = {"DeiT"};
   out.prefixes = {"deit.", ""};
   out.patches->tokens.emplace_back("embeddings.distillation_token");
-  // The distilled model also has the head that its teacher trained.
+  // The distilled model also has the head that was trained on the teacher's predictions.
   Architecture taught = out;
   taught.head = {.pooling = Pooling::first_two,
                  .second = "distillation_classifier.weight",

@@ -1,5 +1,5 @@
-// Encoders of sound: wav2vec 2.0 and HuBERT.
-// Source: huggingface/transformers, models/{wav2vec2,hubert}.
+// Audio encoders: wav2vec 2.0 and HuBERT. Source: huggingface/transformers,
+// models/{wav2vec2,hubert}.
 #include "attnscope/model/families/bart_marian_pegasus_m2m100.h"
 
 namespace attnscope {
@@ -55,7 +55,7 @@ Architecture like_wav2vec2(const std::string& name, const std::string& family) {
   };
   out.weights.insert(out.weights.end(), {{up, layer + "feed_forward.intermediate_dense.weight"},
                                          {down, layer + "feed_forward.output_dense.weight"}});
-  // The encoder's norm comes after the last layer then, not before the first.
+  // In this variant, the encoder's norm follows the last layer instead of preceding the first one.
   Architecture stable = out;
   stable.embedding.norm.clear();
   stable.conditions = {{"do_stable_layer_norm", {"true"}}};

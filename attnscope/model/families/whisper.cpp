@@ -1,5 +1,5 @@
-// Whisper: BART's layers over frames of sound; keys have no biases.
-// Source: huggingface/transformers, models/whisper/modeling_whisper.py.
+// Whisper: BART's layers over audio frames; keys have no biases. Source: huggingface/transformers,
+// models/whisper/modeling_whisper.py.
 #include "attnscope/model/families/bart_marian_pegasus_m2m100.h"
 #include "attnscope/model/families/encoder_decoder.h"
 

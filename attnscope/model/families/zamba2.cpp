@@ -1,14 +1,13 @@
-// Zamba2: Mamba-2 in every layer, and in some an attention block that several layers share.
-// Its forward pass is not computed.
-// Source: huggingface/transformers, models/zamba2.
+// Zamba2: Mamba-2 in every layer, and in some layers an attention block that several layers share.
+// Its forward pass is not supported. Source: huggingface/transformers, models/zamba2.
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
 
 namespace attnscope {
 
-/// Attention reads the residual stream concatenated with the embedding, so its matrices are not
-/// maps of the stream and there are no circuits. Adapters of single layers are not added to the
-/// shared weights.
+/// Attention reads the residual stream concatenated with the embedding, so its matrices do not map
+/// the residual stream to itself and there are no circuits. Adapters of individual layers are not
+/// added to the shared weights.
 Architecture zamba2() {
   using enum Role;
   const std::string place = "layers.{group}.shared_transformer.";
@@ -28,7 +27,7 @@ Architecture zamba2() {
   architecture.rope.reset();
   architecture.tied_by_default = true;
   const char* const set_aside =
-      "adapters of single layers, which are not added to the weights that layers share";
+      "adapters of individual layers, which are not added to the shared weights";
   architecture.others = {{"q.adapter", "layers.{layer}.*.linear_q_adapter_list.*", set_aside},
                          {"k.adapter", "layers.{layer}.*.linear_k_adapter_list.*", set_aside},
                          {"v.adapter", "layers.{layer}.*.linear_v_adapter_list.*", set_aside},

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The kind of each layer, as config.json lists them.
+/// The type of each layer, as config.json lists them.
 json kinds_of_indexers(const LayoutFields& fields, const json& shared, std::int64_t layers) {
   if (!shared.is_array()) fields.fail("'shared_layers' is not a list of layers");
   json kinds(static_cast<std::size_t>(layers), "full");
@@ -19,24 +19,25 @@ json kinds_of_indexers(const LayoutFields& fields, const json& shared, std::int6
     const bool is_layer = layer.is_number_unsigned() &&
                           layer.get<std::uint64_t>() < static_cast<std::uint64_t>(layers);
     if (!is_layer) {
-      fields.fail("'shared_layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+      fields.fail("'shared_layers' contains a value that is not a layer from 0 to " +
+                  std::to_string(layers - 1));
     }
     kinds[layer.get<std::size_t>()] = "shared";
   }
   return kinds;
 }
 
-/// The object `indexer`, if there is one. The latents of `spec` are known.
+/// Reads the object `indexer`, if there is one. The latents of `spec` must be set.
 void parse_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
   constexpr const char* kKinds = "indexer_types";
   auto fields = attention.object("indexer");
   if (!fields) return;
   if (!spec.dimensions.mla || spec.dimensions.mla->query == 0) {
-    fields->fail("needs a 'latent' with a 'query_rank'");
+    fields->fail("requires a 'latent' with a 'query_rank'");
   }
   const ScoreRule& scores = spec.architecture.scores;
   if (scores.alibi || scores.buckets || scores.disentangled) {
-    attention.fail("gives an 'indexer' beside 'alibi', 'buckets' or 'disentangled'");
+    attention.fail("combines an 'indexer' with 'alibi', 'buckets' or 'disentangled'");
   }
   IndexerRule& rule = spec.architecture.indexer.emplace();
   rule.kept = {"", fields->required_number("kept")};
@@ -67,7 +68,7 @@ BucketRule parse_buckets(LayoutFields fields) {
   const BucketBias standard;
   const std::int64_t count = fields.number("count", /*least=*/4).value_or(standard.count);
   const std::int64_t distant = fields.number("distant").value_or(standard.distant);
-  if (distant <= count / 2) fields.fail("'distant' is no more than half of 'count'");
+  if (distant <= count / 2) fields.fail("'distant' is not more than half of 'count'");
   const BucketRule buckets{fields.required_text("table"), {"", count}, {"", distant}};
   fields.refuse_unknown();
   return buckets;
@@ -94,7 +95,7 @@ DisentangledRule parse_disentangled(LayoutFields fields, json& config) {
     if (!has(kind)) continue;
     kinds.push_back(kind);
     if (!rule.shared.fallback && projection->empty()) {
-      fields.fail(std::string("'") + kind + "' needs a '" +
+      fields.fail(std::string("'") + kind + "' requires a '" +
                   (projection == &rule.key ? "key'" : "query'"));
     }
   }
@@ -107,7 +108,7 @@ DisentangledRule parse_disentangled(LayoutFields fields, json& config) {
   return rule;
 }
 
-/// Position biases, sinks and the clip of scores.
+/// Position biases, sinks and the clipping of queries, keys and values.
 void parse_scores(LayoutFields& attention, ModelSpec& spec, json& config) {
   ScoreRule& scores = spec.architecture.scores;
   scores.clip = {"", attention.positive("clip")};
@@ -124,28 +125,29 @@ void parse_scores(LayoutFields& attention, ModelSpec& spec, json& config) {
   if (const auto disentangled = attention.object("disentangled")) {
     scores.disentangled = parse_disentangled(*disentangled, config);
     if (spec.architecture.causal.fallback) {
-      attention.fail("'disentangled' is of models whose 'causal' is false");
+      attention.fail("'disentangled' requires 'causal' to be false");
     }
     ++kinds;
   }
-  if (kinds > 1) attention.fail("gives more than one of 'alibi', 'buckets' and 'disentangled'");
+  if (kinds > 1) attention.fail("has more than one of 'alibi', 'buckets' and 'disentangled'");
 }
 
-/// Of each layer 1 where the list names it, else 0.
+/// One number per layer: 1 if the list contains it, otherwise 0.
 json listed_layers(const LayoutFields& fields, const json& list, std::int64_t layers) {
   if (!list.is_array()) fields.fail("'layers' is not a list of layers");
   json marks(static_cast<std::size_t>(layers), 0);
   for (const json& layer : list) {
     const bool is_number = layer.is_number_unsigned();
     if (!is_number || layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
-      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+      fields.fail("'layers' contains a value that is not a layer from 0 to " +
+                  std::to_string(layers - 1));
     }
     marks[layer.get<std::size_t>()] = 1;
   }
   return marks;
 }
 
-/// Says in `config` which layers see the window, as config.json would.
+/// Writes the layers with a sliding window into `config`, in the form of a config.json.
 WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) {
   const WindowRule window{.size = {"", fields.required_number("size")},
                           .chunked = fields.flag("chunked", false),
@@ -162,7 +164,7 @@ WindowRule parse_window(LayoutFields fields, std::int64_t layers, json& config) 
   return window;
 }
 
-/// Fields of config.json's rope_parameters, which resolve_layers() reads and checks.
+/// Fields of rope_parameters in config.json, which resolve_layers() reads and checks.
 constexpr std::array kScalingFields = {
     "rope_type",       "factor",           "original_max_position_embeddings",
     "low_freq_factor", "high_freq_factor", "beta_fast",
@@ -197,19 +199,19 @@ void check_layout_mla(const LayoutFields& fields, const ModelSpec& spec) {
     const std::string role = '\'' + std::string(role_name(rule.role)) + '\'';
     switch (rule.role) {
       case Role::query:
-        if (of_queries) fields.fail(role + " is made of a latent");
+        if (of_queries) fields.fail(role + " is computed from a latent");
         break;
       case Role::key:
       case Role::value:
-        if (latent) fields.fail(role + " is made of a latent");
+        if (latent) fields.fail(role + " is computed from a latent");
         break;
       case Role::query_down:
       case Role::query_up:
-        if (!of_queries) fields.fail(role + " needs a 'latent' with a 'query_rank'");
+        if (!of_queries) fields.fail(role + " requires a 'latent' with a 'query_rank'");
         break;
       case Role::kv_down:
       case Role::kv_up:
-        if (!latent) fields.fail(role + " needs a 'latent'");
+        if (!latent) fields.fail(role + " requires a 'latent'");
         break;
       default: break;
     }
@@ -249,7 +251,7 @@ RopeRule parse_layout_rope(LayoutFields fields, const Dimensions& dimensions, js
   }
   rope.dimensions = {"", fields.number("dimensions")};
   if (rope.dimensions.fallback.value_or(0) > dimensions.heads.head_dim) {
-    fields.fail("'dimensions' is more than a head has");
+    fields.fail("'dimensions' exceeds the head dimension");
   }
   rope.neighbors = {"", fields.choice<bool>("pairs", {{"halves", false}, {"neighbors", true}})};
   if (const json* list = fields.find("layers")) {

@@ -34,7 +34,7 @@ class PatternCheck {
     for (const auto& [alias, name] : model.checkpoint().aliases()) names_.push_back(alias);
   }
 
-  /// `pattern`: with its prefix.
+  /// `pattern`: includes the prefix.
   void need(const std::string& what, const std::string& pattern) const {
     if (matches(pattern) || lies_elsewhere(pattern)) return;
     throw Error(ErrorKind::format,
@@ -50,7 +50,7 @@ class PatternCheck {
     });
   }
 
-  /// Whether the index puts such a tensor into a file that lacks it or is not there.
+  /// Whether the index assigns such a tensor to a file that lacks it or is missing.
   bool lies_elsewhere(const std::string& pattern) const {
     std::string stem = pattern;
     if (stem.ends_with(".*")) stem.replace(stem.size() - 1, 1, "weight");
@@ -61,7 +61,7 @@ class PatternCheck {
     return false;
   }
 
-  /// The name of layer 0 that was probably meant.
+  /// Returns the most similar tensor name of layer 0.
   std::string hint(const std::string& pattern) const {
     const std::string first = fill_pattern(pattern, layer_numbers(model_.dimensions(), 0));
     const auto near = closest(first, names_);
@@ -72,7 +72,7 @@ class PatternCheck {
   std::vector<std::string> names_;
 };
 
-/// Names with a mark for each head are those of one tensor by now; norms' are not.
+/// Patterns with one tensor per head match the joined tensor by now. Norms are not joined.
 std::string head_as_any(std::string pattern) {
   for (auto at = pattern.find(kHeadMark); at != std::string::npos; at = pattern.find(kHeadMark)) {
     pattern.replace(at, kHeadMark.size(), "*");
@@ -139,14 +139,15 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
       }
     }
     if (is_of_mlp(rule.role) && dimensions.mlp_width == 0) {
-      own.fail(dimensions.experts > 0 ? "every layer has 'experts' in place of an MLP"
-                                      : "an MLP matrix needs 'mlp_width'");
+      own.fail(dimensions.experts > 0 ? "every layer has 'experts' instead of an MLP"
+                                      : "an MLP matrix requires 'mlp_width'");
     }
     if (is_beside_experts(rule.role) && dimensions.experts == 0) {
-      own.fail('\'' + std::string(role_name(rule.role)) + "' needs 'experts'");
+      own.fail('\'' + std::string(role_name(rule.role)) + "' requires 'experts'");
     }
     if (is_beside_experts(rule.role) && rule.role != Role::router && dimensions.shared_width == 0) {
-      own.fail('\'' + std::string(role_name(rule.role)) + "' needs a 'shared_width' of 'experts'");
+      own.fail('\'' + std::string(role_name(rule.role)) +
+               "' requires a 'shared_width' of 'experts'");
     }
     architecture.weights.push_back(std::move(rule));
   }
@@ -173,8 +174,7 @@ void refuse_unmatched_patterns(const Model& model) {
   for (const TensorRule& site : sites_of(architecture, /*with_optional=*/false)) {
     check.need("the " + site.role, prefix + head_as_any(site.tensor));
   }
-  if (!model.spec().tied && !head.weight.empty())
-    check.need("the output head", head.weight.front());
+  if (!model.spec().tied && !head.weight.empty()) check.need("the LM head", head.weight.front());
   if (!head.dense.empty()) check.need("the 'dense' of 'head'", head.dense);
   if (!head.norm.empty()) check.need("the 'norm' of 'head'", head.norm + ".*");
   if (head.needs_bias) check.need("the 'bias' of 'head'", head.bias.front());

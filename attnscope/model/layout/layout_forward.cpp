@@ -49,7 +49,7 @@ NormRule parse_norms(LayoutFields fields) {
   return norms;
 }
 
-/// A name alone is that of the tokens' tensor.
+/// A string instead of an object is the name of the token embedding.
 void parse_embedding(LayoutFields& fields, Architecture& architecture) {
   EmbeddingRule& embedding = architecture.embedding;
   const json* found = fields.find("embedding");
@@ -78,7 +78,7 @@ void parse_embedding(LayoutFields& fields, Architecture& architecture) {
     embedding.masked_token = {"", masked};
   }
   if (embedding.width.fallback && embedding.projection.empty()) {
-    own.fail("'width' is that of a 'projection'");
+    own.fail("'width' requires a 'projection'");
   }
   own.refuse_unknown();
 }
@@ -97,7 +97,8 @@ void parse_head(LayoutFields& fields, HeadRule& head) {
   std::string weight = fields.text("lm_head");
   auto own = fields.object("head");
   if (own && !weight.empty()) {
-    fields.fail("'output_head' is the 'weight' of 'head': give one of them");
+    fields.fail(
+        "'output_head' and the 'weight' of 'head' are the same tensor: specify one of them");
   }
   if (own) weight = own->text("weight");
   head.needed = own.has_value() || !weight.empty();
@@ -114,16 +115,16 @@ void parse_head(LayoutFields& fields, HeadRule& head) {
   head.norm = own->text("norm");
   head.activation = own->text("activation");
   head.soft_cap = constant(own->positive("soft_cap"));
-  if (head.dense.empty() != head.norm.empty()) own->fail("'dense' and 'norm' belong together");
-  if (head.dense.empty() && !head.activation.empty()) own->fail("'activation' follows a 'dense'");
+  if (head.dense.empty() != head.norm.empty()) own->fail("'dense' and 'norm' require each other");
+  if (head.dense.empty() && !head.activation.empty()) own->fail("'activation' requires 'dense'");
   own->refuse_unknown();
 }
 
-/// Of layers that end with their attention, nothing else may be said of an MLP.
+/// If layers end with their attention, no other MLP setting is allowed.
 void refuse_mlp(const LayoutFields& fields, const ModelSpec& spec) {
   const Architecture& architecture = spec.architecture;
   const auto says = [&](const char* key) {
-    fields.fail(std::string("'mlp' is false, and '") + key + "' says something of one");
+    fields.fail(std::string("'mlp' is false, but '") + key + "' describes an MLP");
   };
   const auto is_mlp = [](Role role) { return !is_attention(role); };
   if (spec.dimensions.mlp_width > 0) says("intermediate_size");
@@ -140,13 +141,13 @@ void refuse_mlp(const LayoutFields& fields, const ModelSpec& spec) {
   if (!norm.mlp_input.empty() || !norm.mlp_output.empty() || !norm.mlp_sum.empty()) says("norms");
 }
 
-/// Norms that stand after attention or MLP have no place where both are added at once.
+/// Norms of the sums after attention or MLP are impossible if both are added in parallel.
 void refuse_norms_between(const LayoutFields& fields, const NormRule& norms) {
   for (const auto& [key, name] : {std::pair{"attention_sum", norms.attention_sum},
                                   {"mlp_output", norms.mlp_output},
                                   {"mlp_sum", norms.mlp_sum}}) {
     if (name.empty()) continue;
-    fields.fail("'parallel' adds what attention and MLP give at once, with no '" +
+    fields.fail("'parallel' adds the outputs of attention and MLP together, which excludes '" +
                 std::string(key) + "' of 'norms'");
   }
 }
@@ -188,7 +189,7 @@ json parse_layout_forward(LayoutFields& fields, ModelSpec& spec) {
     for (const char* key : {"attention", "rope", "multipliers", "layer_input", "convolution",
                             "activation", "parallel", "biases", "mlp"}) {
       if (fields.find(key) != nullptr) {
-        fields.fail("'" + std::string(key) + "' means nothing without 'norms'");
+        fields.fail("'" + std::string(key) + "' requires 'norms'");
       }
     }
     return config;

@@ -1,4 +1,4 @@
-// The forward pass in a layout file: norms, attention, rotary positions, embedding and head.
+// The forward pass in a layout file: norms, attention, RoPE, embedding and head.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,8 +9,7 @@
 namespace attnscope {
 
 /// Reads everything but dimensions and weights into the architecture of `spec`. Returns the keys
-/// that a config.json would have, for resolve_layers(): which layers have a window, and how rotary
-/// positions are scaled.
+/// that a config.json would have, for resolve_layers(): layers with windows, and RoPE scaling.
 nlohmann::json parse_layout_forward(LayoutFields& fields, ModelSpec& spec);
 
 }  // namespace attnscope

@@ -12,14 +12,14 @@ namespace {
 
 using nlohmann::json;
 
-/// {head} stands for one tensor per head. Only some projections may have it.
+/// {head} stands for one tensor per head. Only some projections may use it.
 void check_head_mark(const WeightRule& rule, const LayoutFields& fields) {
   if (rule.tensor.find(kHeadMark) == std::string::npos) return;
   const bool has_heads = rule.role == Role::query || rule.role == Role::key ||
                          rule.role == Role::value || rule.role == Role::output;
   if (!has_heads) fields.fail("'{head}' in 'tensor': only q, k, v and o have heads");
   if (!rule.fused.empty() || rule.index) {
-    fields.fail("'{head}' in 'tensor' excludes 'fused' and 'index'");
+    fields.fail("'{head}' in 'tensor' cannot be combined with 'fused' and 'index'");
   }
 }
 
@@ -38,7 +38,7 @@ WeightRule parse_layout_weight(LayoutFields fields) {
                                                       {"per_head", kPerHead},
                                                       {"alternating", kPerRow}});
   if (const auto groups = fields.number("groups")) {
-    if (rule.groups != 1) fields.fail("'groups' and 'order' exclude each other");
+    if (rule.groups != 1) fields.fail("'groups' and 'order' cannot be combined");
     rule.groups = *groups;
   }
   rule.index = fields.number("index", /*least=*/0);
@@ -47,7 +47,7 @@ WeightRule parse_layout_weight(LayoutFields fields) {
   if (!rule.fused.empty() && std::count(rule.fused.begin(), rule.fused.end(), rule.role) != 1) {
     fields.fail("'fused' must list the rule's own role once");
   }
-  if (rule.groups != 1 && rule.fused.empty()) fields.fail("'groups' are those of a 'fused' tensor");
+  if (rule.groups != 1 && rule.fused.empty()) fields.fail("'groups' requires 'fused'");
   for (const Role part : rule.fused) {
     const bool per_head = part == Role::query || part == Role::key || part == Role::value;
     if (rule.groups == kPerKvHead && !per_head) {
@@ -58,7 +58,7 @@ WeightRule parse_layout_weight(LayoutFields fields) {
     }
     if (rule.groups == kPerRow &&
         canonical_shape({.width = 2, .mlp_width = 1, .shared_width = 1}, part).first != 1) {
-      fields.fail("only gates and ups can be fused alternating");
+      fields.fail("only gate and up can be fused alternating");
     }
   }
   check_head_mark(rule, fields);
@@ -74,14 +74,14 @@ ExpertTensors parse_expert_weights(LayoutFields& fields, std::string_view where)
   ExpertTensors tensors;
   const json* weights = fields.find("weights");
   if (weights == nullptr || !weights->is_array() || weights->empty() || weights->size() > 3) {
-    fields.fail("'weights' is not a list of up, down and perhaps gate");
+    fields.fail("'weights' is not a list of up, down and optionally gate");
   }
   for (const json& value : *weights) {
     const LayoutFields own(value, where,
                            "experts.weights[" + std::to_string(tensors.weights.size()) + "]");
     WeightRule rule = parse_layout_weight(own);
-    if (!is_of_mlp(rule.role)) own.fail("experts have the roles gate, up and down alone");
-    if (rule.index) own.fail("'index' is the expert's own number");
+    if (!is_of_mlp(rule.role)) own.fail("experts may only have the roles gate, up and down");
+    if (rule.index) own.fail("'index' is not allowed, because it is the number of the expert");
     if (std::any_of(tensors.weights.begin(), tensors.weights.end(),
                     [&](const WeightRule& other) { return other.role == rule.role; })) {
       own.fail('\'' + std::string(role_name(rule.role)) + "' is described twice");
@@ -104,7 +104,8 @@ void check_layers(LayoutFields& fields, const json& listed, std::int64_t layers)
   };
   if (!listed.is_array()) fields.fail("'layers' is not a list of layers");
   if (!std::all_of(listed.begin(), listed.end(), is_layer)) {
-    fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+    fields.fail("'layers' contains a value that is not a layer from 0 to " +
+                std::to_string(layers - 1));
   }
 }
 
@@ -152,7 +153,8 @@ void parse_layout_experts(LayoutFields fields, ModelSpec& spec, json& config) {
                              .shared_output = norms->required_text("shared_output"),
                              .router_gain = norms->required_text("router_gain")};
     norms->refuse_unknown();
-    if (rule.shared_width.fallback.value_or(0) == 0) fields.fail("'norms' needs a 'shared_width'");
+    if (rule.shared_width.fallback.value_or(0) == 0)
+      fields.fail("'norms' requires a 'shared_width'");
   }
   fields.refuse_unknown();
   spec.architecture.experts = std::make_shared<MoeRule>(std::move(rule));
@@ -188,7 +190,7 @@ ShortConvolutionRule parse_short_convolution(LayoutFields fields) {
   return rule;
 }
 
-/// Of each layer whether it attends, from the list of those that do not.
+/// For each layer, whether it has attention, from the list of layers without attention.
 json kinds_of(LayoutFields& fields, std::int64_t layers) {
   json kinds(static_cast<std::size_t>(layers), kAttends);
   const json* listed = fields.find("layers");
@@ -196,7 +198,8 @@ json kinds_of(LayoutFields& fields, std::int64_t layers) {
   for (const json& layer : *listed) {
     if (!layer.is_number_unsigned() ||
         layer.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers)) {
-      fields.fail("'layers' lists what is no layer from 0 to " + std::to_string(layers - 1));
+      fields.fail("'layers' contains a value that is not a layer from 0 to " +
+                  std::to_string(layers - 1));
     }
     kinds[layer.get<std::size_t>()] = kMixer;
   }
@@ -218,9 +221,9 @@ void parse_layout_mixers(LayoutFields fields, ModelSpec& spec, json& config) {
     if (name.empty()) name = "a short convolution";
   }
   if (rule.delta_net && rule.short_convolution) {
-    fields.fail("gives both of 'delta_net' and 'short_convolution'");
+    fields.fail("has both 'delta_net' and 'short_convolution'");
   }
-  if (name.empty()) fields.fail("has neither 'delta_net' nor 'short_convolution', and no 'name'");
+  if (name.empty()) fields.fail("requires 'delta_net', 'short_convolution' or 'name'");
   fields.refuse_unknown();
   rule.kinds = {{.name = kAttends, .attends = true}, {.name = kMixer, .mixer = std::move(name)}};
   spec.architecture.mixers = std::make_shared<MixerRule>(std::move(rule));
@@ -267,10 +270,10 @@ void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec) {
     const bool values_are_keys = own.flag("values_are_keys", false);
     const auto from = own.number("keys_and_values_of", /*least=*/0);
     own.refuse_unknown();
-    if (spec.dimensions.mla) own.fail("layers with latents do not differ in shape");
-    if (mlp_width && spec.dimensions.mlp_width == 0) own.fail("there is no MLP of a 'mlp_width'");
+    if (spec.dimensions.mla) own.fail("layers with latents must all have the same shape");
+    if (mlp_width && spec.dimensions.mlp_width == 0) own.fail("'mlp_width' requires an MLP");
     if (shared_width && spec.dimensions.shared_width == 0) {
-      own.fail("there are no shared experts of a 'shared_width'");
+      own.fail("'shared_width' requires shared experts");
     }
     for (const std::int64_t layer : shaped) {
       Dimensions& dimensions = spec.own_dimensions[static_cast<std::size_t>(layer)];
@@ -282,7 +285,7 @@ void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec) {
       dimensions.shared_width = shared_width.value_or(dimensions.shared_width);
       check_dimensions(dimensions, spec.source);
       if (values_are_keys && heads.head_dim != heads.value_dim) {
-        own.fail("'values_are_keys' needs values of the size of keys");
+        own.fail("'values_are_keys' requires values of the same size as keys");
       }
       auto& sharing = spec.key_values[static_cast<std::size_t>(layer)];
       sharing.values_are_keys = sharing.values_are_keys || values_are_keys;

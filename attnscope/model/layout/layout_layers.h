@@ -1,4 +1,4 @@
-// Mixtures of experts in a layout file.
+// Mixtures of experts, layers without attention, and layer shapes in a layout file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,24 +8,24 @@
 
 namespace attnscope {
 
-/// One entry of a list of weights.
+/// Reads one entry of a list of weights.
 WeightRule parse_layout_weight(LayoutFields fields);
 
-/// The object `experts` into the architecture of `spec`, whose layers are counted. Says in `config`
-/// which layers have them, as a config.json would.
+/// Reads the object `experts` into the architecture of `spec`, whose number of layers is set.
+/// Writes the layers that have experts into `config`, in the form of a config.json.
 void parse_layout_experts(LayoutFields fields, ModelSpec& spec, nlohmann::json& config);
 
-// The part of a layout file that says which layers do not attend, and what they do instead.
+// Which layers have no attention, and what they have instead.
 
-/// Of the object `mixers`. What config.json would say of layers goes to `config`.
+/// Reads the object `mixers`. Writes the layer types into `config`, in the form of a config.json.
 void parse_layout_mixers(LayoutFields fields, ModelSpec& spec, nlohmann::json& config);
 
-// Layers that differ in shape, and inputs by layer, in a layout file.
+// Layers that differ in shape, and per-layer inputs.
 
-/// The list `layer_shapes` into `spec`, whose dimensions are known.
+/// Reads the list `layer_shapes` into `spec`, whose dimensions are set.
 void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec);
 
-/// The object `layer_input`.
+/// Reads the object `layer_input`.
 PerLayerInputRule parse_layout_layer_input(LayoutFields fields);
 
 }  // namespace attnscope

@@ -12,7 +12,7 @@ namespace attnscope {
 
 using nlohmann::json;
 
-/// Of a text: every layer keeps the names of its norms.
+/// Limits the length of a text, because every layer stores the names of its norms.
 constexpr std::size_t kMaxBytes = 1000;
 
 LayoutFields::LayoutFields(const json& object, std::string_view file, std::string place)
@@ -51,7 +51,7 @@ std::optional<double> LayoutFields::not_negative(const std::string& key) {
   const json* found = find(key);
   if (found == nullptr) return std::nullopt;
   const double value = found->is_number() ? found->get<double>() : -1;
-  if (!std::isfinite(value) || value < 0) fail("'" + key + "' is not a number from 0 on");
+  if (!std::isfinite(value) || value < 0) fail("'" + key + "' is not a non-negative number");
   return value;
 }
 

@@ -1,4 +1,4 @@
-// Strict reader of one JSON object of a layout file.
+// A strict reader of one JSON object of a layout file.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace attnscope {
 
-/// Must not outlive the JSON. An absent or null field has no value. A field of the wrong type, and
-/// a field that no function asked for, is Error(format) that names file and place.
+/// The JSON must outlive the reader. An absent or null field has no value. Throws Error(format)
+/// that names file and place for a field of the wrong type, and for a field that no function read.
 class LayoutFields {
  public:
   LayoutFields(const nlohmann::json& object, std::string_view file, std::string place = "");
@@ -47,7 +47,7 @@ class LayoutFields {
     refuse_choice(key, name, names);
   }
 
-  /// Throws for fields that no function above asked for. Call last.
+  /// Throws for fields that no function above read. Call it last.
   void refuse_unknown() const;
 
  private:
@@ -56,14 +56,15 @@ class LayoutFields {
 
   const nlohmann::json* object_;
   std::string file_;
-  std::string place_;  // in the file
+  std::string place_;  // path of the object in the file
   std::vector<std::string> known_;
 };
 
-/// A number that the file itself gives. Other architectures name a key of config.json instead.
+/// Returns a number that the layout itself contains. Other architectures name a key of config.json
+/// instead.
 inline ConfigNumber constant(std::optional<double> value) { return {"", value}; }
 
-/// A projection by its name. Reports errors through `fields`.
+/// Parses the name of a projection. Reports errors through `fields`.
 Role parse_layout_role(const nlohmann::json& value, const LayoutFields& fields);
 
 }  // namespace attnscope

@@ -62,7 +62,7 @@ ordered_json norms_of(const ModelSpec& spec) {
   return norms;
 }
 
-/// The window that layers see, and which ones, where not all do.
+/// Writes the window size, and the layers with a window if not all have one.
 ordered_json window_of(const ModelSpec& spec) {
   ordered_json window;
   ordered_json layers = ordered_json::array();
@@ -70,7 +70,7 @@ ordered_json window_of(const ModelSpec& spec) {
     const MaskSpec& mask = spec.layers[layer].attention.mask;
     if (!mask.reach && !mask.chunk) continue;
     layers.push_back(layer);
-    // Where tokens see both ways, a layout's window reaches half of its size to each side.
+    // If attention is bidirectional, a layout's window extends half of its size to each side.
     window["size"] = mask.chunk ? *mask.chunk : mask.causal ? *mask.reach + 1 : 2 * *mask.reach;
     if (mask.chunk) window["chunked"] = true;
   }
@@ -177,7 +177,7 @@ void add_head(ordered_json& layout, const ModelSpec& spec) {
   }
 }
 
-/// Members that say what a layer computes, to be compared.
+/// The members that determine what a layer computes, for comparison.
 auto layer_facts(const LayerSpec& layer) {
   const AttentionSpec& own = layer.attention;
   return std::tie(layer.attention_input, layer.attention_output, layer.attention_sum,

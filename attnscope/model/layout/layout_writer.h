@@ -1,4 +1,4 @@
-// A layout file from a description that a config.json was read into.
+// Writes a layout file from a description that was read from a config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,13 +8,13 @@
 
 namespace attnscope {
 
-/// Sizes and projections: enough for analyses of weights.
+/// Sizes and projections: enough for weight analyses.
 nlohmann::ordered_json layout_of_weights(const ModelSpec& spec);
 
-/// The forward pass too. `activation`: the name of the MLP's.
+/// Also writes the forward pass. `activation`: the name of the MLP's activation.
 nlohmann::ordered_json layout_of_forward(const ModelSpec& spec, const std::string& activation);
 
-/// Whether both compute the same: norms, attention, MLP, embedding and output head.
+/// Whether both compute the same: norms, attention, MLP, embedding and LM head.
 bool computes_the_same(const ModelSpec& one, const ModelSpec& other);
 
 }  // namespace attnscope

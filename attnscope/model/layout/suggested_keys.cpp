@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Keys of transformers' configs that change no inference of one text, or only sizes that the
-/// tensors tell.
+/// Keys of transformers' configs that do not affect the inference of a single text, or only contain
+/// sizes that the tensors determine.
 constexpr auto kWithoutEffect = std::to_array<std::string_view>({"_attn_implementation",
                                                                  "_attn_implementation_autoset",
                                                                  "_commit_hash",
@@ -96,7 +96,8 @@ constexpr auto kWithoutEffect = std::to_array<std::string_view>({"_attn_implemen
                                                                  "use_cache",
                                                                  "vocab_size"});
 
-/// Switches whose tensors tell whether they are on, and others without effect while they are off.
+/// Switches whose state is visible in the tensors, and settings without effect while such a switch
+/// is off.
 constexpr auto kWithoutEffectIfFalse = std::to_array<std::string_view>(
     {"add_cross_attention", "cross_attention_hidden_size", "is_decoder", "is_encoder_decoder",
      "output_router_logits", "qk_layernorm", "qk_norm", "tf_legacy_loss", "tie_encoder_decoder",
@@ -116,7 +117,7 @@ bool is_without_effect(const json& config, const std::string& key, const json& v
     return value == 1.0;
   const bool no_window = config.value("use_sliding_window", json()) == false;
   if (key == "sliding_window" || key == "max_window_layers") return no_window;
-  // Another name for the number of heads.
+  // An alternative name for the number of heads.
   return key == "num_heads" && value == config.value("num_attention_heads", json());
 }
 
@@ -136,7 +137,7 @@ void add_unknown(const json& root, const json& object, const std::string& place,
   }
 }
 
-/// Rotary numbers may stand in an object of their own.
+/// RoPE settings may be in their own object.
 bool is_in_rope_parameters(const json& config, const std::string& key) {
   for (const char* holder : {"rope_parameters", "rope_scaling"}) {
     const auto found = config.find(holder);
@@ -157,14 +158,14 @@ std::vector<std::string> use_usual_names(const OfferTemplate& fitting, json& con
       in_rope = in_rope || is_in_rope_parameters(config, name);
     }
     if (held.empty() && !in_rope) {
-      open.push_back("the config says nothing of '" + names.front() + "'");
+      open.push_back("the config does not specify '" + names.front() + "'");
       continue;
     }
     if (held.empty()) continue;
     const json value = config[held.front()];
     for (const std::string& name : held) {
       if (config[name] != value) {
-        open.push_back("'" + held.front() + "' and '" + name + "' differ");
+        open.push_back("'" + held.front() + "' and '" + name + "' contradict each other");
       }
       config.erase(name);
     }

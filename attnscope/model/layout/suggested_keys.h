@@ -10,12 +10,12 @@
 
 namespace attnscope {
 
-/// Writes under the template's own names what the config says under other ones. Returns what stays
-/// open: needed keys that are absent, and names for one thing that say different things.
+/// Copies settings with alternative names to the names that the template uses. Returns what remains
+/// open: missing required keys, and alternative names with different values.
 std::vector<std::string> use_usual_names(const OfferTemplate& fitting, nlohmann::json& config);
 
-/// Keys that may change the forward pass and that nothing asked for, with the objects that hold
-/// them: "rope_parameters.mrope_section". Null values say nothing.
+/// Returns keys that may change the forward pass but that were not looked up, with their parent
+/// objects: "rope_parameters.mrope_section". Null values are ignored.
 std::vector<std::string> unknown_keys(const nlohmann::json& config,
                                       const std::set<std::string>& asked);
 

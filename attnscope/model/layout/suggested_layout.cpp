@@ -48,7 +48,8 @@ TensorMatrix row_of(const TensorView& vector) {
 
 enum class Direction { unknown, one_way, bidirectional };
 
-/// What the classes of a config tell: language models see one way, masked-language models both.
+/// What the class names in a config imply: language models are causal, masked-language models
+/// bidirectional.
 Direction direction_of(const json& config) {
   std::string classes;
   if (const auto found = config.find("architectures"); found != config.end()) {
@@ -72,7 +73,7 @@ class Offer {
     doubts_ = fitting_.doubts;
     const auto nested = whole.find("text_config");
     config_ = nested != whole.end() && nested->is_object() ? *nested : whole;
-    if (config_ != whole) doubt("it is a part of a multimodal model");
+    if (config_ != whole) doubt("it is part of a multimodal model");
     for (std::string& open : use_usual_names(fitting_, config_)) doubt(std::move(open));
     take_sizes();
     set_direction();
@@ -93,10 +94,10 @@ class Offer {
       if (computes_the_same(spec, parse_layout(written, "layout"))) {
         return {.text = written + "\n", .like = fitting_.like};
       }
-      doubt("a layout file has no fields for what the config says");
+      doubt("a layout file cannot express the settings of this config");
     }
     const std::string written = layout_of_weights(spec).dump(2);
-    parse_layout(written, "layout");  // what is offered can be read
+    parse_layout(written, "layout");  // the suggested layout must be readable
     return {.text = written + "\n", .like = fitting_.like, .doubts = std::move(doubts_)};
   }
 
@@ -109,7 +110,7 @@ class Offer {
     return found != config_.end() && !found->is_null();
   }
 
-  /// Sizes of heads by the shapes of Llama's projections, where the config leaves them out.
+  /// Derives the head sizes from the shapes of Llama's projections, if the config omits them.
   void take_sizes() {
     const json heads = config_.value("num_attention_heads", json());
     if (fitting_.like != "Llama" || !heads.is_number_unsigned() || heads == 0) return;
@@ -134,7 +135,7 @@ class Offer {
       const bool by_class = direction == Direction::one_way;
       const bool open = direction == Direction::unknown && !says("is_decoder");
       if (open || (direction != Direction::unknown && by_class != decodes)) {
-        doubt("'architectures' and 'is_decoder' leave open whether tokens see later ones");
+        doubt("'architectures' and 'is_decoder' do not determine whether attention is causal");
       }
       return;
     }
@@ -142,7 +143,7 @@ class Offer {
       if (decodes) doubt("it is a masked-language model whose 'is_decoder' is true");
       architecture.causal = {"", false};
     } else if (direction == Direction::unknown && !says("is_causal")) {
-      doubt("neither 'architectures' nor 'is_causal' says whether tokens see later ones");
+      doubt("neither 'architectures' nor 'is_causal' determines whether attention is causal");
     }
   }
 
@@ -160,25 +161,25 @@ class Offer {
       doubt("rotary scaling '" + printable(rope->scaling_name) + "' is not known");
       break;
     }
-    if (is("add_cross_attention")) doubt("its layers have cross attention");
+    if (is("add_cross_attention")) doubt("its layers have cross-attention");
     if (fitting_.like == "Llama") inspect_similar_families(spec);
     const bool windowed = std::any_of(spec.layers.begin(), spec.layers.end(), [](const auto& own) {
       return own.attention.mask.reach.has_value();
     });
     if (!windowed) return;
     if (!spec.architecture.causal.fallback && spec.architecture.causal.name.empty()) {
-      doubt("models that see both ways have windows of several kinds");
+      doubt("windows of bidirectional models are defined in several ways");
     }
     if (is("use_sliding_window") && !says("max_window_layers") && !says("layer_types")) {
-      doubt("nothing says which layers have the window");
+      doubt("it is not specified which layers have a sliding window");
     }
     if (says("max_window_layers") && !says("use_sliding_window") && !says("layer_types")) {
-      doubt("'sliding_window' is said and 'use_sliding_window' is not");
+      doubt("'sliding_window' is set, but 'use_sliding_window' is missing");
     }
   }
 
-  /// Models whose tensors have Llama's names, and whose layers compute something else without a key
-  /// that says so.
+  /// Models that have Llama's tensor names, but whose layers compute something else that no key
+  /// reveals.
   void inspect_similar_families(const ModelSpec& spec) {
     const Activation activation = spec.layers.front().activation;
     const auto& weights = spec.architecture.weights;
@@ -187,21 +188,21 @@ class Offer {
     const NormKind kind = spec.architecture.norm->kind;
     if (kind == NormKind::rms && gated && activation != Activation::silu) {
       doubt(
-          "'hidden_act' is not 'silu': Gemma's layers have the same names and store gains less 1");
+          "'hidden_act' is not 'silu': Gemma's layers have the same names and store gains minus 1");
     }
     if (kind == NormKind::layer && !gated) {
-      doubt("the MLP has no gate: Nemotron's layers have the same names and store gains less 1");
+      doubt("the MLP has no gate: Nemotron's layers have the same names and store gains minus 1");
     }
     if (kind == NormKind::rms && spec.layers.front().attention_input->epsilon == 1e-8) {
-      doubt("'rms_norm_eps' is 1e-8: Helium's layers have the same names and turn other pairs");
+      doubt("'rms_norm_eps' is 1e-8: Helium's layers have the same names and rotate other pairs");
     }
     const bool scaled =
         says("embedding_multiplier") || says("residual_multiplier") || says("logits_scaling");
     if (scaled && !says("attention_multiplier")) {
-      doubt("Granite's scores have a scale of their own, and 'attention_multiplier' is not said");
+      doubt("Granite scales attention scores differently, and 'attention_multiplier' is missing");
     }
     if (spec.architecture.norm->mlp_input.empty() && spec.layers.front().parallel) {
-      doubt("its attention and MLP read one norm");
+      doubt("its attention and MLP share one norm");
     }
   }
 
@@ -212,7 +213,7 @@ class Offer {
     }
     if (!left.empty()) {
       doubt(listed(left, "the tensor", "the tensors") + (left.size() == 1 ? " has" : " have") +
-            " no place in it");
+            " no role in the layout");
     }
     if (fitting_.like == "Llama") inspect_gains(model);
     const std::vector<std::string> missing = missing_tensors(model);
@@ -221,14 +222,15 @@ class Offer {
             " missing");
     }
     if (is("attention_bias") && model.weight(0, Role::query).bias == nullptr) {
-      doubt("'attention_bias' is true, and the files hold no such biases");
+      doubt("'attention_bias' is true, but the files contain no such biases");
     }
     if (is("mlp_bias") && model.weight(0, Role::up).bias == nullptr) {
-      doubt("'mlp_bias' is true, and the files hold no such biases");
+      doubt("'mlp_bias' is true, but the files contain no such biases");
     }
   }
 
-  /// Gemma stores gains less 1, so that many of them are negative; others store few such.
+  /// Gemma stores gains minus 1, so that many stored values are negative. Other models store few
+  /// negative gains.
   void inspect_gains(const Model& model) {
     std::size_t negative = 0, all = 0;
     for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
@@ -244,7 +246,7 @@ class Offer {
     }
     if (20 * negative > all) {
       doubt(std::to_string(negative) + " of " + std::to_string(all) +
-            " gains are negative, as of models that store them less 1");
+            " gains are negative, as in models that store gains minus 1");
     }
   }
 
@@ -303,7 +305,7 @@ std::optional<LayoutOffer> offered_layout(std::shared_ptr<const Checkpoint> chec
     if (!parsed.is_object()) return std::nullopt;
     return Offer(std::move(checkpoint), *std::move(fitting), parsed, config).make();
   } catch (const Error&) {
-    return std::nullopt;  // not JSON, or numbers that are none or contradict the tensors
+    return std::nullopt;  // not JSON, or invalid numbers, or numbers that contradict the tensors
   }
 }
 

@@ -1,5 +1,5 @@
-// A layout file for a checkpoint of an unknown architecture whose tensors have the names of a known
-// one: Llama, BERT, RoBERTa or GPT-NeoX.
+// Suggests a layout file for a checkpoint of an unknown architecture whose tensor names are those
+// of a known one: Llama, BERT, RoBERTa or GPT-NeoX.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@
 namespace attnscope {
 
 struct LayoutOffer {
-  std::string text;  // of the layout file
-  std::string like;  // whose names the tensors have
-  /// Why the layout says nothing of the forward pass; empty: it describes it.
+  std::string text;  // text of the layout file
+  std::string like;  // the architecture whose tensor names match
+  /// Why the layout does not describe the forward pass; empty: it does.
   std::vector<std::string> doubts;
 };
 
-/// The config's numbers are read as those of the architecture with such names. The forward pass is
+/// Numbers of the config are read as for the architecture with such names. The forward pass is
 /// described only if every key of the config is understood, every tensor is named, and the config
-/// says all that the names cannot tell. None: no names fit, or shapes and numbers contradict each
-/// other. `config`: the text of config.json, which may be anything.
+/// settles everything that the names leave open. Returns none if no names match, or if shapes and
+/// numbers contradict each other. `config`: the text of config.json, which may be invalid.
 std::optional<LayoutOffer> offered_layout(std::shared_ptr<const Checkpoint> checkpoint,
                                           std::string_view config);
 

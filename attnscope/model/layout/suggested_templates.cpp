@@ -10,7 +10,8 @@
 namespace attnscope {
 namespace {
 
-/// What stands before the pattern in the name of a tensor of layer 0; none where no name ends so.
+/// Returns the part before the pattern in the name of a tensor of layer 0; none if no name ends
+/// with the pattern.
 std::optional<std::string> prefix_of(const Checkpoint& checkpoint, const std::string& pattern) {
   const std::string ending = fill_pattern(pattern, {});
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
@@ -44,7 +45,7 @@ Architecture family_named(const char* name) {
   return family;
 }
 
-/// The first of the head's names that the files hold.
+/// The first name of the LM head that is in the files.
 void choose_head(Architecture& architecture, const Checkpoint& checkpoint) {
   HeadRule& head = architecture.head;
   const auto keep_existing = [&](std::vector<std::string>& names) {
@@ -62,7 +63,7 @@ void choose_head(Architecture& architecture, const Checkpoint& checkpoint) {
 const std::vector<std::string> kActivation = {"hidden_act", "hidden_activation",
                                               "activation_function"};
 
-/// Numbers that Llama's relatives name alike.
+/// Numbers that have the same names in Llama and similar models.
 void read_similar_keys(Architecture& llama) {
   llama.biases.clear();
   llama.scores = {.scale = {"attention_multiplier"},
@@ -81,7 +82,7 @@ void read_similar_keys(Architecture& llama) {
                             .reads_layer_types = true};
 }
 
-/// Norms of queries and keys, by the shape of their gains.
+/// Norms of queries and keys, depending on the shape of their gains.
 void set_head_norms(OfferTemplate& fitting, const FirstLayer& layer, std::int64_t heads_width) {
   NormRule& norm = *fitting.architecture.norm;
   const std::string query = "layers.{layer}.self_attn.q_norm";
@@ -110,16 +111,16 @@ OfferTemplate like_llamas(const Checkpoint& checkpoint, const std::string& prefi
     fitting.needed.push_back(
         {"layer_norm_eps", "norm_eps", "layer_norm_epsilon", "norm_epsilon", "layernorm_epsilon"});
     architecture.rope->fraction_key = "partial_rotary_factor";
-    // StableLM rotates a quarter of each head where its files say nothing.
+    // StableLM rotates a quarter of each head by default.
     fitting.needed.push_back({"partial_rotary_factor", "rope_pct", "rotary_pct"});
   } else {
-    fitting.needed.push_back({"rms_norm_eps"});  // another name leaves the kind of norm open
+    fitting.needed.push_back({"rms_norm_eps"});  // another name does not determine the type of norm
   }
   fitting.needed.push_back(kActivation);
   fitting.needed.push_back({"rope_theta", "rotary_emb_base"});
   if (!layer.has(norm.mlp_input + ".weight")) {
     norm.mlp_input.clear();
-    fitting.doubts.push_back("no norm stands before the MLP");
+    fitting.doubts.push_back("the MLP has no input norm");
   }
   const CheckpointTensor* query = layer.find(architecture.weights.front().tensor);
   set_head_norms(fitting, layer, query->view.shape.front());
@@ -135,7 +136,9 @@ OfferTemplate like_berts(const Checkpoint& checkpoint) {
                         .needed = {{"layer_norm_eps", "layer_norm_epsilon"}, kActivation}};
   if (is_roberta) fitting.needed.push_back({"pad_token_id"});
   if (!is_roberta && !is_bert) {
-    fitting.doubts.push_back("the files hold no head, and BERT and RoBERTa count positions apart");
+    fitting.doubts.push_back(
+        "the files contain no LM head, which distinguishes BERT from RoBERTa, and both number "
+        "positions differently");
   }
   choose_head(fitting.architecture, checkpoint);
   return fitting;

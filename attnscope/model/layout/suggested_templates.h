@@ -1,4 +1,4 @@
-// The architectures of which layout files are made, fitted to the tensors of a checkpoint.
+// The architectures for which layout files are suggested, adapted to the tensors of a checkpoint.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,13 +14,13 @@ namespace attnscope {
 struct OfferTemplate {
   std::string like;
   Architecture architecture;
-  /// Keys of the config, of each list one, whose value no name tells; the first is the name that
-  /// `architecture` reads, the others are the names that other models give it.
+  /// Config keys whose value no tensor name reveals, as lists of alternative names. The first name
+  /// in a list is the one that `architecture` reads; the others are used by other models.
   std::vector<std::vector<std::string>> needed;
-  std::vector<std::string> doubts;  // what the tensors leave open
+  std::vector<std::string> doubts;  // what the tensors do not determine
 };
 
-/// That with which layer 0 begins in the files; none where no template has such names.
+/// Returns the template whose names match the tensors of layer 0; none if no template matches.
 std::optional<OfferTemplate> fitting_template(const Checkpoint& checkpoint);
 
 }  // namespace attnscope

@@ -89,7 +89,7 @@ TEST(BlockSource, ListsWhatIsNotDecoded) {
     EXPECT_EQ(tensor.view.storage_name(), tensor.name);
     EXPECT_ERROR_SAYING(ErrorKind::unsupported, why_not_analyzed(checkpoint, tensor),
                         "refused.gguf: tensor '" + tensor.name + "'",
-                        "dtype " + tensor.name + " is not decoded yet");
+                        "dtype " + tensor.name + " is not supported");
   }
 }
 

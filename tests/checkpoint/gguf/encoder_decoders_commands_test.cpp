@@ -65,7 +65,7 @@ TEST(CliGgufEncoderDecoders, AnEncoderStandsAlone) {
 TEST(CliGgufEncoderDecoders, ANoteSaysWhatTheFileLacks) {
   const RunResult run = run_attnscope({"info", data_path("gguf-encoder-decoders/t5.gguf")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_TRUE(contains(run.err, "the activation of the MLP is not kept")) << run.err;
+  EXPECT_TRUE(contains(run.err, "GGUF does not store the activation of the MLP")) << run.err;
 }
 
 }  // namespace

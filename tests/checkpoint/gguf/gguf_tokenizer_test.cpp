@@ -111,13 +111,13 @@ TEST(GgufTokenizerNotes, SayWhatIsNotRead) {
   EXPECT_TRUE(notes.empty());
   EXPECT_EQ(gguf_tokenizer({kind("rwkv"), list_of("tokenizer.ggml.tokens", {"a"})}, notes), "");
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_EQ(notes[0], "its tokenizer 'rwkv' is not read: give token ids instead");
+  EXPECT_EQ(notes[0], "its tokenizer 'rwkv' is not supported: pass token ids instead");
   EXPECT_EQ(gguf_tokenizer({kind("llama")}, notes), "");
   const auto pre = gguf_pair("tokenizer.ggml.pre", gguf_string, gguf_text("new"));
   EXPECT_NE(gguf_tokenizer({kind("gpt2"), pre, list_of("tokenizer.ggml.tokens", {"a"})}, notes),
             "");
   EXPECT_EQ(notes.back(),
-            "texts are cut into words as GPT-2 cuts them: how 'new' does is not known here");
+            "texts are split into words like in GPT-2, because the rule 'new' is unknown");
 }
 
 TEST(GgufTokenizerErrors, NameTheFault) {
@@ -126,16 +126,16 @@ TEST(GgufTokenizerErrors, NameTheFault) {
   const auto merges = [](const char* merge) { return list_of("tokenizer.ggml.merges", {merge}); };
   EXPECT_ERROR_SAYING(ErrorKind::format,
                       gguf_tokenizer({kind("gpt2"), tokens, merges("ab")}, notes),
-                      "m.gguf: the merge 'ab' is not two tokens with a space between");
+                      "m.gguf: the merge 'ab' is not two tokens separated by a space");
   EXPECT_ERROR_SAYING(ErrorKind::format,
                       gguf_tokenizer({kind("gpt2"), tokens, merges("b a")}, notes),
-                      "the merge 'b a' needs a token that is not there");
+                      "the merge 'b a' requires a token that is missing");
   EXPECT_ERROR_SAYING(ErrorKind::format, gguf_tokenizer({kind("t5"), tokens}, notes),
                       "m.gguf: its tokenizer has 3 tokens and 0 scores");
   const auto scores = gguf_pair("tokenizer.ggml.scores", gguf_array,
                                 gguf_array_of(gguf_f32, 3, std::string(12, '\0')));
   EXPECT_ERROR_SAYING(ErrorKind::format, gguf_tokenizer({kind("t5"), tokens, scores}, notes),
-                      "m.gguf: its tokenizer has no token for what it does not know");
+                      "m.gguf: its tokenizer has no token for unknown text");
   const auto flat = gguf_pair("tokenizer.ggml.tokens", gguf_u32, number_bytes<std::uint32_t>(3));
   EXPECT_ERROR_SAYING(ErrorKind::format, gguf_tokenizer({kind("llama"), flat}, notes),
                       "the value of 'tokenizer.ggml.tokens' is not a list of texts");

@@ -98,7 +98,7 @@ TEST(PyTorchCommands, WhatIsLeftOutIsSaid) {
                     {{"0", std::string(1024, '\1')}}));
   const RunResult run = run_attnscope({"spectrum", "m"}, {.folder = folder.path()});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "tensor 'model.extra' is left out: it is sparse")) << run.err;
+  EXPECT_TRUE(contains(run.err, "tensor 'model.extra' is skipped: it is sparse")) << run.err;
 }
 
 }  // namespace

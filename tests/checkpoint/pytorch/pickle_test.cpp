@@ -170,7 +170,7 @@ TEST(Pickle, NamesWhatNoCheckpointNeeds) {
          {pickled_global(module, name) + pickled_tuple({pickled("echo harm")}) + "R",
           pickled(module) + pickled(name) + of_bytes({0x93})}) {
       EXPECT_ERROR_SAYING(ErrorKind::format, read(pickle(program)), "file.pt: data.pkl: the pickle",
-                          "names '" + whole + "'", "nothing of it was run");
+                          "names '" + whole + "'", "no code of the file was run");
     }
   }
 }
@@ -213,38 +213,41 @@ TEST(Pickle, RejectsMalformedPickles) {
     std::string_view said;
   } pickles[] = {
       {"empty", "", "the pickle ends early"},
-      {"no STOP", "\x80\x02N", "the pickle ends early: 1 byte is wanted at byte 3"},
+      {"no STOP", "\x80\x02N", "the pickle ends early: 1 byte is needed at byte 3"},
       {"cut in a text", audio.substr(0, 8), "the pickle ends early"},
-      {"protocol 6", "\x80\x06N.", "is of protocol 6, newer than 5"},
-      {"text of 4 GB", pickle("X\xff\xff\xff\xff"), "ends early: 4294967295 bytes are wanted"},
+      {"protocol 6", "\x80\x06N.", "has protocol 6, expected at most 5"},
+      {"text of 4 GB", pickle("X\xff\xff\xff\xff"), "ends early: 4294967295 bytes are needed"},
       {"text of 2^64 - 1 bytes", pickle("\x8d" + std::string(8, '\xff')),
        "ends early: 18446744073709551615 bytes"},
       {"bytes of 2^63", pickle("\x8e" + little_endian(1ull << 63, 8)), "ends early"},
-      {"frame past the end", pickle("\x95" + little_endian(1000, 8) + "N"), "frame past its end"},
+      {"frame past the end", pickle("\x95" + little_endian(1000, 8) + "N"),
+       "has a frame that exceeds the file"},
       {"global without end", "\x80\x02" + std::string("cposix"), "ends early"},
-      {"nothing on the stack", pickle(""), "takes a value where there is none, at byte 3"},
+      {"nothing on the stack", pickle(""), "takes a value from an empty stack, at byte 3"},
       {"two values", pickle("NN"), "ends with more than one value"},
       {"open bracket", pickle("(N"), "ends with more than one value"},
-      {"value under a bracket", pickle("N(\x85"), "takes a value where there is none"},
-      {"bracket that was not opened", pickle("Nt"), "closes a bracket that was not opened"},
-      {"1001 brackets", pickle(repeated("(", 1001)), "opens more than 1000 brackets"},
-      {"recall of nothing", pickle("h\x05"), "recalls value 5, which it never remembered"},
+      {"value under a bracket", pickle("N(\x85"), "takes a value from an empty stack"},
+      {"bracket that was not opened", pickle("Nt"), "closes a mark that was not opened"},
+      {"1001 brackets", pickle(repeated("(", 1001)), "opens more than 1000 marks"},
+      {"recall of nothing", pickle("h\x05"), "recalls value 5, which is not in the memo"},
       {"recall of 2^32 - 1", pickle("j\xff\xff\xff\xff"), "recalls value 4294967295"},
-      {"remembers nothing", pickle("q\x01"), "takes a value where there is none"},
-      {"item of a tuple", pickle(")NNs"), "sets items of what is no dict"},
+      {"remembers nothing", pickle("q\x01"), "takes a value from an empty stack"},
+      {"item of a tuple", pickle(")NNs"), "sets items of an object that is not a dict"},
       {"key without a value", pickle("}(Nu"), "sets a key without a value"},
-      {"append to a dict", pickle("}Na"), "appends to what is no list"},
-      {"append to a text", pickle(pickled("a") + "Na"), "appends to what is no list"},
-      {"state of a list", pickle("]Nb"), "gives a state to what is no object"},
+      {"append to a dict", pickle("}Na"), "appends to an object that is not a list"},
+      {"append to a text", pickle(pickled("a") + "Na"), "appends to an object that is not a list"},
+      {"state of a list", pickle("]Nb"), "sets the state of a value that is not an object"},
       {"call with a list", pickle(pickled_global("__main__", "f") + "]R"),
-       "calls with what is no tuple"},
-      {"persistent id that is no tuple", pickle(pickled("0") + "Q"), "calls with what is no tuple"},
-      {"global named by a number", pickle("K\x01K\x02\x93"), "names a global by what is no text"},
-      {"opcode INST", pickle("(iposix\nsystem\n"), "has opcode 0x69, which is not read"},
+       "calls a function with a value that is not a tuple"},
+      {"persistent id that is no tuple", pickle(pickled("0") + "Q"),
+       "calls a function with a value that is not a tuple"},
+      {"global named by a number", pickle("K\x01K\x02\x93"),
+       "names a global with a value that is not text"},
+      {"opcode INST", pickle("(iposix\nsystem\n"), "has opcode 0x69, which is not supported"},
       {"opcode OBJ", pickle("(" + pickled_global("__main__", "f") + "o"), "opcode 0x6f"},
       {"opcode EXT1", pickle("\x82\x01"), "has opcode 0x82"},
       {"opcode PERSID", pickle("Pstorage\n"), "has opcode 0x50"},
-      {"protocol 0", "(lp0\n.", "has opcode 0x6c, which is not read, at byte 2"},
+      {"protocol 0", "(lp0\n.", "has opcode 0x6c, which is not supported, at byte 2"},
       {"no pickle", "<!DOCTYPE html>", "has opcode 0x3c"},
   };
   for (const auto& bad : pickles) {
@@ -257,7 +260,7 @@ TEST(Pickle, RejectsMalformedPickles) {
 // Four million values of one byte each.
 TEST(Pickle, StopsBeforeItFillsTheMemory) {
   EXPECT_ERROR_SAYING(ErrorKind::format, read(pickle("(" + std::string(4'000'001, 'N') + "t")),
-                      "holds more than 4000000 values");
+                      "contains more than 4000000 values");
 }
 
 }  // namespace

@@ -200,10 +200,10 @@ TEST(PyTorch, EveryDTypeIsReadAndOthersAreNoted) {
   std::vector<std::string> notes;
   for (const ErrorParts& warning : checkpoint.warnings()) notes.push_back(warning.problem);
   EXPECT_EQ(notes, (std::vector<std::string>{
-                       "tensor 'complex128' is left out: its elements are of no type that is read",
-                       "tensor 'sparse' is left out: it is sparse",
-                       "tensor 'meta' is left out: the file holds its shape and no values",
-                       "tensor 'negated' is left out: it is a negated or conjugated view"}));
+                       "tensor 'complex128' is skipped: its element type is not supported",
+                       "tensor 'sparse' is skipped: it is sparse",
+                       "tensor 'meta' is skipped: the file contains its shape but no values",
+                       "tensor 'negated' is skipped: it is a negated or conjugated view"}));
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(Quantized, AFaultIsOneLine) {
     if (arguments[0] == "predict") arguments = arguments + Words{"--tokens", "1"};
     expect_refusal(arguments, 4,
                    {"model.safetensors", "model.layers.0.self_attn.q_proj.qweight",
-                    "has no 'model.layers.0.self_attn.q_proj.qzeros' beside it"});
+                    "has no matching 'model.layers.0.self_attn.q_proj.qzeros' in the checkpoint"});
   }
 }
 

@@ -176,17 +176,17 @@ TEST(QuantizedGolden, TheOutputSaysTheQuantization) {
     const char* folder;
     const char* words;
   } storages[] = {
-      {"awq", "AWQ 4 bit, groups of 32"},
+      {"awq", "AWQ 4-bit, groups of 32"},
       {"float8-blocks", "F8_E4M3, scales of 16 x 32"},
       {"fp4", "FP4, blocks of 64"},
       {"fp8-one-scale", "F8_E4M3, one scale"},
-      {"fp8-rows", "F8_E4M3, a scale for each row"},
-      {"gptq-3", "GPTQ 3 bit, groups of 32"},
-      {"gptq-4-v2", "GPTQ v2 4 bit, groups of 24"},
-      {"int8", "INT8, a scale for each row"},
-      {"int8-rows", "I8, a scale for each row, asymmetric"},
+      {"fp8-rows", "F8_E4M3, one scale per row"},
+      {"gptq-3", "GPTQ 3-bit, groups of 32"},
+      {"gptq-4-v2", "GPTQ v2 4-bit, groups of 24"},
+      {"int8", "INT8, one scale per row"},
+      {"int8-rows", "I8, one scale per row, asymmetric"},
       {"nf4-nested", "NF4, blocks of 64, nested scales"},
-      {"packed-4", "compressed-tensors 4 bit, groups of 32, asymmetric"},
+      {"packed-4", "compressed-tensors 4-bit, groups of 32, asymmetric"},
   };
   for (const auto& [folder, words] : storages) {
     const Checkpoint checkpoint = open_composed(data_folder() / folder);

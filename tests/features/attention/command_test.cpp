@@ -268,7 +268,7 @@ TEST_F(Attention, TooLittleTextSaysHowManyWindowsThereAre) {
   EXPECT_EQ(report_of(command)["parameters"]["sequences"], 3);
   expect_refusal({"attention", kShakespeare, "--text-file",
                   folder_.write("short.txt", "To be, or not to be").string()},
-                 kUsage, {"short.txt", "fewer than the 100 of one sequence"});
+                 kUsage, {"short.txt", "fewer than the 100 required for one sequence"});
 }
 
 TEST_F(Attention, WrongTextsAreRefused) {

@@ -73,7 +73,7 @@ TEST_P(HybridGolden, InfoNamesTheLayersThatAttend) {
 }
 
 TEST_P(HybridGolden, TheForwardPassIsRefusedNamingALayer) {
-  expect_refusal({"predict", folder_, "--tokens", "3,4"}, 5, {"layer ", "which is not computed"});
+  expect_refusal({"predict", folder_, "--tokens", "3,4"}, 5, {"layer ", "which is not supported"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, HybridGolden,

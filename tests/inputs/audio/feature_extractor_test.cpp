@@ -55,7 +55,7 @@ TEST(AudioPreparation, EqualsExtractorsOfTransformers) {
 TEST(AudioPreparation, RefusesOtherAudioFiles) {
   const std::string wave = wave_bytes("chirp");
   std::string fast = wave, stereo = wave, packed = wave, far = wave;
-  fast[24] = '\x44', fast[25] = '\xac';  // 44100 samples a second
+  fast[24] = '\x44', fast[25] = '\xac';  // 44100 samples per second
   stereo[22] = 2;
   packed[20] = 0x55;
   far[40] = '\xff', far[43] = '\x7f';
@@ -66,11 +66,11 @@ TEST(AudioPreparation, RefusesOtherAudioFiles) {
   } cases[] = {
       {"", ErrorKind::format, "is empty"},
       {"RIFX....WAVE", ErrorKind::format, "no WAV"},
-      {wave.substr(0, 30), ErrorKind::format, "ends too early"},
-      {wave.substr(0, wave.size() - 9), ErrorKind::format, "ends too early"},
-      {wave.substr(0, 36), ErrorKind::format, "holds no samples"},
-      {far, ErrorKind::format, "ends too early"},
-      {fast, ErrorKind::unsupported, "44100 samples a second"},
+      {wave.substr(0, 30), ErrorKind::format, "is truncated"},
+      {wave.substr(0, wave.size() - 9), ErrorKind::format, "is truncated"},
+      {wave.substr(0, 36), ErrorKind::format, "contains no samples"},
+      {far, ErrorKind::format, "is truncated"},
+      {fast, ErrorKind::unsupported, "44100 samples per second"},
       {stereo, ErrorKind::unsupported, "2 channels"},
       {packed, ErrorKind::unsupported, "neither PCM nor float"},
   };

@@ -54,14 +54,14 @@ TEST(ImageFile, RefusesUntrustedFiles) {
   } cases[] = {
       {"empty", "", ErrorKind::format, "is empty"},
       {"another format", "GIF89a", ErrorKind::format, "neither a PNG nor a JPEG"},
-      {"a cut PNG", png.substr(0, png.size() / 2), ErrorKind::format, "ends too early"},
-      {"a PNG's header alone", png.substr(0, 12), ErrorKind::format, "broken PNG"},
-      {"a cut JPEG", jpeg.substr(0, jpeg.size() / 2), ErrorKind::format, "broken JPEG"},
-      {"a JPEG's header alone", jpeg.substr(0, 40), ErrorKind::format, "broken JPEG"},
-      {"10^10 pixels", png_of(100'000, 100'000), ErrorKind::unsupported, "over the limit"},
-      {"one long line", png_of(2'000'000'000, 1), ErrorKind::unsupported, "over the limit"},
-      {"four inks", file_of("four-inks.jpeg"), ErrorKind::format, "CMYK"},
-      {"no pixels", png_of(0, 4), ErrorKind::format, "broken PNG"},
+      {"a cut PNG", png.substr(0, png.size() / 2), ErrorKind::format, "is truncated"},
+      {"a PNG's header alone", png.substr(0, 12), ErrorKind::format, "damaged PNG"},
+      {"a cut JPEG", jpeg.substr(0, jpeg.size() / 2), ErrorKind::format, "damaged JPEG"},
+      {"a JPEG's header alone", jpeg.substr(0, 40), ErrorKind::format, "damaged JPEG"},
+      {"10^10 pixels", png_of(100'000, 100'000), ErrorKind::unsupported, "above the limit"},
+      {"one long line", png_of(2'000'000'000, 1), ErrorKind::unsupported, "above the limit"},
+      {"CMYK", file_of("four-inks.jpeg"), ErrorKind::format, "CMYK"},
+      {"no pixels", png_of(0, 4), ErrorKind::format, "damaged PNG"},
   };
   for (const auto& each : cases) {
     SCOPED_TRACE(each.fault);
@@ -105,9 +105,9 @@ TEST(NpyArray, ReadsValuesAndRefusesOthers) {
     const char* says;
   } cases[] = {
       {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", "float32"},
-      {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", "row by row"},
+      {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", "row-major"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
-       "its shape [2, 3] needs 24 bytes, and it has 16 bytes"},
+       "its shape [2, 3] requires 24 bytes, but it has 16 bytes"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4), }", "shape"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "16 bytes"},
       {"{'descr': '<f4', 'shape': (4,), }", "the order of its values"},

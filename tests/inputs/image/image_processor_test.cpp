@@ -96,7 +96,7 @@ TEST(ImagePreparation, RefusesConfigsThatItDoesNotKnow) {
   } cases[] = {
       {R"({"image_processor_type": "BeitImageProcessor"})", ErrorKind::unsupported,
        "'BeitImageProcessor'"},
-      {"{}", ErrorKind::unsupported, "names no image processor"},
+      {"{}", ErrorKind::unsupported, "does not name its image processor"},
       {R"({"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 9}})",
        ErrorKind::unsupported, "'size'"},
       {R"({"image_processor_type": "ViTImageProcessor", "size": 0})", ErrorKind::format, "'size'"},

@@ -61,8 +61,8 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(ScorePositions, ABrokenMaskIsRefusedWithItsLine) {
-  EXPECT_NE(error_of("01\n02\n").find("line 2 holds '2'"), std::string::npos);
-  EXPECT_NE(error_of("True\n").find("line 1 holds 'T'"), std::string::npos);
+  EXPECT_NE(error_of("01\n02\n").find("line 2 contains '2'"), std::string::npos);
+  EXPECT_NE(error_of("True\n").find("line 1 contains 'T'"), std::string::npos);
   EXPECT_NE(error_of(std::string("0\0", 2)).find("line 1"), std::string::npos);
 }
 

@@ -67,9 +67,9 @@ TEST_F(TextEncodings, OtherEncodingsAreNamed) {
   const Words predict = {"predict", gpt2_, "--text-file"};
   expect_refusals(
       kBadFile,
-      {{"text", predict + Words{utf16}, {utf16 + ": is UTF-16 text, expected UTF-8"}},
-       {"no mark", predict + Words{bare}, {bare + ": is UTF-16LE text, expected UTF-8"}},
-       {"UTF-32", predict + Words{utf32}, {utf32 + ": is UTF-32 text, expected UTF-8"}},
+      {{"text", predict + Words{utf16}, {utf16 + ": the text is UTF-16, expected UTF-8"}},
+       {"no mark", predict + Words{bare}, {bare + ": the text is UTF-16LE, expected UTF-8"}},
+       {"UTF-32", predict + Words{utf32}, {utf32 + ": the text is UTF-32, expected UTF-8"}},
        {"prompts", {"lens", gpt2_, "--prompts", utf16}, {utf16 + ": is UTF-16 text"}},
        {"layout", {"info", gpt2_, "--layout", utf16}, {utf16 + ": is UTF-16 text"}},
        {"report", {"report", gpt2_, "--text-file", bare, "-o", path("r.html")}, {"UTF-16LE"}}});

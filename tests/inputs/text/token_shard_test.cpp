@@ -47,7 +47,7 @@ TEST(TokenShard, MayBeEmpty) {
   EXPECT_EQ(shard.size(), 0);
   shard.check_ids(1);
   EXPECT_ERROR_SAYING(ErrorKind::usage, shard.cut_windows({}),
-                      "a.bin: ", "has 0 tokens, fewer than the 1 of one sequence");
+                      "a.bin: ", "has 0 tokens, fewer than the 1 required for one sequence");
 }
 
 TEST(TokenShard, NamesAnIdPastTheVocabulary) {
@@ -63,7 +63,7 @@ TEST(TokenShard, NoticesThatItWasCut) {
   const auto file = folder.write("a.bin", shard_of({.count = 3}, {1, 2, 3}));
   const TokenShard shard(file);
   std::filesystem::resize_file(file, 1026);
-  EXPECT_ERROR_SAYING(ErrorKind::io, shard.cut_windows({}), "a.bin: ", "became shorter");
+  EXPECT_ERROR_SAYING(ErrorKind::io, shard.cut_windows({}), "a.bin: ", "was truncated");
 }
 
 TEST(TokenShard, RejectsMalformedFiles) {
@@ -75,15 +75,15 @@ TEST(TokenShard, RejectsMalformedFiles) {
   } files[] = {
       {"empty", "", "0 bytes are fewer than the 1024"},
       {"less than a header", audio.substr(0, 1023), "1023 bytes are fewer"},
-      {"another file", std::string(2000, 'a'), "magic number is 1633771873, not 20240520"},
+      {"another file", std::string(2000, 'a'), "magic number is 1633771873, expected 20240520"},
       {"big-endian", shard_of({.magic = 0x48DA3401}, {}), "magic number is 1222259713"},
-      {"version 2", shard_of({.version = 2}, {}), "of version 2, not 1"},
-      {"version of 32-bit tokens", shard_of({.version = 7}, {}), "of version 7, not 1"},
+      {"version 2", shard_of({.version = 2}, {}), "of version 2, expected 1"},
+      {"version of 32-bit tokens", shard_of({.version = 7}, {}), "of version 7, expected 1"},
       {"negative count", shard_of({.count = -1}, {}), "says -1 tokens"},
       {"cut", audio.substr(0, audio.size() - 2),
-       "4 bytes of tokens where its header says 3 tokens"},
+       "4 bytes of tokens, but its header specifies 3 tokens"},
       {"cut within a token", audio.substr(0, audio.size() - 1), "5 bytes of tokens"},
-      {"longer", audio + "ab", "8 bytes of tokens where its header says 3 tokens"},
+      {"longer", audio + "ab", "8 bytes of tokens, but its header specifies 3 tokens"},
       {"a header alone", audio.substr(0, 1024), "0 bytes of tokens"},
       {"the largest count", shard_of({.count = 2147483647}, {1}), "2147483647 tokens of 2 bytes"},
   };

@@ -43,11 +43,12 @@ TEST(TokenWindows, SayHowManyThereAre) {
       {5, {.sequences = 4, .length = 3, .sample = 1}, "enough for 3 sequences of 3, not for the 4"},
       {2,
        {.sequences = 1, .length = 3},
-       "has 2 tokens, fewer than the 3 of one sequence (give more text, or length 2)"},
+       "has 2 tokens, fewer than the 3 required for one sequence (provide more text, or set length "
+       "2)"},
       {1, {.sequences = 1, .length = 3, .sample = 1}, "has 1 token, fewer than the 3"},
       {0,
        {.sequences = 1, .length = 3},
-       "has 0 tokens, fewer than the 3 of one sequence (give more"},
+       "has 0 tokens, fewer than the 3 required for one sequence (provide more"},
   };
   for (const auto& refusal : refusals) {
     EXPECT_ERROR_SAYING(ErrorKind::usage, window_starts(refusal.tokens, refusal.request, "f"),

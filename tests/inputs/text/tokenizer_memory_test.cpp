@@ -94,7 +94,7 @@ TEST_F(TokenizerMemory, AddedTokensThatTakeMoreAreRefused) {
   EXPECT_ERROR_SAYING(ErrorKind::format,
                       letters_with({{"normalizer", repeated("normalizers", kTenfold, 9)},
                                     {"added_tokens", json::array({token})}}),
-                      "tokenizer.json: is not a tokenizer: its steps turn 4 bytes");
+                      "tokenizer.json: is not a valid tokenizer: its steps turn 4 bytes");
 }
 
 TEST_F(TokenizerMemory, DecodersThatTakeMoreAreRefused) {

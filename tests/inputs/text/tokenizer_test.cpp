@@ -164,7 +164,7 @@ TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
   for (const auto& wrong : files) {
     SCOPED_TRACE(wrong.fault);
     EXPECT_ERROR_SAYING(ErrorKind::format, Tokenizer::of_json(wrong.json, "model/tokenizer.json"),
-                        "model/tokenizer.json: is not a tokenizer: ", wrong.said);
+                        "model/tokenizer.json: is not a valid tokenizer: ", wrong.said);
   }
 }
 

@@ -98,7 +98,8 @@ TEST(LayerShapes, MlpsMayHaveAWidthEach) {
   const ModelSpec spec = spec_of(
       "gemma3n_text", {{"intermediate_size", {8, 12, 16, 99}}, {"num_kv_shared_layers", 0}});
   EXPECT_EQ(mlp_widths(spec), (Sizes{8, 12, 16}));
-  EXPECT_EQ(spec.not_run, "its layers mix several streams (AltUp), which is not computed");
+  EXPECT_EQ(spec.not_run,
+            "its layers mix several residual streams (AltUp), which is not supported");
 }
 
 TEST(LayerShapes, RejectsContradictions) {
@@ -108,23 +109,24 @@ TEST(LayerShapes, RejectsContradictions) {
   } cases[] = {
       {{{"num_kv_shared_layers", 4}}, "'num_kv_shared_layers' is 4 of 4 layers"},
       {{{"num_kv_shared_layers", 3}},
-       "layer 1 is to take keys and values of an earlier layer of its kind, and there is none"},
+       "layer 1 is configured to reuse keys and values of an earlier layer of its type, but there "
+       "is none"},
       {{{"num_kv_shared_layers", 2}, {"per_layer_config", {{"3", {{"head_dim", 4}}}}}},
-       "layer 3 cannot take keys and values of layer 1, whose heads have another shape"},
+       "layer 3 cannot reuse the keys and values of layer 1, whose heads have another shape"},
       {{{"intermediate_size", {8, 8}}}, "'intermediate_size' lists 2 of 4 layers"},
-      {{{"per_layer_config", {{"4", {{"head_dim", 4}}}}}}, "no layer from 0 to 3"},
+      {{{"per_layer_config", {{"4", {{"head_dim", 4}}}}}}, "not a layer from 0 to 3"},
       {{{"per_layer_config", {{"x", {{"head_dim", 4}}}}}}, "names 'x'"},
-      {{{"per_layer_config", {{"1", 4}}}}, "'per_layer_config' holds no objects"},
+      {{{"per_layer_config", {{"1", 4}}}}, "'per_layer_config' does not contain objects"},
       {{{"per_layer_config", {{"1", {{"num_key_value_heads", 3}}}}}},
-       "4 heads are no multiple of 3 key/value heads"},
-      {{{"global_head_dim", 1'000'000'000}}, "over the limit"},
+       "4 heads are not a multiple of 3 key/value heads"},
+      {{{"global_head_dim", 1'000'000'000}}, "the limit"},
   };
   for (const auto& each : cases) {
     EXPECT_ERROR_SAYING(ErrorKind::format, gemma4_of(each.changes), each.said);
   }
   const json window = {{"per_layer_config", {{"1", {{"sliding_window", 4}}}}}};
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, gemma4_of(window),
-                      "layers that differ in 'sliding_window' are not read");
+                      "different values of 'sliding_window' per layer are not supported");
 }
 
 TEST(LayerShapes, ALayoutSaysThemToo) {
@@ -145,10 +147,10 @@ TEST(LayerShapes, ALayoutSaysThemToo) {
       {{{"layers", {4}}}, "does not list layers from 0 to 3"},
       {{{"layers", {2, 1}}}, "in ascending order"},
       {{{"kv_heads", 1}}, "'layers' is not a list of layers"},
-      {{{"layers", {1}}, {"keys_and_values_of", 2}}, "layer 2, which is no earlier one"},
+      {{{"layers", {1}}, {"keys_and_values_of", 2}}, "layer 2, which is not an earlier layer"},
       {{{"layers", {1}}, {"head_dim", 5}, {"keys_and_values_of", 0}}, "have another shape"},
-      {{{"layers", {1, 2}}, {"keys_and_values_of", 1}}, "which is no earlier one"},
-      {{{"layers", {1}}, {"value_dim", 1}, {"values_are_keys", true}}, "of the size of keys"},
+      {{{"layers", {1, 2}}, {"keys_and_values_of", 1}}, "which is not an earlier layer"},
+      {{{"layers", {1}}, {"value_dim", 1}, {"values_are_keys", true}}, "of the same size as keys"},
       {{{"layers", {1}}, {"width", 1}}, "'width'"}};
   for (const auto& [entry, said] : wrong) {
     layout["layer_shapes"] = json::array({entry});
@@ -159,8 +161,8 @@ TEST(LayerShapes, ALayoutSaysThemToo) {
 TEST(LayerShapes, LayersThatShareHaveNoKeysOfTheirOwn) {
   const Model model = Model::open(kShapeData / "forward" / "gemma4");
   EXPECT_EQ(model.weight(1, Role::query).matrix.rows, 4 * 12);
-  EXPECT_EQ(model.weight(2, Role::key).missing, "layer 2 takes keys and values of layer 0");
-  EXPECT_EQ(model.weight(3, Role::value).missing, "layer 3 takes keys and values of layer 1");
+  EXPECT_EQ(model.weight(2, Role::key).missing, "layer 2 reuses the keys and values of layer 0");
+  EXPECT_EQ(model.weight(3, Role::value).missing, "layer 3 reuses the keys and values of layer 1");
   EXPECT_FALSE(model.has(Role::qk, 2));
   const Model same = Model::open(kShapeData / "forward" / "gemma4-same-matrix");
   EXPECT_EQ(same.weight(1, Role::value).tensor, same.weight(1, Role::key).tensor);

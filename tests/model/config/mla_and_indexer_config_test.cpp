@@ -135,12 +135,14 @@ TEST(MlaConfig, RefusesSizesThatMakeNoSense) {
       {{{"kv_lora_rank", nullptr}}, "has no 'kv_lora_rank'"},
       {{{"kv_lora_rank", "512"}}, "'kv_lora_rank' is \"512\""},
       {{{"q_lora_rank", 1'000'000'001}}, "'q_lora_rank' is 1000000001"},
-      {{{"qk_rope_head_dim", 7}}, "'qk_rope_head_dim' is 7, and dimensions turn in pairs"},
-      {{{"qk_nope_head_dim", 1'000'000'000}}, "over the limit of 1000000000"},
-      {{{"qk_nope_head_dim", 200'000'000}, {"v_head_dim", 200'000'000}}, "over the limit"},
-      {{{"v_head_dim", 1'000'000'000}}, "over the limit of 1000000000"},
-      {{{"v_head_dim", nullptr}, {"hidden_size", 33}}, "33 is no multiple of 4 heads"},
-      {{{"kv_lora_rank", 1'000'000'000}}, "over the limit of 1000000000"},
+      {{{"qk_rope_head_dim", 7}},
+       "'qk_rope_head_dim' is 7, expected an even number, because RoPE rotates pairs of "
+       "dimensions"},
+      {{{"qk_nope_head_dim", 1'000'000'000}}, "the limit of 1000000000"},
+      {{{"qk_nope_head_dim", 200'000'000}, {"v_head_dim", 200'000'000}}, "the limit"},
+      {{{"v_head_dim", 1'000'000'000}}, "the limit of 1000000000"},
+      {{{"v_head_dim", nullptr}, {"hidden_size", 33}}, "33 is not a multiple of 4 heads"},
+      {{{"kv_lora_rank", 1'000'000'000}}, "the limit of 1000000000"},
       {{{"first_k_dense_replace", -1}}, "'first_k_dense_replace' is -1"},
   };
   for (const auto& [changes, said] : cases) {
@@ -180,16 +182,16 @@ TEST(MlaConfig, LayoutFilesDescribeIt) {
   } faults[] = {
       {R"({"latent":{"rank":null}})", "latent: has no 'rank'"},
       {R"({"latent":{"rank":0}})", "latent: 'rank' is not a whole number from 1"},
-      {R"({"latent":{"rank":1000000000}})", "over the limit of 1000000000"},
+      {R"({"latent":{"rank":1000000000}})", "the limit of 1000000000"},
       {R"({"latent":{"rotary_dim":3}})", "'rotary_dim' is not an even number below 'head_dim'"},
       {R"({"latent":{"rotary_dim":10}})", "'rotary_dim' is not an even number below 'head_dim'"},
       {R"({"latent":{"ranks":2}})", "unknown field 'ranks' (did you mean 'rank'?)"},
-      {R"({"latent":{"epsilon":-1}})", "'epsilon' is not a number from 0 on"},
-      {R"({"latent":{"query_rank":null}})", "'q_a' needs a 'latent' with a 'query_rank'"},
-      {R"({"latent":null})", "needs a 'latent'"},
-      {R"({"kv_heads":2})", "latent: needs as many 'kv_heads' as 'heads'"},
-      {R"({"weights":[{"role":"k","tensor":"k"}]})", "'k' is made of a latent"},
-      {R"({"weights":[{"role":"q","tensor":"q"}]})", "'q' is made of a latent"},
+      {R"({"latent":{"epsilon":-1}})", "'epsilon' is not a non-negative number"},
+      {R"({"latent":{"query_rank":null}})", "'q_a' requires a 'latent' with a 'query_rank'"},
+      {R"({"latent":null})", "requires a 'latent'"},
+      {R"({"kv_heads":2})", "latent: requires as many 'kv_heads' as 'heads'"},
+      {R"({"weights":[{"role":"k","tensor":"k"}]})", "'k' is computed from a latent"},
+      {R"({"weights":[{"role":"q","tensor":"q"}]})", "'q' is computed from a latent"},
   };
   for (const auto& [patch, said] : faults) {
     SCOPED_TRACE(patch);

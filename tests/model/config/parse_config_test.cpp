@@ -229,9 +229,9 @@ TEST(Config, RejectsMalformedText) {
       {"not JSON", "model_type: llama", "not JSON"},
       {"a list", "[]", "is not a JSON object"},
       {"null", "null", "is not a JSON object"},
-      {"no architecture", "{}", "says no model_type and no architectures"},
+      {"no architecture", "{}", "has neither model_type nor architectures"},
       {"architecture of the wrong type", R"({"model_type":7,"architectures":"LlamaModel"})",
-       "says no model_type and no architectures"},
+       "has neither model_type nor architectures"},
       {"two model_types", R"({"model_type":"llama","model_type":"gpt2"})",
        "duplicate key 'model_type'"},
   };
@@ -294,15 +294,15 @@ TEST(Config, RejectsNumbersThatCannotBe) {
       {"width past int64", "hidden_size", 9223372036854775808u, "expected a whole number"},
       {"width that is 32 modulo 2^32", "hidden_size", 4294967328u, "expected a whole number"},
       {"vocabulary of the wrong type", "vocab_size", "many", "'vocab_size' is \"many\""},
-      {"10,001 layers", "num_hidden_layers", 10'001, "10001 layers are over the limit of 10000"},
+      {"10,001 layers", "num_hidden_layers", 10'001, "10001 layers exceed the limit of 10000"},
       {"heads that do not divide the width", "num_attention_heads", 5,
-       "width 32 is no multiple of 5 heads"},
+       "hidden size 32 is not a multiple of 5 heads"},
       {"key/value heads that do not divide the heads", "num_key_value_heads", 3,
-       "4 heads are no multiple of 3 key/value heads"},
+       "4 heads are not a multiple of 3 key/value heads"},
       {"more key/value heads than heads", "num_key_value_heads", 8,
-       "4 heads are no multiple of 8 key/value heads"},
+       "4 heads are not a multiple of 8 key/value heads"},
       {"heads as wide as nothing is", "head_dim", 1'000'000'000,
-       "4 heads of 1000000000 dimensions are over the limit"},
+       "4 heads of 1000000000 dimensions are above the limit"},
   };
   for (const auto& [fault, key, value, said] : changes) {
     SCOPED_TRACE(fault);

@@ -118,15 +118,15 @@ TEST(ScoreConfig, WhatIsNotModelledIsNotRun) {
     return spec_of(type, changes).not_run;
   };
   EXPECT_EQ(why("deberta-v2", {{"conv_kernel_size", 4}}),
-            "a convolution of 4 tokens in 1 group is not known");
+            "a convolution of 4 tokens in 1 group is not supported");
   EXPECT_EQ(why("deberta-v2", {{"conv_kernel_size", 3}, {"conv_groups", 2}}),
-            "a convolution of 3 tokens in 2 groups is not known");
+            "a convolution of 3 tokens in 2 groups is not supported");
   EXPECT_EQ(why("deberta-v2", {{"conv_kernel_size", 3}, {"conv_act", "sine"}}),
             "activation 'sine' is not known");
   EXPECT_EQ(why("deberta-v2", deberta({{"max_relative_positions", 5}})),
-            "8 buckets of distances up to 5 leave none beyond those of single distances");
+            "8 buckets for distances up to 5 leave none for ranges of distances");
   EXPECT_EQ(why("esm", {{"token_dropout", true}}),
-            "'token_dropout' is true, and 'mask_token_id' is not said");
+            "'token_dropout' is true, but 'mask_token_id' is missing");
   EXPECT_EQ(why("esm", {{"position_embedding_type", "relative_key"}}),
             "position_embedding_type 'relative_key' is not known");
   EXPECT_EQ(why("esm", {{"position_embedding_type", "rotary"}}), "");

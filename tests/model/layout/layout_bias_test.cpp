@@ -62,7 +62,7 @@ TEST(Layout, ABiasMayHaveAnyName) {
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "tensor 'shfit.0' is missing",
                       "layout.json");
   layout["weights"][0]["bias"] = "wqk";
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "shape [8, 4] is not the [8]");
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "shape [8, 4], expected [8]");
 }
 
 TEST(Layout, BiasesOfAStackAreStacked) {
@@ -82,7 +82,7 @@ TEST(Layout, BiasesOfAStackAreStacked) {
   const auto shared = folder.write("shared.safetensors",
                                    safetensors_bytes({counting_tensor("qkv.weight", {3, 4, 4}),
                                                       counting_tensor("qkv.bias", {4})}));
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(shared, layout), "shape [4] is not the [3, 4]");
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(shared, layout), "shape [4], expected [3, 4]");
 }
 
 }  // namespace

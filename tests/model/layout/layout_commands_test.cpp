@@ -209,7 +209,7 @@ TEST_F(Layouts, ANameThatMatchesNoTensorIsRefused) {
   const struct {
     const char *place, *name, *said;
   } cases[] = {
-      {"/lm_head", "lm_heed.weight", "the output head 'lm_heed.weight'"},
+      {"/lm_head", "lm_heed.weight", "the LM head 'lm_heed.weight'"},
       {"/embedding", "embed.weight", "'embedding' 'model.embed.weight'"},
       {"/norms/last", "final_norm", "the norm 'model.final_norm.*'"},
       {"/weights/5/tensor", "layers.{layer}.mlp.w3",

@@ -120,10 +120,10 @@ TEST(LayoutForward, LayersMayEndWithTheirAttention) {
   layout["weights"] = {{{"role", "q"}, {"tensor", "q"}}};
   EXPECT_FALSE(parse_layout(layout.dump(), "layout.json").architecture.has_mlp);
   for (const auto& [patch, said] : std::vector<std::pair<const char*, const char*>>{
-           {R"({"activation":"relu"})", "'activation' says something of one"},
-           {R"({"parallel":true})", "'parallel' says something of one"},
-           {R"({"biases":["down"]})", "'biases' says something of one"},
-           {R"({"norms":{"mlp_input":"ln_2"}})", "'norms' says something of one"}}) {
+           {R"({"activation":"relu"})", "'activation' describes an MLP"},
+           {R"({"parallel":true})", "'parallel' describes an MLP"},
+           {R"({"biases":["down"]})", "'biases' describes an MLP"},
+           {R"({"norms":{"mlp_input":"ln_2"}})", "'norms' describes an MLP"}}) {
     json wrong = layout;
     wrong.merge_patch(json::parse(patch));
     EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(wrong.dump(), "layout.json"), said);
@@ -140,7 +140,7 @@ TEST(LayoutForward, NamesAreNotLong) {
   layout["rope"]["scaling"] = {{"rope_type", "longrope"},
                                {"short_factor", std::vector<double>(1025, 2)}};
   EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(layout.dump(), "layout.json"),
-                      "'short_factor' has more than 1024 numbers");
+                      "'short_factor' contains more than 1024 numbers");
 }
 
 TEST(LayoutForward, RejectsMalformedFields) {
@@ -152,11 +152,11 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"norms":"rms"})", "norms: is not a JSON object"},
       {R"({"norms":{"kind":"group"}})", "norms: 'kind' is 'group' (choices: layer, rms)"},
       {R"({"norms":{"epsilon":null}})", "norms: has no 'epsilon'"},
-      {R"({"norms":{"epsilon":-1}})", "norms: 'epsilon' is not a number from 0 on"},
-      {R"({"norms":{"epsilon":"small"}})", "norms: 'epsilon' is not a number from 0 on"},
+      {R"({"norms":{"epsilon":-1}})", "norms: 'epsilon' is not a non-negative number"},
+      {R"({"norms":{"epsilon":"small"}})", "norms: 'epsilon' is not a non-negative number"},
       {R"({"norms":{"mlp_imput":"ln_2"}})", "'mlp_imput' (did you mean 'mlp_input'?)"},
       {R"({"norms":{"last":7}})", "norms: 'last' is not a string"},
-      {R"({"norms":null})", "'activation' means nothing without 'norms'"},
+      {R"({"norms":null})", "'activation' requires 'norms'"},
       {R"({"activation":null})", "but no 'activation'"},
       {R"({"attention":{"scale":0}})", "attention: 'scale' is not a positive number"},
       {R"({"attention":{"soft_caps":5}})", "'soft_caps' (did you mean 'soft_cap'?)"},
@@ -164,25 +164,25 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"attention":{"window":{}}})", "attention.window: has no 'size'"},
       {R"({"attention":{"window":{"size":0}}})", "'size' is not a whole number from 1"},
       {R"({"attention":{"window":{"size":4,"layers":"all"}}})", "is not a list of layers"},
-      {R"({"attention":{"window":{"size":4,"layers":[2]}}})", "no layer from 0 to 1"},
-      {R"({"attention":{"window":{"size":4,"layers":[-1]}}})", "no layer from 0 to 1"},
+      {R"({"attention":{"window":{"size":4,"layers":[2]}}})", "not a layer from 0 to 1"},
+      {R"({"attention":{"window":{"size":4,"layers":[-1]}}})", "not a layer from 0 to 1"},
       {R"({"attention":{"clip":0}})", "attention: 'clip' is not a positive number"},
       {R"({"attention":{"alibi":"bloom"}})", "(choices: usual, larger_power, bfloat16)"},
       {R"({"attention":{"buckets":{}}})", "attention.buckets: has no 'table'"},
       {R"({"attention":{"buckets":{"table":"t","count":2}}})", "'count' is not a whole number"},
-      {R"({"attention":{"buckets":{"table":"t","distant":16}}})", "no more than half of 'count'"},
-      {R"({"attention":{"alibi":"usual","buckets":{"table":"t"}}})", "gives more than one of"},
-      {R"({"attention":{"disentangled":{"table":"t"}}})", "of models whose 'causal' is false"},
+      {R"({"attention":{"buckets":{"table":"t","distant":16}}})", "not more than half of 'count'"},
+      {R"({"attention":{"alibi":"usual","buckets":{"table":"t"}}})", "has more than one of"},
+      {R"({"attention":{"disentangled":{"table":"t"}}})", "requires 'causal' to be false"},
       {R"({"attention":{"disentangled":{"table":"t","kinds":[]}}})", "'kinds' is not a list of"},
       {R"({"attention":{"disentangled":{"table":"t","kinds":["c2c"]}}})", "'kinds' is not a list"},
-      {R"({"attention":{"disentangled":{"table":"t","key":"k"}}})", "'p2c' needs a 'query'"},
+      {R"({"attention":{"disentangled":{"table":"t","key":"k"}}})", "'p2c' requires a 'query'"},
       {R"({"convolution":{"tensor":"t","norm":"n"}})", "convolution: has no 'kernel'"},
       {R"({"embedding":{"dropped_token":-1}})", "'dropped_token' is not a whole number"},
       {R"({"rope":{"theta":"1e4"}})", "rope: 'theta' is not a number"},
       {R"({"rope":{"fraction":1.5}})", "rope: 'fraction' is more than 1"},
-      {R"({"rope":{"dimensions":9}})", "rope: 'dimensions' is more than a head has"},
+      {R"({"rope":{"dimensions":9}})", "rope: 'dimensions' exceeds the head dimension"},
       {R"({"rope":{"pairs":"thirds"}})", "'pairs' is 'thirds' (choices: halves, neighbours)"},
-      {R"({"rope":{"layers":[2]}})", "no layer from 0 to 1"},
+      {R"({"rope":{"layers":[2]}})", "not a layer from 0 to 1"},
       {R"({"norms":{"head_axis":"heads"}})", "(choices: head, each_head, all_heads)"},
       {R"({"attention":{"temperature":{"growth":1}}})", "temperature: has no 'period'"},
       {R"({"multipliers":{"branches":0}})", "multipliers: 'branches' is not a positive number"},
@@ -193,21 +193,20 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"embedding":7})", "embedding: is not a JSON object"},
       {R"({"embedding":{"tokens":null}})", "embedding: has no 'tokens'"},
       {R"({"embedding":{"position_offset":-1}})", "'position_offset' is not a whole number"},
-      {R"({"embedding":{"width":8}})", "embedding: 'width' is that of a 'projection'"},
-      {R"({"head":{"dense":"dense.weight"}})", "head: 'dense' and 'norm' belong together"},
-      {R"({"head":{"weight":"a"},"lm_head":"b"})", "give one of them"},
+      {R"({"embedding":{"width":8}})", "embedding: 'width' requires a 'projection'"},
+      {R"({"head":{"dense":"dense.weight"}})", "head: 'dense' and 'norm' require each other"},
+      {R"({"head":{"weight":"a"},"lm_head":"b"})", "specify one of them"},
       {R"({"biases":["up","up"]})", "'biases' lists a role twice"},
       {R"({"biases":["mlp"]})", "unknown role 'mlp'"},
       {R"({"parallel":1})", "'parallel' is not true or false"},
       {R"({"parallel":true,"norms":{"mlp_output":"n"}})",
-       "'parallel' adds what attention and MLP "
-       "give at once, with no 'mlp_output'"},
-      {R"({"parallel":true,"norms":{"attention_sum":"n"}})", "no 'attention_sum' of 'norms'"},
+       "'parallel' adds the outputs of attention and MLP together, which excludes 'mlp_output'"},
+      {R"({"parallel":true,"norms":{"attention_sum":"n"}})", "excludes 'attention_sum' of 'norms'"},
       {R"({"parallel":true,"norms":{"mlp_sum":"n"}})", "no 'mlp_sum' of 'norms'"},
       {R"({"mlp":0})", "'mlp' is not true or false"},
-      {R"({"mlp":false})", "'mlp' is false, and 'mlp_width' says something of one"},
-      {R"({"mlp":false,"intermediate_size":null})", "an MLP matrix needs 'mlp_width'"},
-      {R"({"mlp":true,"norms":null,"activation":null})", "'mlp' means nothing without 'norms'"},
+      {R"({"mlp":false})", "'mlp' is false, but 'mlp_width' describes an MLP"},
+      {R"({"mlp":false,"intermediate_size":null})", "an MLP matrix requires 'mlp_width'"},
+      {R"({"mlp":true,"norms":null,"activation":null})", "'mlp' requires 'norms'"},
   };
   for (const auto& [patch, said] : patches) {
     SCOPED_TRACE(patch);

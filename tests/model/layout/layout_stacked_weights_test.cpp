@@ -78,10 +78,11 @@ TEST_F(StackedLayout, RefusesSlicesAndShapesThatAreNotThere) {
   layout = layout_;
   layout["width"] = 8;
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
-                      "shape [4, 4, 4] is not the [any, 4, 8] that", "layout.json demands");
+                      "shape [4, 4, 4], expected [any, 4, 8] (from", "layout.json)");
   layout = layout_;
   layout["weights"][0].erase("index");
-  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place, "is not the [4, 4] that");
+  EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
+                      ", expected [4, 4] (from");
   layout = layout_;
   layout["layers"] = 3;
   EXPECT_EQ(open_with(path_, layout).weight(2, Role::query).missing,

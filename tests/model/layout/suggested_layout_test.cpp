@@ -98,17 +98,18 @@ TEST(LayoutOffer, IsOfWeightsWhereTheConfigIsNotUnderstood) {
        "'rope_parameters.mrope_section'"},
       {"llama", R"({"rope_parameters": {"rope_type": "novel", "rope_theta": 100}})",
        "rotary scaling 'novel' is not known"},
-      {"llama", R"({"hidden_act": "gelu"})", "store gains less 1"},
+      {"llama", R"({"hidden_act": "gelu"})", "store gains minus 1"},
       {"llama", R"({"hidden_act": "novel"})", "activation 'novel' is not known"},
       {"llama", R"({"architectures": null})", "neither 'architectures' nor 'is_causal'"},
       {"llama", R"({"architectures": ["NovelForMaskedLM"], "is_decoder": true})", "'is_decoder'"},
       {"llama", R"({"rms_norm_eps": null})", "says nothing of 'rms_norm_eps'"},
-      {"llama", R"({"embedding_multiplier": 2})", "'attention_multiplier' is not said"},
+      {"llama", R"({"embedding_multiplier": 2})", "'attention_multiplier' is missing"},
       {"llama", R"({"attention_bias": true})", "'attention_bias' is true"},
-      {"llama", R"({"num_hidden_layers": 1})", "have no place in it"},
+      {"llama", R"({"num_hidden_layers": 1})", "have no role in the layout"},
       {"llama", R"({"num_hidden_layers": 3})", "are missing"},
       {"bert", R"({"position_embedding_type": "relative_key"})", "position_embedding_type"},
-      {"gpt_neox", R"({"use_parallel_residual": null})", "nothing of 'use_parallel_residual'"},
+      {"gpt_neox", R"({"use_parallel_residual": null})",
+       "does not specify 'use_parallel_residual'"},
   };
   for (const auto& [folder, changes, doubt] : cases) {
     SCOPED_TRACE(std::string(folder) + " " + changes);

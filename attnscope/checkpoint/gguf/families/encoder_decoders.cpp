@@ -1,10 +1,10 @@
-// Encoder-decoders, and T5's encoder alone.
+// Encoder-decoders, and T5's encoder without decoder.
 #include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
 namespace {
 
-/// The tensors of a layer of which branch `mlp` is the MLP.
+/// The tensors of a layer whose MLP is branch `mlp`.
 Names t5_layer(std::string_view mlp) {
   const std::string of_mlp = "layer." + std::string(mlp);
   return {{"attn_norm", "layer.0.layer_norm"},
@@ -47,12 +47,12 @@ GgufFamily t5() {
       .assumed = R"({"feed_forward_proj": "relu", "is_encoder_decoder": true})",
       .rotary = false,
       .lost =
-          "the activation of the MLP is not kept in GGUF: it is taken to be relu, or gelu where it "
-          "is gated",
+          "GGUF does not store the activation of the MLP: assuming relu, or gelu if the MLP is "
+          "gated",
   };
 }
 
-/// A gate tells later models from the first ones.
+/// A gate distinguishes later models from the first ones.
 GgufFamily gated_t5() {
   GgufFamily family = t5();
   family.only_if = {.tensor = "enc.blk.0.ffn_gate.weight"};
@@ -64,7 +64,7 @@ GgufFamily gated_t5() {
   return family;
 }
 
-/// In UMT5 every layer has a table of distances.
+/// In UMT5, every layer has its own table of position biases.
 GgufFamily umt5() {
   GgufFamily family = gated_t5();
   family.model_type = "umt5";

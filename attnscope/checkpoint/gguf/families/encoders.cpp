@@ -1,4 +1,4 @@
-// Encoders. None of their files holds a language head.
+// Encoders. Their files do not contain the masked-language-model head.
 #include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
@@ -29,12 +29,11 @@ GgufFamily bert() {
       .causal = false,
       .has_head = false,
       .lost =
-          "the language head and the pooler are not kept in GGUF; the activation of the MLP is "
-          "taken to be gelu",
+          "GGUF does not store the LM head and the pooler; assuming gelu as activation of the MLP",
   };
 }
 
-/// The tokenizer alone tells these from BERT.
+/// Only the tokenizer distinguishes these models from BERT.
 GgufFamily roberta(std::string_view model_type, std::string_view tokenizer) {
   GgufFamily family = bert();
   family.model_type = model_type;
@@ -42,8 +41,8 @@ GgufFamily roberta(std::string_view model_type, std::string_view tokenizer) {
   set(family.tensors, {{"position_embd", "embeddings.position_embeddings", after_padding}});
   family.assumed = R"({"pad_token_id": 1})";
   family.lost =
-      "the language head, the pooler and the rows of positions up to that of padding are not kept "
-      "in GGUF; the activation of the MLP is taken to be gelu";
+      "GGUF does not store the LM head, the pooler and the position embeddings up to the padding "
+      "row; assuming gelu as activation of the MLP";
   return family;
 }
 
@@ -67,7 +66,7 @@ GgufFamily nomic_bert() {
       .base = 1000,
       .causal = false,
       .has_head = false,
-      .lost = "the language head and the pooler are not kept in GGUF",
+      .lost = "GGUF does not store the LM head and the pooler",
   };
 }
 
@@ -90,12 +89,12 @@ GgufFamily modern_bert() {
       .sizes = sizes_with({{"attention.sliding_window", "local_attention"},
                            {"attention.sliding_window_pattern", "global_attn_every_n_layers"}}),
       .numbers = {{"attention.layer_norm_epsilon", "norm_eps"}},
-      .assumed = R"({"tie_word_embeddings": false})",  // the head's bias is not there either
+      .assumed = R"({"tie_word_embeddings": false})",  // the head's bias is missing, too
       .base = 160000,
       .base_by_kind = true,
       .causal = false,
       .has_head = false,
-      .lost = "the language head is not kept in GGUF",
+      .lost = "GGUF does not store the LM head",
   };
 }
 

@@ -1,4 +1,4 @@
-// Decoders with names of their own.
+// Decoders with their own tensor names.
 #include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
@@ -28,18 +28,18 @@ GgufFamily gpt2() {
                 {"attention.head_count", "n_head"}},
       .numbers = {{"attention.layer_norm_epsilon", "layer_norm_epsilon"}},
       .rotary = false,
-      .lost = "the activation of the MLP is taken to be gelu_new",
+      .lost = "assuming gelu_new as activation of the MLP",
   };
 }
 
-/// Weights are Linear's, and one kv head serves all.
+/// Weights are stored as in Linear, and there is one key/value head.
 GgufFamily starcoder() {
   GgufFamily family = gpt2();
   family.name = "starcoder";
   family.model_type = "gpt_bigcode";
   for (GgufName& name : family.layer_tensors) name.conversion = none;
   family.assumed = R"({"multi_query": true})";
-  family.lost = "the activation of the MLP is taken to be gelu_pytorch_tanh";
+  family.lost = "assuming gelu_pytorch_tanh as activation of the MLP";
   return family;
 }
 
@@ -60,7 +60,7 @@ GgufFamily gptneox() {
       .sizes = sizes_with({}),
       .numbers = {{"attention.layer_norm_epsilon", "layer_norm_eps"}},
       .partly_rotary = true,
-      .lost = "the activation of the MLP is taken to be gelu",
+      .lost = "assuming gelu as activation of the MLP",
   };
 }
 
@@ -83,11 +83,11 @@ GgufFamily falcon() {
                 {"feed_forward_length", "ffn_hidden_size"},
                 {"attention.head_count", "num_attention_heads"}},
       .numbers = {{"attention.layer_norm_epsilon", "layer_norm_epsilon"}},
-      // llama.cpp runs no others.
+      // llama.cpp supports no other variants.
       .assumed = R"({"alibi": false, "parallel_attn": true, "num_ln_in_parallel_attn": 1})",
       .layout_by_heads = true,
       .bias_key = "bias",
-      .lost = "the activation of the MLP is taken to be gelu",
+      .lost = "assuming gelu as activation of the MLP",
   };
 }
 
@@ -144,7 +144,7 @@ GgufFamily mpt() {
       .numbers = {{"attention.layer_norm_epsilon", "layer_norm_epsilon"},
                   {"attention.clamp_kqv", "attn_config.clip_qkv"}},
       .rotary = false,
-      .lost = "what scores are scaled by is taken to be the root of the head dimension",
+      .lost = "assuming that scores are divided by the square root of the head dimension",
   };
 }
 

@@ -1,5 +1,5 @@
-// Decoders whose layers do not all attend.
-// Source: ggml-org/llama.cpp, conversion/lfm2.py and conversion/qwen.py.
+// Hybrid decoders, with attention in some layers. Source: ggml-org/llama.cpp, conversion/lfm2.py
+// and conversion/qwen.py.
 #include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
@@ -7,7 +7,7 @@ namespace {
 
 using enum Conversion;
 
-/// Layers without kv heads have a short convolution.
+/// Layers without key/value heads have a short convolution.
 GgufFamily lfm2() {
   GgufFamily family = like_qwen2("lfm2", "lfm2");
   drop(family.tensors, {"output_norm"});
@@ -26,14 +26,15 @@ GgufFamily lfm2() {
                              {"shortconv.out_proj", "conv.out_proj"}});
   add(family.sizes, {{"shortconv.l_cache", "conv_L_cache"}});
   family.numbers = {{"attention.layer_norm_rms_epsilon", "norm_eps"}};
-  // The width of MLPs in the file is what config.json's is adjusted to.
+  // The MLP size in the file is the result of config.json's adjustment.
   family.assumed = R"({"block_auto_adjust_ff_dim": false})";
   family.base = 1000000;
   family.kind_without_kv = "conv";
   return family;
 }
 
-/// Gated DeltaNet in layers that do not attend. Queries lie beside their gates in both forms.
+/// Gated DeltaNet in layers without attention. Queries are interleaved with their gates in both
+/// forms.
 GgufFamily with_linear_attention(std::string_view name, std::string_view model_type) {
   GgufFamily family = like_qwen2(name, model_type);
   set(family.layer_tensors, head_norms());
@@ -49,8 +50,7 @@ GgufFamily with_linear_attention(std::string_view name, std::string_view model_t
   family.whole_gains = true;
   family.partly_rotary = true;
   family.lost =
-      "gains of norms are kept as 1 + w, and rates of decay as exp(w): the lowest bits of w are "
-      "lost";
+      "norm gains are stored as 1 + w and decay rates as exp(w), so the lowest bits of w are lost";
   return family;
 }
 
@@ -74,7 +74,7 @@ GgufFamily qwen3next() {
                    .second = "attn_gate.weight",
                    .order = GgufJoin::Order::key_heads}};
   set(family.layer_tensors,
-      {{"ssm_in", "linear_attn.in_proj_qkvz"},  // files of before February 2026
+      {{"ssm_in", "linear_attn.in_proj_qkvz"},  // files from before February 2026
        {"ssm_ba", "linear_attn.in_proj_ba"},
        {"ssm_conv1d", "linear_attn.conv1d", one_channel},
        {"ssm_out", "linear_attn.out_proj"},
@@ -82,8 +82,8 @@ GgufFamily qwen3next() {
        {.gguf = "ssm_dt", .transformers = "linear_attn.dt_bias", .bare = true}});
   family.flags = {{"expert_weights_norm", "norm_topk_prob"}};
   family.lost =
-      "gains of norms are kept as 1 + w, and rates of decay as exp(w): the lowest bits of w are "
-      "lost; weights of the chosen experts are taken to be normalised, as in the published models";
+      "norm gains are stored as 1 + w and decay rates as exp(w), so the lowest bits of w are lost; "
+      "assuming normalized expert weights, as in the published models";
   return family;
 }
 

@@ -1,6 +1,5 @@
-// Decoders that keep Llama's names, without experts.
-// Source: ggml-org/llama.cpp, gguf-py/gguf/constants.py and tensor_mapping.py, and the classes of
-// conversion/; huggingface/transformers, models/*.
+// Dense decoders with Llama's tensor names. Source: ggml-org/llama.cpp, gguf-py/gguf/constants.py
+// and tensor_mapping.py, and the classes of conversion/; huggingface/transformers, models/*.
 #include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
@@ -15,7 +14,7 @@ GgufFamily qwen3(std::string_view name, std::string_view model_type) {
 GgufFamily gemma(std::string_view name, std::string_view model_type) {
   GgufFamily family = like_qwen2(name, model_type);
   family.whole_gains = true;
-  family.lost = "gains of norms are kept as 1 + w: the lowest bits of w are lost";
+  family.lost = "norm gains are stored as 1 + w, so the lowest bits of w are lost";
   return family;
 }
 
@@ -28,8 +27,8 @@ GgufFamily gemma2(std::string_view name, std::string_view model_type) {
   add(family.numbers, {{"attn_logit_softcapping", "attn_logit_softcapping"},
                        {"final_logit_softcapping", "final_logit_softcapping"}});
   family.lost =
-      "gains of norms are kept as 1 + w: the lowest bits of w are lost; which layers have a "
-      "window, and by what scores are scaled, is taken to be as in the published models";
+      "norm gains are stored as 1 + w, so the lowest bits of w are lost; assuming the layers with "
+      "sliding windows and the score scale of the published models";
   return family;
 }
 
@@ -40,7 +39,7 @@ GgufFamily gemma3() {
   return family;
 }
 
-/// Gains are kept as they are.
+/// Gains are stored unchanged.
 GgufFamily gemma4() {
   GgufFamily family = gemma2("gemma4", "gemma4_text");
   set(family.tensors, {{"per_layer_token_embd", "model.embed_tokens_per_layer"},
@@ -52,7 +51,7 @@ GgufFamily gemma4() {
        {"proj", "per_layer_projection"},
        {"post_norm", "post_per_layer_input_norm"},
        {.gguf = "layer_output_scale", .transformers = "layer_scalar", .bare = true}});
-  // What is told by the kind of a layer, add_sizes_by_kind() reads.
+  // add_sizes_by_kind() reads the sizes that depend on the layer type.
   std::erase_if(family.sizes, [](const GgufKey& key) {
     return key.gguf == "feed_forward_length" || key.gguf == "attention.key_length" ||
            key.gguf == "attention.head_count_kv";
@@ -62,14 +61,14 @@ GgufFamily gemma4() {
   family.numbers = {{"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
                     {"final_logit_softcapping", "final_logit_softcapping"}};
   family.assumed = R"({"final_logit_softcapping": null})";
-  family.rotary = false;  // rope_by_kind()
+  family.rotary = false;  // see rope_by_kind()
   family.sizes_by_kind = true;
   family.whole_gains = false;
   family.lost = {};
   return family;
 }
 
-/// All experts of a layer in one tensor, gates before ups.
+/// All experts of a layer are in one tensor, gates before ups.
 GgufFamily gemma4_with_experts() {
   GgufFamily family = gemma4();
   family.only_if = {.key = "gemma4.expert_count"};
@@ -98,7 +97,7 @@ GgufFamily phi2() {
   family.sizes = sizes_with({{"attention.head_count_kv", "num_key_value_heads"}});
   family.numbers = {{"attention.layer_norm_epsilon", "layer_norm_eps"}};
   family.partly_rotary = true;
-  family.lost = "the activation of the MLP is taken to be gelu_new";
+  family.lost = "assuming gelu_new as activation of the MLP";
   return family;
 }
 
@@ -112,7 +111,7 @@ GgufFamily phi3() {
   return family;
 }
 
-/// Mistral Small 3, and Ministral 3, whose queries grow with their position.
+/// Mistral Small 3, and Ministral 3, whose queries are scaled with their position.
 GgufFamily mistral3(std::string_view model_type) {
   GgufFamily family = like_llama("mistral3", model_type);
   family.assumed = R"({"sliding_window": null})";
@@ -136,8 +135,7 @@ GgufFamily granite() {
 
 GgufFamily smollm3() {
   GgufFamily family = like_llama("smollm3", "smollm3");
-  family.lost =
-      "which layers do not rotate is taken to be as in the published models: every fourth";
+  family.lost = "assuming that every fourth layer has no RoPE, as in the published models";
   return family;
 }
 
@@ -201,8 +199,8 @@ GgufFamily cohere2() {
   GgufFamily family = command_r("cohere2", "cohere2");
   add(family.sizes, {{"attention.sliding_window", "sliding_window"}});
   family.lost =
-      "which layers have a window and rotate is taken to be as in the published models: all but "
-      "every fourth";
+      "assuming that all but every fourth layer have RoPE and a sliding window, as in the "
+      "published models";
   return family;
 }
 
@@ -212,7 +210,7 @@ GgufFamily starcoder2() {
   set(family.layer_tensors, {{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}});
   use_layer_norm(family, "norm_epsilon");
   family.bias_key = "use_bias";
-  family.lost = "GGUF does not keep StarCoder 2's sliding window: none is taken";
+  family.lost = "GGUF does not store StarCoder 2's sliding window: assuming none";
   return family;
 }
 
@@ -255,7 +253,7 @@ GgufFamily nemotron() {
   use_layer_norm(family, "norm_eps");
   family.partly_rotary = true;
   family.whole_gains = true;
-  family.lost = "gains of norms are kept as 1 + w: the lowest bits of w are lost";
+  family.lost = "norm gains are stored as 1 + w, so the lowest bits of w are lost";
   return family;
 }
 

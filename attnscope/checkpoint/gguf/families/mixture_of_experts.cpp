@@ -1,4 +1,4 @@
-// Decoders with experts, which llama.cpp stacks in one tensor for each of gate, up and down.
+// MoE decoders. llama.cpp stacks the experts in one tensor each for gate, up and down.
 #include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
@@ -6,7 +6,7 @@ namespace {
 
 using enum Conversion;
 
-/// Experts beside dense layers, under Llama's names.
+/// Experts in some layers and dense MLPs in others, with Llama's names.
 void add_experts(GgufFamily& family, std::string_view count) {
   set(family.layer_tensors, {{"ffn_gate_inp", "mlp.gate"}});
   set(family.layer_tensors, expert_names("mlp"));
@@ -15,7 +15,7 @@ void add_experts(GgufFamily& family, std::string_view count) {
                      {"expert_feed_forward_length", "moe_intermediate_size"}});
 }
 
-/// Under Mixtral's: every layer has experts.
+/// With Mixtral's names: every layer has experts.
 void add_block_sparse(GgufFamily& family) {
   const std::string place = "block_sparse_moe";
   drop(family.layer_tensors, {"ffn_gate", "ffn_up", "ffn_down"});
@@ -29,12 +29,12 @@ GgufFamily mixtral() {
   GgufFamily family = like_llama("llama", "mixtral");
   family.only_if = {.key = "llama.expert_count"};
   add_block_sparse(family);
-  // Files of before April 2024.
+  // Files from before April 2024.
   const std::string expert = "block_sparse_moe.experts.{number}.";
   set(family.layer_tensors, {{"ffn_gate.{number}", expert + "w1"},
                              {"ffn_up.{number}", expert + "w3"},
                              {"ffn_down.{number}", expert + "w2"}});
-  family.lost = "GGUF does not keep Mixtral's sliding window: none is taken";
+  family.lost = "GGUF does not store Mixtral's sliding window: assuming none";
   return family;
 }
 
@@ -43,7 +43,7 @@ GgufFamily phimoe() {
   add_block_sparse(family);
   add(family.sizes, {{"attention.sliding_window", "sliding_window"},
                      {"rope.scaling.original_context_length", "original_max_position_embeddings"}});
-  family.lost = "the jitter of its router is taken to be 0.01";
+  family.lost = "assuming a router jitter of 0.01";
   return family;
 }
 
@@ -94,9 +94,7 @@ GgufFamily qwen2moe() {
   family.flags = {{"expert_weights_norm", "norm_topk_prob"}};
   family.assumed = R"({"norm_topk_prob": false})";
   family.bias_key = "qkv_bias";
-  family.lost =
-      "weights of the chosen experts are taken not to be normalised, as in the published "
-      "models";
+  family.lost = "assuming that expert weights are not normalized, as in the published models";
   return family;
 }
 
@@ -106,9 +104,7 @@ GgufFamily qwen3moe() {
   set(family.layer_tensors, head_norms());
   family.flags = {{"expert_weights_norm", "norm_topk_prob"}};
   family.assumed = R"({"norm_topk_prob": true})";
-  family.lost =
-      "weights of the chosen experts are taken to be normalised, as in the published "
-      "models";
+  family.lost = "assuming normalized expert weights, as in the published models";
   return family;
 }
 
@@ -197,12 +193,12 @@ GgufFamily gpt_oss() {
                      {"attention.sliding_window", "sliding_window"}});
   family.rope_assumed = R"({"truncate": false})";
   family.lost =
-      "which layers have a window, and the limit and slope of the experts' gates, are taken to be "
-      "as in the published models";
+      "assuming the layers with sliding windows, and the limit and slope of the experts' gates, of "
+      "the published models";
   return family;
 }
 
-/// Rows of queries and keys lie as in transformers' form, whose pairs are adjacent too.
+/// Rows of queries and keys are ordered as in transformers, whose rotary pairs are also adjacent.
 GgufFamily llama4() {
   const std::string place = "feed_forward";
   GgufFamily family = like_qwen2("llama4", "llama4_text");
@@ -219,28 +215,29 @@ GgufFamily llama4() {
                      {"expert_used_count", "num_experts_per_tok"},
                      {"interleave_moe_layer_step", "interleave_moe_layer_step"}});
   family.lost =
-      "which layers do not rotate, the chunks that the others see, how queries grow, and that "
-      "queries and keys have norms, are taken to be as in Llama 4 Scout";
+      "assuming Llama 4 Scout's layers without RoPE, chunks of the other layers, scaling of "
+      "queries with position, and norms of queries and keys";
   return family;
 }
 
-/// Maverick, whose queries and keys have no norms. llama.cpp tells it by its experts, too.
+/// Maverick, whose queries and keys have no norms. llama.cpp also recognizes it by its number of
+/// experts.
 GgufFamily llama4_maverick() {
   GgufFamily family = llama4();
   family.only_if = {.key = "llama4.expert_count", .value = "128"};
   family.assumed = R"({"use_qk_norm": false})";
   family.lost =
-      "which layers do not rotate, the chunks that the others see, how queries grow, and that "
-      "queries and keys have no norms, are taken to be as in Llama 4 Maverick";
+      "assuming Llama 4 Maverick's layers without RoPE, chunks of the other layers, and scaling of "
+      "queries with position; queries and keys have no norms";
   return family;
 }
 
-/// Files that say so have neither chunks nor layers that do not rotate.
+/// Files with this setting have neither chunks nor layers without RoPE.
 GgufFamily llama4_without_chunks() {
   GgufFamily family = llama4();
   family.only_if = {.key = "llama4.attention.sliding_window", .value = "0"};
   family.assumed = R"({"attention_chunk_size": null, "no_rope_layer_interval": 1000000})";
-  family.lost = "that queries and keys have norms is taken to be as in Llama 4 Scout";
+  family.lost = "assuming norms of queries and keys, as in Llama 4 Scout";
   return family;
 }
 

@@ -1,5 +1,5 @@
-// DeepSeek's and others': multi-head latent attention. llama.cpp counts its keys and values as
-// those of one head of the latent's size; the true sizes have keys of their own.
+// DeepSeek and other models with MLA. In GGUF, the key and value sizes are those of a single head
+// of the latent's size. The true sizes have separate metadata keys.
 #include "attnscope/checkpoint/gguf/families/name_tables.h"
 
 namespace attnscope::gguf {
@@ -58,9 +58,7 @@ GgufFamily minicpm3() {
   family.counts = {};
   family.assumed = R"({"q_lora_rank": null})";
   family.lost =
-      "what the embedding, branches and logits are multiplied by is taken to be as in the "
-      "published "
-      "models";
+      "assuming the multipliers of embedding, branches and logits of the published models";
   return family;
 }
 

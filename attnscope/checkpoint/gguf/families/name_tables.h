@@ -1,4 +1,4 @@
-// What the descriptions of architectures in GGUF's names are made of.
+// Building blocks for the descriptions of architectures with GGUF's names.
 #pragma once
 
 #include <initializer_list>
@@ -14,24 +14,24 @@ using Keys = std::vector<GgufKey>;
 
 void drop(Names& names, std::initializer_list<std::string_view> dropped);
 
-/// Adds names, or says otherwise what those that are there mean.
+/// Adds names, or changes the meaning of existing ones.
 void set(Names& names, const Names& meanings);
 
 void add(Keys& keys, const Keys& more);
 
-/// Sizes that most architectures call the same in config.json, and others.
+/// Sizes with the same config.json key in most architectures, and further sizes.
 Keys sizes_with(const Keys& more);
 
-/// Qwen2, whose names most others have, under another name.
+/// Qwen2, whose tensor names most others use, under another name.
 GgufFamily like_qwen2(std::string_view name, std::string_view model_type);
 
-/// The same with rows of queries and keys in rotary pairs.
+/// The same, with rows of queries and keys in rotary pairs.
 GgufFamily like_llama(std::string_view name, std::string_view model_type);
 
 /// Norms of queries and keys.
 Names head_norms();
 
-/// LayerNorms in place of RMS norms: the key of their epsilon.
+/// LayerNorms instead of RMS norms: the key of their epsilon.
 void use_layer_norm(GgufFamily& family, std::string_view epsilon);
 
 /// All descriptions.
@@ -50,7 +50,7 @@ Names expert_names(const std::string& place, const std::string& gate = "gate_pro
 /// Shared experts under `place`.
 Names shared_expert_names(const std::string& place);
 
-/// Of a layer whose tokens to come are drafted: listed only.
+/// Tensors of a layer that drafts future tokens. They are only listed.
 Names draft_names();
 
 }  // namespace attnscope::gguf

@@ -130,7 +130,7 @@ TEST(NewFolder, LeavesNothingBehindUnlessItIsWhole) {
   scratch.write("full/file", "x");
   EXPECT_ERROR_SAYING(ErrorKind::io, NewFolder(scratch.path() / "full"), "is not empty");
   EXPECT_ERROR_SAYING(ErrorKind::io, NewFolder(scratch.path() / "full/file"), "is a file");
-  EXPECT_ERROR_SAYING(ErrorKind::io, NewFolder(scratch.path() / "none/there"), "cannot make");
+  EXPECT_ERROR_SAYING(ErrorKind::io, NewFolder(scratch.path() / "none/there"), "cannot create");
 }
 
 TEST(ModelWriter, TakesTokenizersAlongAndNoCode) {
